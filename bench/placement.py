@@ -7,7 +7,7 @@ from statistics import median
 from time import process_time_ns
 
 from groundwire.model import Citation, Evidence, Source, Span
-from groundwire.text.markers import place_markers
+from groundwire.text.annotate import NumberWriter, annotate_numbers
 from groundwire.text.offsets import from_points, to_points
 
 ROUNDS = 5
@@ -33,7 +33,7 @@ def row(text: str, count: int) -> str:
     points = [offset for span in spans for offset in span]
     offsets = from_points(text, points, "utf8")
     cells = (
-        taken(lambda: place_markers(text, cited, lambda source: numbers[source.url])),
+        taken(lambda: annotate_numbers(text, cited, NumberWriter(lambda source: numbers[source.url]))),
         taken(lambda: to_points(text, offsets, "utf8")),
         taken(lambda: from_points(text, points, "utf8")),
         taken(lambda: text.encode().decode()),

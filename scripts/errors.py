@@ -16,7 +16,7 @@ from typing import Any
 
 from groundwire import errors
 from groundwire.errors import AllTargetsFailed, GroundwireError, TurnedAway
-from groundwire.faces.cli.exits import ending_of
+from groundwire.faces.cli.exit_codes import exit_status
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "errors.md"
@@ -60,7 +60,7 @@ def _outcome(kind: type[GroundwireError]) -> tuple[str, str, str]:
     if kind is AllTargetsFailed:
         return "as the last attempt", "as the attempts if they agree, else 5", "varies"
     status = "varies" if kind is TurnedAway else str(kind.status_hint)
-    return status, str(ending_of(kind("")).code), "yes" if kind.retryable else "no"
+    return status, str(exit_status(kind("")).code), "yes" if kind.retryable else "no"
 
 
 def _code_table(codes: Mapping[str, Mapping[str, str]]) -> Iterator[str]:

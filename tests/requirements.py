@@ -50,7 +50,7 @@ _000 = (
     (55, "`sources` is optional", (f"{_RUN}test_an_answer_without_sources_has_none",)),
     (43, "`title` and `uri` of a source are optional", (f"{_RUN}test_a_source_without_a_title_has_none",)),
     (56, "`error` has a message and a type", (f"{_RUN}test_a_failure_carries_the_code_of_its_tool",)),
-    (61, "the result is JSON, always", ("tests/faces/test_commands.py::test_a_tool_prints_its_contract",)),
+    (61, "the result is JSON, always", ("tests/commands/test_commands.py::test_a_tool_prints_its_contract",)),
     (67, "only `query` is accepted", (f"{_REGISTRY}test_a_provider_tool_takes_a_query_and_nothing_else",)),
     (68, "extra keys: INVALID_TOOL_ARGUMENTS", (f"{_RUN}test_an_extra_argument_is_refused_by_name",)),
     (69, "blank query: INVALID_QUERY", (f"{_RUN}test_a_blank_query_is_refused_and_nobody_is_asked",)),
@@ -266,7 +266,7 @@ _001 = (
     (
         11,
         "any model may call the tool",
-        ("tests/tools/test_formats.py::test_every_tool_is_there_in_every_format_and_language",),
+        ("tests/tools/test_definitions.py::test_every_tool_is_there_in_every_format_and_language",),
     ),
     (
         41,
@@ -296,7 +296,7 @@ _001 = (
     (
         111,
         "the result is one JSON object",
-        ("tests/faces/test_processes.py::test_a_tool_speaks_its_contract",),
+        ("tests/commands/test_processes.py::test_a_tool_speaks_its_contract",),
     ),
     (
         122,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.requirements_apps import Entry
 
-_APPS = "tests/chat/test_apps.py::"
+_APPS = "tests/chat/test_agents.py::"
 _TURNS = "tests/chat/test_turns.py::"
 _BROWSER = "tests/faces/web/test_browser.py::"
 _USING = "tests/faces/web/test_page_use.py::"
@@ -154,12 +154,12 @@ ENTRIES: tuple[Entry, ...] = (
     (
         279,
         "Anthropic: the tool `web_search_20250305`",
-        ("tests/tools/test_special.py::test_anthropic_gets_its_own_search",),
+        ("tests/tools/test_definitions.py::test_anthropic_gets_its_own_search",),
     ),
     (
         274,
         "Anthropic: functions stay beside it",
-        ("tests/tools/test_special.py::test_anthropic_gets_its_own_search",),
+        ("tests/tools/test_definitions.py::test_anthropic_gets_its_own_search",),
     ),
     (
         281,

@@ -6,10 +6,10 @@ from typing import TypeAlias
 
 Entry: TypeAlias = tuple[int, str, tuple[str, ...]] | tuple[int, str, tuple[str, ...], str]
 
-_SPECIAL = "tests/tools/test_special.py::"
+_SPECIAL = "tests/tools/test_definitions.py::"
 _SCHEMAS = "tests/tools/test_schemas.py::"
-_COMMANDS = "tests/faces/test_commands.py::"
-_APPS = "tests/chat/test_apps.py::"
+_COMMANDS = "tests/commands/test_commands.py::"
+_APPS = "tests/chat/test_agents.py::"
 _RESPONSE = "tests/dialects/openai_responses/test_response.py::"
 _SEARCH = "tests/dialects/openai_responses/test_search.py::"
 _BROWSER = "tests/faces/web/test_browser.py::"
@@ -91,7 +91,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         46,
         "documented: which tool for which model",
-        ("tests/tools/test_special.py::test_the_documentation_says_what_each_api_gets",),
+        ("tests/tools/test_definitions.py::test_the_documentation_says_what_each_api_gets",),
     ),
     (
         48,
@@ -196,7 +196,7 @@ ENTRIES: tuple[Entry, ...] = (
         "queries and sources are shown in the chat",
         (f"{_BROWSER}test_the_indicator_names_the_query_and_text_appears_before_the_answer_is_complete",),
     ),
-    (283, "usage of search is counted and charted", ("tests/chat/test_spending.py::test_models_are_summed",)),
+    (283, "usage of search is counted and charted", ("tests/chat/test_usage.py::test_models_are_summed",)),
     (284, "other providers' searches", (f"{_SPECIAL}test_anthropic_gets_its_own_search", _EITHER)),
     (
         285,

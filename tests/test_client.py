@@ -19,7 +19,7 @@ from groundwire.config.load import load
 from groundwire.config.options import checked_options
 from groundwire.config.schema import Config, GatewaySettings, ProviderSettings
 from groundwire.errors import InvalidArguments, InvalidQuery
-from groundwire.faces.cli.grammar import UsageError
+from groundwire.faces.cli.arguments import UsageError
 from groundwire.faces.cli.main import parse
 from groundwire.model import Source, TextDelta
 from groundwire.providers.spec import flatten

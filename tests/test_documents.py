@@ -22,13 +22,13 @@ from typing import NamedTuple
 
 import pytest
 
-from groundwire.chat.apps import read_app
+from groundwire.chat.agents import read_app
 from groundwire.config.load import load
 from groundwire.credentials.lookup import Lookup, LookupContext, find
 from groundwire.dialects.websearch.response import decode_response
 from groundwire.faces.cli.console import Console
-from groundwire.faces.cli.edge import perform
 from groundwire.faces.cli.main import parse
+from groundwire.faces.cli.runner import run_command
 from groundwire.model import Source, assemble
 from groundwire.testing.answers import told
 from groundwire.testing.script import answer, load_script
@@ -190,7 +190,7 @@ def test_shell_commands_are_understood_and_run(block: Block, tmp_path: Path) -> 
                     env=environment(tmp_path, upstream),
                     cwd=str(tmp_path),
                 )
-                code = await asyncio.to_thread(perform, words[0], arguments, console)
+                code = await asyncio.to_thread(run_command, words[0], arguments, console)
                 assert code == 0, (words, err.getvalue())
 
     with pytest.MonkeyPatch.context() as patch:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from groundwire.chat.apps import read_app
+from groundwire.chat.agents import read_app
 
 ROOT = Path(__file__).parents[1]
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from time import time
 from uuid import uuid4
 
+from groundwire.chat.answers import state_of
 from groundwire.chat.chat import Chat
-from groundwire.chat.questions import Asked
-from groundwire.chat.states import state_of
+from groundwire.chat.questions import ChatQuestion
 from groundwire.chat.turns import Turn
 from groundwire.errors import GroundwireError
 from tests.chat.speaking import chatting, said
@@ -51,7 +51,7 @@ async def talk(chat: Chat) -> None:
         session = ""
         for _ in range(TURNS):
             try:
-                asked = Asked(f"{uuid4().hex}?", "", session=session, agent="finder")
+                asked = ChatQuestion(f"{uuid4().hex}?", "", session=session, agent="finder")
                 async with aclosing(chat.ask(asked)) as turns:
                     async for turn in turns:
                         session = turn.session.id

@@ -8,7 +8,7 @@ from pathlib import Path
 from time import time
 
 from groundwire.chat.chat import Chat
-from groundwire.chat.questions import Asked
+from groundwire.chat.questions import ChatQuestion
 from groundwire.chat.turns import Turn
 from groundwire.client import Groundwire
 from groundwire.config.schema import Config, ProviderSettings
@@ -47,7 +47,7 @@ def expire_leases(chat: Chat) -> None:
         transaction.rows("UPDATE groundwire_leases SET expires = 0", {})
 
 
-async def answered(chat: Chat, asked: Asked) -> Turn:
+async def answered(chat: Chat, asked: ChatQuestion) -> Turn:
     """The turn when it is complete."""
     async with aclosing(chat.ask(asked)) as turns:
         told = [turn async for turn in turns]

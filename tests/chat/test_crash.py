@@ -17,8 +17,8 @@ from typing import TypedDict
 
 import pytest
 
+from groundwire.chat.answers import state_of
 from groundwire.chat.chat import Chat
-from groundwire.chat.states import state_of
 from groundwire.model import (
     Answer,
     Citation,

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.chat import leases
+from groundwire.chat import storage
+from groundwire.chat.answers import state_of
 from groundwire.chat.chat import Chat
-from groundwire.chat.questions import Asked
-from groundwire.chat.states import state_of
+from groundwire.chat.questions import ChatQuestion
 from groundwire.errors import TurnedAway
 from groundwire.store.base import StoredMessage
 from groundwire.store.open import open_store
@@ -28,18 +28,18 @@ from tests.faces.gateway.serving import provider_at
 ASKER = """
 import asyncio, sys
 from pathlib import Path
-from groundwire.chat.questions import Asked
-from groundwire.chat.states import state_of
+from groundwire.chat.questions import ChatQuestion
+from groundwire.chat.answers import state_of
 from groundwire.errors import TurnedAway
 from tests.chat.speaking import answered, chatting, said
-from tests.faces.gateway.serving import provider_at
+from tests.faces.gateway.serving import speaking
 
 async def run(folder, store, url, session):
-    async with chatting(Path(folder), {"p": provider_at("openai_chat", url)}, address=store) as chat:
+    async with chatting(Path(folder), {"p": speaking("openai_chat", url)}, address=store) as chat:
         print("ready", flush=True)
         sys.stdin.readline()
         try:
-            turn = await answered(chat, Asked("And?", "", session))
+            turn = await answered(chat, ChatQuestion("And?", "", session))
             print(state_of(said(turn.answer)))
         except TurnedAway as error:
             print(error.status_hint)
@@ -58,7 +58,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 async def outcome(chat: Chat, session: str) -> str:
     try:
-        turn = await answered(chat, Asked("And?", "", session))
+        turn = await answered(chat, ChatQuestion("And?", "", session))
     except TurnedAway as error:
         return str(error.status_hint)
     return state_of(said(turn.answer))
@@ -71,13 +71,13 @@ def test_of_six_questions_at_once_one_is_answered_and_five_are_refused(tmp_path:
             Upstream(slow) as upstream,
             chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}, address=address) as chat,
         ):
-            turn = await answered(chat, Asked("First?", ""))
+            turn = await answered(chat, ChatQuestion("First?", ""))
             name = turn.session.id
             began: asyncio.Event = asyncio.Event()
 
             async def hold() -> None:
                 """The first of them goes on until all others were refused."""
-                async with aclosing(chat.ask(Asked("And?", "", name))) as turns:
+                async with aclosing(chat.ask(ChatQuestion("And?", "", name))) as turns:
                     await anext(turns)
                     began.set()
                     await refused.wait()
@@ -105,7 +105,7 @@ def test_questions_at_the_same_moment_never_interleave(tmp_path: Path, address: 
             Upstream(answer("openai_chat", told("Said."))) as upstream,
             chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}, address=address) as chat,
         ):
-            name = (await answered(chat, Asked("First?", ""))).session.id
+            name = (await answered(chat, ChatQuestion("First?", ""))).session.id
             found = Counter(await asyncio.gather(*(outcome(chat, name) for _ in range(6))))
             assert found["done"] >= 1
             assert found["done"] + found["409"] == 6
@@ -122,7 +122,7 @@ def test_processes_that_share_a_store_answer_one_at_a_time(tmp_path: Path, addre
         async with (
             Upstream(ScriptedResponse(delay=60)) as upstream,
             chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}, address=address) as chat,
-            aclosing(chat.ask(Asked("First?", ""))) as turns,
+            aclosing(chat.ask(ChatQuestion("First?", ""))) as turns,
         ):
             name = (await anext(turns)).session.id
             asker = [sys.executable, "-c", ASKER, str(tmp_path), address, upstream.url, name]
@@ -139,13 +139,13 @@ def test_processes_that_share_a_store_answer_one_at_a_time(tmp_path: Path, addre
 def test_the_lease_is_renewed_while_nobody_reads_the_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "RENEWAL", 0.02)
+    monkeypatch.setattr(storage, "RENEWAL", 0.02)
 
     async def run() -> None:
         async with (
             Upstream(ScriptedResponse(delay=60)) as upstream,
             chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
-            aclosing(chat.ask(Asked("First?", ""))) as turns,
+            aclosing(chat.ask(ChatQuestion("First?", ""))) as turns,
         ):
             name = (await anext(turns)).session.id
             renewals = 0
@@ -171,7 +171,7 @@ def test_an_answer_whose_lease_was_taken_over_does_not_overwrite_what_others_wro
             Upstream(answer("openai_chat", told("Said."))) as upstream,
             chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
-            async with aclosing(chat.ask(Asked("First?", ""))) as turns:
+            async with aclosing(chat.ask(ChatQuestion("First?", ""))) as turns:
                 turn = await anext(turns)
                 name = turn.session.id
                 expire_leases(chat)
@@ -192,7 +192,7 @@ def test_a_question_whose_asker_leaves_while_it_is_stored_frees_the_session(tmp_
             Upstream(answer("openai_chat", told("Said."))) as upstream,
             chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
-            name = (await answered(chat, Asked("First?", ""))).session.id
+            name = (await answered(chat, ChatQuestion("First?", ""))).session.id
             put, stored, go_on = chat._store.add_message, threading.Event(), threading.Event()
 
             def slow(message: StoredMessage) -> StoredMessage:
@@ -201,7 +201,7 @@ def test_a_question_whose_asker_leaves_while_it_is_stored_frees_the_session(tmp_
                 return put(message)
 
             chat._store.add_message = slow  # type: ignore[method-assign]
-            asking = asyncio.create_task(answered(chat, Asked("And?", "", name)))
+            asking = asyncio.create_task(answered(chat, ChatQuestion("And?", "", name)))
             await asyncio.to_thread(stored.wait, 20)
             asking.cancel()
             await asyncio.wait([asking])

@@ -11,7 +11,7 @@ import pytest
 
 from groundwire.chat.agents import DEFAULT
 from groundwire.chat.chat import Chat
-from groundwire.chat.questions import Asked
+from groundwire.chat.questions import ChatQuestion
 from groundwire.errors import TurnedAway
 from groundwire.model import Message, Text
 from groundwire.model.value import replace
@@ -39,7 +39,7 @@ def test_an_agent_belongs_to_whoever_made_it(tmp_path: Path) -> None:
             assert [agent.id for agent in await chat.agents("you")] == ["finder"]
             await refused(chat.agent("mine", "you"))
             await refused(chat.remove_agent("mine", "you"))
-            await refused(anext(chat.ask(Asked("What?", "you", agent="mine"))))
+            await refused(anext(chat.ask(ChatQuestion("What?", "you", agent="mine"))))
             assert await chat.agent("mine", "me") == kept
             await chat.remove_agent("mine", "me")
             await refused(chat.agent("mine", "me"))
@@ -82,11 +82,11 @@ def test_a_session_whose_agent_is_another_s_goes_on_with_the_default_one(tmp_pat
             chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
             await chat.save_agent(MINE, "me")
-            turn = await answered(chat, Asked("What?", "me", agent="mine"))
+            turn = await answered(chat, ChatQuestion("What?", "me", agent="mine"))
             await chat.remove_agent("mine", "me")
             await chat.save_agent(replace(MINE, prompt={"en": "Tell me everything"}), "you")
             assert (await chat.open("me", turn.session.id)).agent == DEFAULT
-            await answered(chat, Asked("And?", "me", turn.session.id))
+            await answered(chat, ChatQuestion("And?", "me", turn.session.id))
             assert b"Tell me everything" not in upstream.requests[-1].body
 
     asyncio.run(run())
@@ -95,10 +95,10 @@ def test_a_session_whose_agent_is_another_s_goes_on_with_the_default_one(tmp_pat
 Attempt = Callable[[Chat, str, str], Awaitable[object]]
 ATTEMPTS: dict[str, Attempt] = {
     "read": lambda chat, owner, name: chat.open(owner, name),
-    "export": lambda chat, owner, name: chat.leaves(owner, name),
+    "export": lambda chat, owner, name: chat.read_session(owner, name),
     "rename": lambda chat, owner, name: chat.rename(owner, name, "Theirs"),
     "remove": lambda chat, owner, name: chat.remove(owner, name),
-    "ask": lambda chat, owner, name: anext(chat.ask(Asked("What?", owner, name))),
+    "ask": lambda chat, owner, name: anext(chat.ask(ChatQuestion("What?", owner, name))),
     "agent": lambda chat, owner, name: chat.agent(f"a{name}", owner),
     "remove agent": lambda chat, owner, name: chat.remove_agent(f"a{name}", owner),
 }

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.chat.questions import Asked, Controls, controls_of
-from groundwire.chat.states import state_of
+from groundwire.chat.answers import state_of
+from groundwire.chat.questions import ChatQuestion, Controls, controls_of
 from groundwire.config.schema import ProviderSettings
 from groundwire.errors import GroundwireError, RequestError, TurnedAway
 from groundwire.model import (
@@ -45,7 +45,7 @@ def test_an_answer_is_kept_as_it_was_told_and_read_again_the_same(dialect: str, 
             Upstream(answer(dialect, told("It does.", PAGE, query="does it?"))) as upstream,
             chatting(tmp_path, {"p": provider_at(dialect, upstream.url)}) as chat,
         ):
-            turn = await answered(chat, Asked("Does it?", "", agent="finder"))
+            turn = await answered(chat, ChatQuestion("Does it?", "", agent="finder"))
             assert said(turn.answer).text.startswith("It does.")
             assert said(turn.answer).grounded
             assert turn.answer.provider == "p"
@@ -61,7 +61,7 @@ def test_a_question_is_on_disk_before_it_is_acknowledged(tmp_path: Path) -> None
         async with (
             Upstream(ScriptedResponse(delay=30)) as upstream,
             chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
-            aclosing(chat.ask(Asked("Is it there?", ""))) as turns,
+            aclosing(chat.ask(ChatQuestion("Is it there?", ""))) as turns,
         ):
             turn = await anext(turns)
             assert not upstream.requests
@@ -83,7 +83,7 @@ def test_leaving_stops_the_provider_and_keeps_what_was_seen(tmp_path: Path) -> N
             chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
             seen = ""
-            async with asyncio.timeout(10), aclosing(chat.ask(Asked("Go on?", ""))) as turns:
+            async with asyncio.timeout(10), aclosing(chat.ask(ChatQuestion("Go on?", ""))) as turns:
                 async for turn in turns:
                     seen = said(turn.answer).text
                     if seen:
@@ -102,7 +102,7 @@ def test_an_answer_whose_writer_died_becomes_interrupted(tmp_path: Path) -> None
         async with Upstream(whole) as upstream:
             providers = {"p": provider_at("openai_chat", upstream.url)}
             async with chatting(tmp_path, providers) as chat:
-                turns = chat.ask(Asked("Will it end?", ""))
+                turns = chat.ask(ChatQuestion("Will it end?", ""))
                 turn = await anext(turns)
                 half = replace(turn.answer, content=replace(said(turn.answer), parts=said(turn.answer).parts))
                 assert state_of(said((await chat.open("", turn.session.id)).turns[-1])) == "running"
@@ -120,11 +120,11 @@ def test_a_session_that_is_being_answered_takes_no_second_question(tmp_path: Pat
         async with (
             Upstream(ScriptedResponse(delay=30)) as upstream,
             chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
-            aclosing(chat.ask(Asked("First?", ""))) as turns,
+            aclosing(chat.ask(ChatQuestion("First?", ""))) as turns,
         ):
             turn = await anext(turns)
             with pytest.raises(TurnedAway, match="being answered"):
-                await answered(chat, Asked("Second?", "", session=turn.session.id))
+                await answered(chat, ChatQuestion("Second?", "", session=turn.session.id))
 
     asyncio.run(run())
 
@@ -135,7 +135,7 @@ def test_an_error_of_the_provider_is_the_end_of_the_turn(tmp_path: Path) -> None
             Upstream(ScriptedResponse(400, body=b'{"error": {"message": "no such thing"}}')) as upstream,
             chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
-            turn = await answered(chat, Asked("Well?", ""))
+            turn = await answered(chat, ChatQuestion("Well?", ""))
             assert state_of(said(turn.answer)) == "failed"
             kept = said((await chat.open("", turn.session.id)).turns[-1])
             assert "no such thing" in (kept.error.message if kept.error else "")
@@ -166,11 +166,11 @@ def test_encrypted_results_go_back_to_their_provider_and_readable_ones_to_anothe
                 replace(SEARCHING, provider="a"),
             ) as chat,
         ):
-            turn = await answered(chat, Asked("What?", ""))
-            await answered(chat, Asked("Sure?", "", session=turn.session.id))
+            turn = await answered(chat, ChatQuestion("What?", ""))
+            await answered(chat, ChatQuestion("Sure?", "", session=turn.session.id))
             assert "EqOnlyTheirs" in body_of(first, 1)
             await chat.save_agent(replace(SEARCHING, provider="b"), "")
-            await answered(chat, Asked("And you?", "", session=turn.session.id))
+            await answered(chat, ChatQuestion("And you?", "", session=turn.session.id))
             assert "EqOnlyTheirs" not in body_of(second)
             assert PAGE.url in body_of(second)
 
@@ -190,9 +190,9 @@ def test_a_tool_call_that_nobody_asked_for_is_never_carried_out_nor_sent_back(tm
             Upstream(answer("openai_chat", events)) as upstream,
             chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
-            turn = await answered(chat, Asked("Do it.", ""))
+            turn = await answered(chat, ChatQuestion("Do it.", ""))
             assert len(upstream.requests) == 1
-            await answered(chat, Asked("Well?", "", session=turn.session.id))
+            await answered(chat, ChatQuestion("Well?", "", session=turn.session.id))
             assert "run_shell" not in body_of(upstream, 1)
             assert "Let me run this." in body_of(upstream, 1)
 
@@ -206,15 +206,15 @@ def test_asking_again_takes_the_place_of_what_came_after(tmp_path: Path) -> None
             Upstream(Script(tuple(script))) as upstream,
             chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
-            first = await answered(chat, Asked("One?", "", controls=Controls(city="Bonn")))
-            await answered(chat, Asked("Two?", "", session=first.session.id))
+            first = await answered(chat, ChatQuestion("One?", "", controls=Controls(city="Bonn")))
+            await answered(chat, ChatQuestion("Two?", "", session=first.session.id))
             retried = await answered(
-                chat, Asked("", "", session=first.session.id, replaces=first.question.id)
+                chat, ChatQuestion("", "", session=first.session.id, replaces=first.question.id)
             )
             assert isinstance(retried.question.content, Message)
             assert controls_of(retried.question.content).city == "Bonn"
             edited = await answered(
-                chat, Asked("Uno?", "", session=first.session.id, replaces=first.question.id)
+                chat, ChatQuestion("Uno?", "", session=first.session.id, replaces=first.question.id)
             )
             texts = [one.content.text for one in (await chat.open("", first.session.id)).turns]
             assert texts == ["Uno?", said(edited.answer).text]
@@ -230,11 +230,11 @@ def test_search_is_asked_for_only_if_the_agent_wants_it(tmp_path: Path) -> None:
             chatting(tmp_path, {"openai": ProviderSettings(base_url=f"{upstream.url}/v1")}) as chat,
         ):
             await chat.save_agent(replace(SEARCHING, web_search=False), "")
-            await answered(chat, Asked("Without?", ""))
+            await answered(chat, ChatQuestion("Without?", ""))
             assert "web_search" not in body_of(upstream)
             await chat.save_agent(SEARCHING, "")
             controls = Controls(("docs.example",), country="de", city="Bonn")
-            await answered(chat, Asked("With?", "", controls=controls))
+            await answered(chat, ChatQuestion("With?", "", controls=controls))
             tool = json.loads(body_of(upstream, 1))["tools"][0]
             assert tool["filters"]["allowed_domains"] == ["docs.example"]
             assert tool["user_location"]["country"] == "DE"
@@ -246,7 +246,7 @@ def test_an_agent_that_does_not_search_is_not_led_to_an_engine(tmp_path: Path) -
     async def run() -> None:
         silent = Agent("silent", {"en": "Silent"})
         async with chatting(tmp_path, {}, silent) as chat:
-            turn = await answered(chat, Asked("Anything?", "", agent="silent"))
+            turn = await answered(chat, ChatQuestion("Anything?", "", agent="silent"))
             error = said(turn.answer).error
             assert error is not None
             assert "turn on web search" in error.message
@@ -260,12 +260,12 @@ def test_nobody_reads_or_changes_the_sessions_of_another(tmp_path: Path) -> None
             Upstream(answer("openai_chat", told("Mine."))) as upstream,
             chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
-            turn = await answered(chat, Asked("Whose?", owner="alice"))
+            turn = await answered(chat, ChatQuestion("Whose?", owner="alice"))
             for attempt in (
                 chat.open("bob", turn.session.id),
                 chat.rename("bob", turn.session.id, "Bob's"),
                 chat.remove("bob", turn.session.id),
-                answered(chat, Asked("More?", owner="bob", session=turn.session.id)),
+                answered(chat, ChatQuestion("More?", owner="bob", session=turn.session.id)),
             ):
                 with pytest.raises(TurnedAway, match="no such session"):
                     await attempt
@@ -295,7 +295,7 @@ def test_a_store_that_fails_while_an_answer_comes_does_not_silence_it(tmp_path: 
                 return keep(message)
 
             chat._store.add_message = failing  # type: ignore[method-assign]
-            turn = await answered(chat, Asked("Full?", ""))
+            turn = await answered(chat, ChatQuestion("Full?", ""))
             assert said(turn.answer).text == "Still said."
             assert said(turn.answer).warnings[-1].code == "not_stored"
 
@@ -306,7 +306,7 @@ def test_an_empty_question_makes_no_session(tmp_path: Path) -> None:
     async def run() -> None:
         async with chatting(tmp_path, {}) as chat:
             with pytest.raises(RequestError):
-                await answered(chat, Asked("  ", ""))
+                await answered(chat, ChatQuestion("  ", ""))
             assert await chat.sessions("") == []
 
     asyncio.run(run())

@@ -22,7 +22,7 @@ from groundwire.model import (
     ToolCall,
 )
 from groundwire.text.sources import label_of
-from groundwire.text.urls import canonical_address
+from groundwire.text.urls import canonical_url
 from tests.model.strategies import cases, messages
 
 OURS: Extras = {"gemini": {"x": 1}}
@@ -116,9 +116,9 @@ def test_every_page_and_every_quote_stays_readable(message: Message) -> None:
         *(source for part in message.parts if isinstance(part, SearchResult) for source in part.sources),
         *(item.source for citation in message.citations for item in citation.evidence),
     ]
-    keys = {canonical_address(source.url) for source in sources if source.url}
+    keys = {canonical_url(source.url) for source in sources if source.url}
     shown = {source.url for source in sources if source.url and f"({source.url})" in text}
-    assert {canonical_address(url) for url in shown} == keys
+    assert {canonical_url(url) for url in shown} == keys
     for source in sources:
         assert source.url or not source.title or label_of(source) in text
         assert all(" ".join(excerpt.split()) in text for excerpt in source.excerpts)

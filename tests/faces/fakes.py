@@ -13,8 +13,8 @@ from groundwire.credentials.secret import Secret
 from groundwire.engine.knowledge import BuildProgress
 from groundwire.errors import GroundwireError
 from groundwire.faces.cli.console import Console
-from groundwire.faces.cli.edge import perform
 from groundwire.faces.cli.main import parse
+from groundwire.faces.cli.runner import run_command
 from groundwire.model import (
     Citation,
     Cited,
@@ -67,7 +67,7 @@ LATE: tuple[Event, ...] = (
 """Citations after the text, as Gemini tells them."""
 
 
-class FakeAsker:
+class FakeClient:
     """Answers with prepared events; an error among them is raised in its place."""
 
     def __init__(
@@ -143,14 +143,14 @@ class Bench:
 
     def __init__(
         self,
-        asker: FakeAsker | None = None,
+        asker: FakeClient | None = None,
         *,
         terminal: bool = False,
         env: Mapping[str, str] | None = None,
         stdin: str = "",
         cwd: str = "/nonexistent",
     ) -> None:
-        self.asker = asker or FakeAsker()
+        self.asker = asker or FakeClient()
         self.out = Terminal() if terminal else io.StringIO()
         self.err = Terminal() if terminal else io.StringIO()
         self.console = Console(
@@ -163,7 +163,7 @@ class Bench:
         )
         self.configs: list[Config] = []
 
-        def connect(config: Config, env: Mapping[str, str]) -> FakeAsker:
+        def connect(config: Config, env: Mapping[str, str]) -> FakeClient:
             self.configs.append(config)
             self.asker.config = replace(config, providers=self.asker.config.providers)
             return self.asker
@@ -172,7 +172,7 @@ class Bench:
 
     def run(self, *words: str) -> int:
         """Run a command line."""
-        return perform(words[0], parse(list(words)), self.console)
+        return run_command(words[0], parse(list(words)), self.console)
 
     @property
     def stdout(self) -> str:

@@ -27,8 +27,8 @@ from groundwire.model import (
     TextDelta,
     Warned,
 )
-from tests.faces.fakes import Bench, FakeAsker
-from tests.faces.test_printable import HOSTILE
+from tests.faces.fakes import Bench, FakeClient
+from tests.text.test_sanitise import HOSTILE
 
 OURS = re.compile(r"\x1b\[[0-9;]*m|\x1b\[2K|\x1b\[J|\x1b\[\d+A|\r|\x1b\]8;;(?:https?://[!-~]*)?\x1b\\")
 """Styles, the cursor, and links to the web: everything the command line itself ever writes."""
@@ -86,7 +86,7 @@ def test_no_control_character_of_an_answer_gets_out(form: str, terminal: bool) -
     chance = random.Random(form + str(terminal))
     env = {"FORCE_HYPERLINK": "1"} if terminal else {}
     for _ in range(ANSWERS):
-        bench = Bench(FakeAsker(hostile_events(chance)), terminal=terminal, env=env)
+        bench = Bench(FakeClient(hostile_events(chance)), terminal=terminal, env=env)
         bench.run("search", "q", *([form] if form else []))
         assert forbidden(bench.stdout) == set()
         assert forbidden(bench.stderr) == set()
@@ -102,13 +102,13 @@ def test_no_control_character_of_an_error_gets_out(text: str, form: str) -> None
         [TextDelta(0, text), Failed(Refused(text))],
     )
     for failure in failures:
-        bench = Bench(FakeAsker(failure))
+        bench = Bench(FakeClient(failure))
         assert bench.run("search", "q", *([form] if form else [])) == 5
         assert forbidden(bench.stdout + bench.stderr) == set()
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_control_character_gets_out_of_a_tool(text: str) -> None:
-    bench = Bench(FakeAsker([Started(), TextDelta(0, f"Yes {text}"), Finished()]))
+    bench = Bench(FakeClient([Started(), TextDelta(0, f"Yes {text}"), Finished()]))
     bench.run("tool", "websearch", json.dumps({"query": "x"}))
     assert forbidden(bench.stdout) == set()

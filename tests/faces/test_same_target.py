@@ -13,14 +13,14 @@ from typing import NamedTuple
 import pytest
 
 from groundwire.chat.chat import Chat
-from groundwire.chat.questions import Asked
+from groundwire.chat.questions import ChatQuestion
 from groundwire.client import Groundwire
 from groundwire.commands.http_app import create_app
 from groundwire.config.load import load
 from groundwire.errors import UnknownModel
 from groundwire.faces.cli.console import Console
-from groundwire.faces.cli.edge import perform
 from groundwire.faces.cli.main import parse
+from groundwire.faces.cli.runner import run_command
 from groundwire.faces.mcp.calls import FetchAllowList, run_tool
 from groundwire.model import Source
 from groundwire.store.base import Agent
@@ -88,7 +88,7 @@ async def library(here: World, provider: str, model: str) -> None:
 async def command_line(here: World, provider: str, model: str) -> None:
     words = ["search", QUESTION, "--provider", provider, "--model", model]
     console = Console(stdout=io.StringIO(), stderr=io.StringIO(), env=here.env, cwd=str(here.home))
-    code = await asyncio.to_thread(perform, "search", parse(words), console)
+    code = await asyncio.to_thread(run_command, "search", parse(words), console)
     assert code == 0, console.stderr
 
 
@@ -123,7 +123,7 @@ async def chat(here: World, provider: str, model: str) -> None:
         async with here.client() as groundwire:
             talk = Chat(groundwire, store)
             await talk.save_agent(agent, owner="")
-            await answered(talk, Asked(QUESTION, owner="", agent="finder"))
+            await answered(talk, ChatQuestion(QUESTION, owner="", agent="finder"))
 
 
 FACES: tuple[Callable[[World, str, str], Awaitable[None]], ...] = (

@@ -35,9 +35,8 @@ from groundwire.providers.http import HttpProvider, ToolCallIds
 from groundwire.providers.registry import find_spec
 from groundwire.providers.spec import ProviderSpec
 from groundwire.testing.answers import told
-from groundwire.testing.playing import Received
 from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
-from groundwire.testing.upstream import Upstream
+from groundwire.testing.upstream import Received, Upstream
 from tests.credentials.builders import (
     QUICK,
     SESSIONS,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.model import SearchOptions, Source
-from groundwire.text.domains import admits, covers_entry, domain_shown, is_domain
+from groundwire.text.domains import admits, covers_entry, display_domain, is_domain_entry
 
 REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/abc"
 
@@ -91,7 +91,7 @@ def test_behind_a_redirect_the_providers_word_for_the_domain_counts(
 
 
 def test_a_redirect_without_a_word_for_its_domain_is_what_it_is() -> None:
-    assert domain_shown(Source(REDIRECT)) == "vertexaisearch.cloud.google.com"
+    assert display_domain(Source(REDIRECT)) == "vertexaisearch.cloud.google.com"
     assert not admits(SearchOptions(("example.com",)), Source(REDIRECT))
 
 
@@ -113,7 +113,7 @@ PATH = st.lists(st.from_regex(r"[A-Za-z0-9_-]{1,8}", fullmatch=True), max_size=3
 @given(HOST, PATH, st.sampled_from(["", "www.", "a.b."]))
 def test_a_page_is_covered_by_its_own_address(host: str, path: str, below: str) -> None:
     entry = f"{host}/{path}" if path else host
-    assert is_domain(entry)
+    assert is_domain_entry(entry)
     assert admits(SearchOptions((entry,)), Source(f"https://{below}{host}/{path}"))
     assert covers_entry(host, entry)
     assert covers_entry(entry, entry)
@@ -129,7 +129,7 @@ def test_a_page_is_never_both_allowed_and_blocked(host: str, other: str, path: s
 
 @given(st.text(max_size=30))
 def test_any_text_can_be_looked_at(text: str) -> None:
-    if is_domain(text):
+    if is_domain_entry(text):
         assert not any(sign.isspace() or sign in "\"'<>\\@:?#" for sign in text.partition("/")[0])
         admits(SearchOptions((text,)), Source("https://example.com/a"))
 

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+import random
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.model import Json
-from groundwire.text.sanitise import escaped_json, shown, visible, visible_json
+from groundwire.text.sanitise import (
+    escape_invisible_json,
+    one_line,
+    sanitise,
+    sanitise_json,
+    sanitise_with_offsets,
+)
 
 FLAG = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
@@ -26,7 +34,7 @@ UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u206
     "text", [FLAG, FAMILY, PERSIAN, IDEOGRAPH, HEBREW, "\u2764\ufe0f", "a\tb\nc", "plain", "é😀"]
 )
 def test_what_writing_needs_stays(text: str) -> None:
-    assert visible(text) == text
+    assert sanitise(text) == text
 
 
 @pytest.mark.parametrize(
@@ -49,7 +57,7 @@ def test_what_writing_needs_stays(text: str) -> None:
     ],
 )
 def test_what_is_invisible_goes(text: str, left: str) -> None:
-    assert visible(text) == left
+    assert sanitise(text) == left
 
 
 TRICKS = st.sampled_from(
@@ -60,9 +68,9 @@ TRICKS = st.sampled_from(
 @given(st.lists(st.one_of(st.text(max_size=4), TRICKS), max_size=8))
 def test_places_move_along(pieces: list[str]) -> None:
     text = "".join(pieces)
-    clean, place = shown(text)
-    assert clean == visible(text)
-    assert visible(clean) == clean
+    clean, place = sanitise_with_offsets(text)
+    assert clean == sanitise(text)
+    assert sanitise(clean) == clean
     assert UNSEEN.search(clean) is None
     places = [place(offset) for offset in range(len(text) + 1)]
     assert places == sorted(places)
@@ -75,7 +83,7 @@ def test_places_move_along(pieces: list[str]) -> None:
 @given(st.lists(st.one_of(st.text(max_size=4), TRICKS), max_size=8))
 def test_escaped_json_means_the_same(pieces: list[str]) -> None:
     text = "".join(pieces).encode("utf-8", "replace").decode()
-    escaped = escaped_json(json.dumps({"text": text}, ensure_ascii=False))
+    escaped = escape_invisible_json(json.dumps({"text": text}, ensure_ascii=False))
     assert json.loads(escaped) == {"text": text}
     assert UNSEEN.search(escaped) is None
     assert not any("\U000e0000" <= letter <= "\U000e0fff" for letter in escaped)
@@ -83,4 +91,77 @@ def test_escaped_json_means_the_same(pieces: list[str]) -> None:
 
 def test_every_text_of_a_value_is_made_visible() -> None:
     value: Json = {"a": ["x\u202e", {"b": "\x1by"}], "n": 1, "none": None}
-    assert visible_json(value) == {"a": ["x", {"b": "y"}], "n": 1, "none": None}
+    assert sanitise_json(value) == {"a": ["x", {"b": "y"}], "n": 1, "none": None}
+
+
+HOSTILE = (
+    "\x1b[31mred\x1b[0m",
+    "\x1b]8;;https://evil.example\x1b\\good.example\x1b]8;;\x1b\\",
+    "\x1b]52;c;cm0gLXJmIH4=\x07",
+    "\x9b2J",
+    "\x9d8;;x\x9c",
+    "\a\b\v\f\r",
+    "a\rb",
+    "\u202egnp.exe",
+    "\u2066\u202a\u202d\u2069",
+    "\x00\x7f",
+    "\x90q\x9c",
+    "\ud800",
+    "\x1bP+q\x1b\\",
+    "\x1b[200~paste\x1b[201~",
+)
+
+
+def is_harmless(text: str) -> bool:
+    return all(
+        sign in "\n\t"
+        or (unicodedata.category(sign) not in ("Cc", "Cs") and sign not in "\u202a\u202b\u202c\u202d\u202e")
+        for sign in text
+    ) and not any("\u2066" <= sign <= "\u2069" for sign in text)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_control_characters_are_dropped_and_letters_stay(text: str) -> None:
+    assert is_harmless(sanitise(text))
+    assert [sign for sign in sanitise(text) if sign.isalnum()] == [sign for sign in text if sign.isalnum()]
+
+
+def test_a_thousand_hostile_texts_come_out_harmless() -> None:
+    chance = random.Random(6)
+    letters = "".join(HOSTILE) + "ab [](){}\n\t;0123é京🏙️"
+    for _ in range(1000):
+        text = "".join(chance.choices(letters, k=chance.randint(1, 200)))
+        assert is_harmless(sanitise(text))
+        assert is_harmless(one_line(text))
+        sanitise(text).encode("utf-8")
+
+
+@given(st.text(alphabet=st.characters()))
+def test_any_text_comes_out_harmless_and_stays_as_it_is_the_second_time(text: str) -> None:
+    once = sanitise(text)
+    assert is_harmless(once)
+    assert sanitise(once) == once
+
+
+@given(st.text(alphabet=st.characters(categories=["L", "N", "P", "S", "Zs", "M"])))
+def test_ordinary_text_is_not_changed(text: str) -> None:
+    assert sanitise(text) == text
+
+
+def test_line_breaks_of_any_kind_become_one_kind() -> None:
+    assert sanitise("a\r\nb\u2028c\u2029d\x85e\tf\n") == "a\nb\nc\nd\ne\tf\n"
+
+
+def test_marks_of_direction_that_ordinary_texts_need_stay() -> None:
+    assert sanitise("שלום\u200f!") == "שלום\u200f!"
+
+
+def test_a_title_never_takes_more_than_one_line() -> None:
+    assert one_line(" a\n\n b\x1b\tc ") == "a b c"
+
+
+@given(st.text())
+def test_json_means_the_same_and_has_no_control_character(text: str) -> None:
+    written = escape_invisible_json(json.dumps({"text": text}, ensure_ascii=False))
+    assert json.loads(written) == {"text": text}
+    assert is_harmless(written)

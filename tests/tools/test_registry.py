@@ -6,7 +6,7 @@ import pytest
 
 from groundwire.dialects.websearch.tools import UNIFIED_ARGUMENTS
 from groundwire.tools import TOOLS
-from groundwire.tools.texts import ARGUMENTS, DESCRIPTIONS
+from groundwire.tools.registry import ARGUMENTS, DESCRIPTIONS
 
 NAMES = (
     *("websearch", "websearch_gemini", "websearch_openai_oauth", "websearch_openrouter", "websearch_openai"),

@@ -36,13 +36,13 @@ from groundwire.model import (
     Warned,
 )
 from groundwire.tools import TOOLS, run_tool
-from tests.faces.fakes import LATE, FakeAsker
+from tests.faces.fakes import LATE, FakeClient
 
 PROVIDER_TOOLS = [name for name in TOOLS if name != "websearch"]
 
 
 def call(name: str, arguments: object, events: Sequence[Event | GroundwireError] = LATE) -> JsonObject:
-    return asyncio.run(run_tool(FakeAsker(events), name, arguments, lambda: 1_800_000_000.0))
+    return asyncio.run(run_tool(FakeClient(events), name, arguments, lambda: 1_800_000_000.0))
 
 
 def error_type(result: JsonObject) -> object:
@@ -89,7 +89,7 @@ def test_a_blocked_query_is_a_failure_and_not_nothing_found(reason: FinishReason
     result = call("geminisearch", {"query": "x"}, (Started(), Finished(reason, "PROHIBITED_CONTENT")))
     assert result["error"] == {
         "message": "The provider blocked the query or its answer (PROHIBITED_CONTENT). "
-        "Ask in other words, or ask another provider.",
+        "Rephrase the question, or choose another provider.",
         "type": "GEMINI_WEB_SEARCH_FAILED",
     }
 
@@ -116,7 +116,7 @@ def test_an_extra_argument_is_refused_by_name(name: str) -> None:
 @pytest.mark.parametrize("name", TOOLS)
 @pytest.mark.parametrize("arguments", [{}, {"query": ""}, {"query": " \n\t"}, {"query": None}])
 def test_a_blank_query_is_refused_and_nobody_is_asked(name: str, arguments: dict[str, object]) -> None:
-    asker = FakeAsker(LATE)
+    asker = FakeClient(LATE)
     result = asyncio.run(run_tool(asker, name, arguments))
     assert error_type(result) == "INVALID_QUERY"
     assert asker.requests == []
@@ -134,7 +134,7 @@ def test_a_query_that_is_no_text_is_refused(query: object) -> None:
 
 
 def test_a_query_is_trimmed() -> None:
-    asker = FakeAsker(LATE)
+    asker = FakeClient(LATE)
     asyncio.run(run_tool(asker, "websearch_gemini", {"query": "  x \n"}))
     assert asker.requests[0][0].query == "x"
 
@@ -199,7 +199,7 @@ def test_warnings_are_told_beside_the_contract() -> None:
 
 
 def test_the_unified_tool_asks_whom_it_is_told_to() -> None:
-    asker = FakeAsker(LATE)
+    asker = FakeClient(LATE)
     asyncio.run(run_tool(asker, "websearch", {"query": "x", "provider": "anthropic", "model": "m"}))
     asyncio.run(run_tool(asker, "websearch", {"query": "x", "provider": None, "model": ""}))
     assert [(provider, model) for _, provider, model in asker.requests] == [("anthropic", "m"), ("auto", "")]
@@ -220,7 +220,7 @@ def test_an_unknown_provider_is_refused_with_those_that_are_known() -> None:
 
 
 def test_the_unified_tool_takes_options_in_place_of_the_configured_ones() -> None:
-    asker = FakeAsker(
+    asker = FakeClient(
         LATE, Config(search=SearchOptions(blocked_domains=("spam.example",), language="de", max_uses=9))
     )
     arguments = {
@@ -246,7 +246,7 @@ def test_the_unified_tool_takes_options_in_place_of_the_configured_ones() -> Non
 @pytest.mark.parametrize("name", PROVIDER_TOOLS)
 def test_a_provider_tool_keeps_the_configured_restrictions(name: str) -> None:
     options = SearchOptions(blocked_domains=("spam.example",))
-    asker = FakeAsker(LATE, Config(search=options))
+    asker = FakeClient(LATE, Config(search=options))
     asyncio.run(run_tool(asker, name, {"query": "x"}))
     assert asker.requests[0][0].search == options
 
@@ -260,7 +260,7 @@ def test_a_provider_tool_keeps_the_configured_restrictions(name: str) -> None:
     ],
 )
 def test_times_are_made_absolute(given: dict[str, str], since: str, until: str) -> None:
-    asker = FakeAsker(LATE)
+    asker = FakeClient(LATE)
     asyncio.run(run_tool(asker, "websearch", {"query": "x", **given}, lambda: 1_800_000_000.0))
     search = asker.requests[0][0].search
     assert search is not None

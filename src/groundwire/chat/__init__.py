@@ -1,1 +1,1 @@
-"""Agents, sessions and turns: what a person does who talks. No HTTP and no SQL."""
+"""Chat: agents, sessions and turns, without HTTP and without SQL."""

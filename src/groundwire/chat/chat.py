@@ -1,6 +1,6 @@
-"""Chat: the use cases of a person who talks, over one `Groundwire` and one `Store`.
+"""Chat: agents, sessions and turns of users, over one `Groundwire` and one `Store`.
 
-The store blocks, so it is called in threads. Whoever is not the owner of a session does not see it.
+The store blocks, so it is called in threads. A session is visible only to its owner.
 """
 
 from __future__ import annotations
@@ -11,21 +11,20 @@ from contextlib import aclosing
 from uuid import uuid4
 
 from groundwire.chat.agents import DEFAULT, id_for, is_kept_by, is_open_to, title_of
-from groundwire.chat.blocking import StoreThreads, generic_errors
-from groundwire.chat.questions import Asked, question
-from groundwire.chat.telling import Ask
-from groundwire.chat.turns import Conversation, Leaves, Turn, Turns, missing, moment
+from groundwire.chat.questions import ChatQuestion, question_message
+from groundwire.chat.storage import StoreThreads, generic_errors
+from groundwire.chat.turns import SessionReader, SessionTurns, StreamBatches, Turn, Turns, missing, timestamp
 from groundwire.client import Groundwire
 from groundwire.errors import ClientWireError
 from groundwire.model.value import replace
 from groundwire.store.base import Agent, Session, Store, StoredMessage, UsageTotal
 
-_AT_ONCE = 20
-"""Turns that are read together where all are wanted one after the other."""
+_READ_AT_ONCE = 20
+"""Number of turns that are read at a time when a whole session is read."""
 
 
 class Chat:
-    """What can be done with agents and sessions."""
+    """Operations on agents and sessions."""
 
     def __init__(
         self, groundwire: Groundwire, store: Store, *, clock: Callable[[], float] = time.time
@@ -37,7 +36,7 @@ class Chat:
         self._turns = Turns(groundwire, store, self._threads, clock)
 
     async def agents(self, owner: str) -> list[Agent]:
-        """The agents of an owner, and those of everybody; there is always one."""
+        """The agents of an owner, and the shared ones; there is always one."""
         found = await self._threads.run(self._store.agents)
         return [agent for agent in found if agent.is_readable and is_open_to(agent, owner)] or [DEFAULT]
 
@@ -47,7 +46,8 @@ class Chat:
         return [agent for agent in found if not agent.is_readable and is_open_to(agent, owner)]
 
     async def agent(self, name: str, owner: str) -> Agent:
-        """An agent that somebody may talk to; raises `TurnedAway` for those of others as for none."""
+        """An agent that the owner may use; raises `TurnedAway` if it is missing or belongs to another
+        owner."""
         found = await self._threads.run(lambda: self._store.agent(name))
         if found is not None and found.is_readable and is_open_to(found, owner):
             return found
@@ -56,10 +56,10 @@ class Chat:
         return DEFAULT
 
     async def save_agent(self, agent: Agent, owner: str) -> Agent:
-        """Keep an agent of the owner's. One without an id is new; a change of another's makes a new one."""
+        """Store an agent. One without an id is new; saving an agent of another owner makes a copy."""
         if not any(text.strip() for text in agent.name.values()):
             raise ClientWireError("an agent needs a name", "$.name")
-        now = moment(self._clock())
+        now = timestamp(self._clock())
         known = {one.id: one for one in await self._threads.run(self._store.agents)}
         old = known.get(agent.id)
         name = agent.id
@@ -70,7 +70,7 @@ class Chat:
         return kept
 
     async def remove_agent(self, name: str, owner: str) -> None:
-        """Forget an agent of the owner's; its sessions go on with the default one."""
+        """Delete an agent; its sessions continue with the default one."""
         found = await self._threads.run(lambda: self._store.agent(name))
         if (
             found is None
@@ -84,31 +84,31 @@ class Chat:
         return await self._threads.run(lambda: self._store.sessions(owner, limit, before))
 
     async def session(self, owner: str, name: str) -> Session:
-        """A session of the owner's; raises `TurnedAway` for those of others as for those that are not."""
+        """A session; raises `TurnedAway` if it is missing or belongs to another owner."""
         found = await self._threads.run(lambda: self._store.session(name))
         if found is None or found.owner != owner:
             raise missing("session")
         return found
 
-    async def open(self, owner: str, name: str, until: int = 0, limit: int = 0) -> Conversation:
-        """A session with its turns, or the last of them before a number. Answers whose writer died become
+    async def open(self, owner: str, name: str, until: int = 0, limit: int = 0) -> SessionTurns:
+        """A session with its turns, or the last of them before a number. Answers whose process died become
         interrupted."""
         session = await self.session(owner, name)
         turns = await self._threads.run(
             lambda: self._turns.settled(session, self._store.messages(name, until, limit))
         )
-        return Conversation(session, await self._agent_of(session), tuple(turns))
+        return SessionTurns(session, await self._agent_of(session), tuple(turns))
 
-    async def leaves(self, owner: str, name: str) -> Leaves:
-        """A session whose turns are read as somebody wants them: however long it is, few are held at once."""
+    async def read_session(self, owner: str, name: str) -> SessionReader:
+        """A session whose turns are read as they are iterated, a few at a time."""
         session = await self.session(owner, name)
-        return Leaves(session, await self._agent_of(session), self._leaves(session))
+        return SessionReader(session, await self._agent_of(session), self._read_turns(session))
 
-    def _leaves(self, session: Session) -> Iterator[StoredMessage]:
+    def _read_turns(self, session: Session) -> Iterator[StoredMessage]:
         after = 0
         while True:
             with generic_errors():
-                some = self._store.messages(session.id, after + _AT_ONCE + 1, _AT_ONCE)
+                some = self._store.messages(session.id, after + _READ_AT_ONCE + 1, _READ_AT_ONCE)
                 fresh = self._turns.settled(session, [turn for turn in some if turn.number > after])
             if not fresh:
                 return
@@ -122,51 +122,55 @@ class Chat:
         return session
 
     async def give_agent(self, owner: str, name: str, agent: str) -> Session:
-        """Let another agent of the owner's answer in a session from now on."""
+        """Change the agent of a session."""
         found = await self.agent(agent, owner)
         session = replace(await self.session(owner, name), agent=found.id)
         await self._threads.run(lambda: self._store.put_session(session))
         return session
 
     async def remove(self, owner: str, name: str) -> None:
-        """Forget a session."""
+        """Delete a session."""
         await self.session(owner, name)
         await self._threads.run(lambda: self._store.remove_session(name))
 
     async def find(self, owner: str, text: str, limit: int = 50) -> list[tuple[Session, StoredMessage]]:
-        """The turns in which all these words and "phrases" stand, the last first, with their sessions."""
+        """The turns that contain all these words and "phrases", the latest first, with their sessions."""
         found = await self._threads.run(lambda: self._store.find_messages(text[:200], owner, limit))
         names = {message.session for message in found}
         sessions = await self._threads.run(lambda: {name: self._store.session(name) for name in names})
         return [(session, turn) for turn in found if (session := sessions[turn.session]) is not None]
 
     async def usage(self, owner: str, since: str = "") -> list[UsageTotal]:
-        """What the requests of an owner cost, by day and model."""
+        """Usage of an owner, by day and model."""
         return await self._threads.run(lambda: self._store.usage(owner, since))
 
-    async def ask(self, asked: Asked, ask: Ask | None = None) -> AsyncGenerator[Turn, None]:
-        """A turn as it grows. Leaving the loop stops the provider, and the answer is kept as stopped."""
-        conversation = await self._conversation(asked)
-        async with aclosing(self._turns.run(asked, conversation, ask)) as turns:
+    async def ask(
+        self, question: ChatQuestion, stream: StreamBatches | None = None
+    ) -> AsyncGenerator[Turn, None]:
+        """A turn as it grows. Leaving the loop cancels the request; the answer is stored as stopped."""
+        conversation = await self._conversation(question)
+        async with aclosing(self._turns.run(question, conversation, stream)) as turns:
             async for turn in turns:
                 yield turn
 
-    async def _conversation(self, asked: Asked) -> Conversation:
-        """The session a question belongs to, with its agent; the turns are read when nobody else adds any."""
-        if not asked.replaces:
-            question(asked)  # a session is not made for nothing
-        if not asked.session:
-            if asked.replaces:
+    async def _conversation(self, question: ChatQuestion) -> SessionTurns:
+        """The session of a question and its agent; the turns are read later, under the lease."""
+        if not question.replaces:
+            question_message(question)  # an invalid question must not create a session
+        if not question.session:
+            if question.replaces:
                 raise missing("question")
-            agent = await self.agent(asked.agent or (await self.agents(asked.owner))[0].id, asked.owner)
-            now = moment(self._clock())
-            session = Session(uuid4().hex, agent.id, asked.owner, title_of(asked.text), now, now)
-            return Conversation(session, agent)
-        session = await self.session(asked.owner, asked.session)
+            agent = await self.agent(
+                question.agent or (await self.agents(question.owner))[0].id, question.owner
+            )
+            now = timestamp(self._clock())
+            session = Session(uuid4().hex, agent.id, question.owner, title_of(question.text), now, now)
+            return SessionTurns(session, agent)
+        session = await self.session(question.owner, question.session)
         agent = await self._agent_of(session)
-        if asked.agent and asked.agent != agent.id:
-            agent = await self.agent(asked.agent, asked.owner)
-        return Conversation(replace(session, agent=agent.id), agent)
+        if question.agent and question.agent != agent.id:
+            agent = await self.agent(question.agent, question.owner)
+        return SessionTurns(replace(session, agent=agent.id), agent)
 
     async def _agent_of(self, session: Session) -> Agent:
         found = await self._threads.run(lambda: self._store.agent(session.agent))
@@ -175,5 +179,5 @@ class Chat:
 
 
 def chat_for(groundwire: Groundwire, store: Store) -> Chat:
-    """The chat of one installation."""
+    """The chat over a client and a store."""
     return Chat(groundwire, store)

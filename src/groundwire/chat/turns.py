@@ -1,42 +1,133 @@
-"""Turns: a question and the answer to it, put on disk as they come.
+"""Turns: a question and its answer, stored while the answer is streamed.
 
-A question is there before it is acknowledged, and so is the empty answer; while the answer grows it is stored
-every second. The lease of the session says that somebody still writes it, in this process or another.
+The question and an empty answer are stored before the question is acknowledged; the growing answer is stored
+every second. The lease of the session shows that a process, this one or another, is still writing the answer.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
-from contextlib import ExitStack, aclosing, suppress
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
+from contextlib import ExitStack, aclosing, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import TypeAlias
 from uuid import uuid4
 
-from groundwire.chat.agents import target_for
-from groundwire.chat.blocking import StoreThreads
-from groundwire.chat.history import request_for
-from groundwire.chat.leases import SessionLease, busy, renew
-from groundwire.chat.questions import Asked, controls_of, question
-from groundwire.chat.search_tools import named_target
-from groundwire.chat.states import lost, state_of, stopped
-from groundwire.chat.telling import Ask, Batches, Telling, telling, warned
+from groundwire.chat.agents import named_target, target_for
+from groundwire.chat.answers import lost, state_of, stopped
+from groundwire.chat.questions import ChatQuestion, controls_of, question_message, request_for
+from groundwire.chat.storage import SessionLease, StoreThreads, busy, renew
 from groundwire.client import Groundwire
 from groundwire.errors import GroundwireError, RequestError, TurnedAway
-from groundwire.model import Answer, Message, Warned
+from groundwire.model import (
+    Answer,
+    Assembler,
+    Event,
+    Failed,
+    Finished,
+    Message,
+    SearchCalled,
+    SearchReturned,
+    SearchStarted,
+    Started,
+    TextDelta,
+    Warned,
+)
 from groundwire.model.value import replace, value
 from groundwire.store.base import Agent, Session, Store, StoredMessage, UsageRow
 
-BEAT = 0.8
-"""Seconds between two looks at an answer, however quiet it is, and between two times that it is stored."""
-PACE = 0.05
-"""Seconds between two tellings of an answer that grows."""
+Batches: TypeAlias = AsyncGenerator[Sequence[Event], None]
+StreamBatches: TypeAlias = Callable[..., Batches]
+"""Streams the batches of events of a request; called with the request, `provider=` and `model=`."""
+
+_SEARCHING = (SearchStarted, SearchCalled)
+_SEARCH_OVER = (SearchReturned, TextDelta)
+
+
+async def with_warning(batches: Batches, warning: Warned) -> Batches:
+    """The same events, with a warning added to the first batch."""
+    async with aclosing(batches) as rest:
+        async for batch in rest:
+            yield (*batch, warning) if warning not in batch else batch
+            break
+        async for batch in rest:
+            yield batch
+
+
+class LiveAnswer:
+    """An answer that is being streamed. Its events are folded as they arrive; a slow reader does not delay
+    them."""
+
+    def __init__(self) -> None:
+        self.provider = ""
+        self.over = False
+        self.searching = False
+        self._assembler = Assembler()
+        self._changed = asyncio.Event()
+
+    def answer(self) -> Answer:
+        """The answer so far."""
+        return self._assembler.answer()
+
+    async def change(self, within: float) -> bool:
+        """Wait for new events; False if none arrived in time."""
+        try:
+            async with asyncio.timeout(within):
+                await self._changed.wait()
+        except TimeoutError:
+            return False
+        self._changed.clear()
+        return True
+
+    async def follow(self, stream: Callable[[], Batches]) -> None:
+        """Read all events; an error ends the answer."""
+        try:
+            async with aclosing(stream()) as batches:
+                async for batch in batches:
+                    for event in batch:
+                        self._take(event)
+                    self._changed.set()
+        except GroundwireError as error:
+            self._take(Failed(error))
+        finally:
+            self.over = True
+            self._changed.set()
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, Started):
+            self.provider = event.provider or self.provider
+        elif isinstance(event, Finished | Failed):
+            self.over = True
+        elif isinstance(event, _SEARCHING):
+            self.searching = True
+        elif isinstance(event, _SEARCH_OVER):
+            self.searching = False
+        self._assembler.feed(event)
+
+
+@asynccontextmanager
+async def follow_answer(stream: Callable[[], Batches]) -> AsyncGenerator[LiveAnswer, None]:
+    """Stream an answer for the duration of the block; leaving it cancels the request."""
+    answer = LiveAnswer()
+    following = asyncio.create_task(answer.follow(stream))
+    try:
+        yield answer
+        await following
+    finally:
+        following.cancel()
+        await asyncio.wait([following])
+
+
+STORE_INTERVAL = 0.8
+"""Longest time in seconds between two updates of an answer, and between two writes to the store."""
+UPDATE_INTERVAL = 0.05
+"""Shortest time in seconds between two updates of an answer."""
 
 
 @value
-class Conversation:
-    """A session with everything said in it."""
+class SessionTurns:
+    """A session with its agent and all its turns."""
 
     session: Session
     agent: Agent
@@ -44,8 +135,8 @@ class Conversation:
 
 
 @value
-class Leaves:
-    """A session to be read from its beginning to its end, once. Reading blocks."""
+class SessionReader:
+    """A session whose turns are read one after the other, once. Reading blocks."""
 
     session: Session
     agent: Agent
@@ -54,7 +145,7 @@ class Leaves:
 
 @value
 class Turn:
-    """A question and the answer to it, as far as it has come."""
+    """A question and its answer so far."""
 
     session: Session
     agent: Agent
@@ -64,12 +155,12 @@ class Turn:
     """Is the provider searching now?"""
 
 
-Begun: TypeAlias = tuple[Turn, tuple[StoredMessage, ...]]
-"""A turn on disk, and what was said before it."""
+StoredTurn: TypeAlias = tuple[Turn, tuple[StoredMessage, ...]]
+"""A stored turn, and the turns before it."""
 
 
 class Turns:
-    """Asks, and keeps what is answered."""
+    """Runs turns: sends questions, and stores the answers."""
 
     def __init__(
         self, groundwire: Groundwire, store: Store, threads: StoreThreads, clock: Callable[[], float]
@@ -81,14 +172,16 @@ class Turns:
         self._abandoned: set[asyncio.Task[None]] = set()
 
     async def run(
-        self, asked: Asked, conversation: Conversation, ask: Ask | None
+        self, question: ChatQuestion, conversation: SessionTurns, stream: StreamBatches | None
     ) -> AsyncGenerator[Turn, None]:
-        """A turn as it grows. The first is told when the question is on disk, the last when the answer is.
+        """A turn as it grows: the first state when the question is stored, the last when the answer is.
 
         Raises `TurnedAway` (409) while another answer is being written in the session.
         """
         lease = SessionLease(self._store, conversation.session.id)
-        beginning = asyncio.ensure_future(self._threads.run(partial(self._begin, asked, conversation, lease)))
+        beginning = asyncio.ensure_future(
+            self._threads.run(partial(self._begin, question, conversation, lease))
+        )
         try:
             turn, past = await asyncio.shield(beginning)
         except asyncio.CancelledError:
@@ -98,20 +191,20 @@ class Turns:
             raise
         renewing = asyncio.create_task(renew(lease, self._threads))
         began, answer = self._clock(), turn.answer
-        call = partial(self._call, turn.agent, (*past, turn.question), asked.language, ask)
+        call = partial(self._call, turn.agent, (*past, turn.question), question.language, stream)
         try:
             yield turn
-            async with telling(call) as told, aclosing(self._grow(turn.answer, told, lease)) as growing:
+            async with follow_answer(call) as live, aclosing(self._grow(turn.answer, live, lease)) as growing:
                 async for answer in growing:
-                    yield replace(turn, answer=answer, searching=told.searching)
+                    yield replace(turn, answer=answer, searching=live.searching)
         finally:
-            # Also when nobody listens any more, and whatever else is cancelled with them.
+            # Also when the client has disconnected and this task is cancelled.
             ending = self._end(turn, _closed(answer), began, lease)
             answer = await asyncio.shield(self._released(ending, lease, renewing))
         yield replace(turn, answer=answer)
 
-    async def _abandon(self, beginning: asyncio.Future[Begun], lease: SessionLease) -> None:
-        """End a turn that nobody waits for any more, as soon as it is on disk."""
+    async def _abandon(self, beginning: asyncio.Future[StoredTurn], lease: SessionLease) -> None:
+        """End a turn whose client has disconnected, as soon as it is stored."""
         try:
             turn, _ = await beginning
         except GroundwireError:
@@ -125,7 +218,7 @@ class Turns:
         lease: SessionLease,
         renewing: asyncio.Task[None] | None,
     ) -> StoredMessage:
-        """Let others ask when the end of an answer is on disk."""
+        """Release the lease when the end of an answer is stored."""
         try:
             return await ending
         finally:
@@ -135,17 +228,17 @@ class Turns:
                 await self._threads.run(lease.release)
 
     def settled(self, session: Session, turns: list[StoredMessage]) -> list[StoredMessage]:
-        """The same, with every answer whose writer died marked as interrupted; blocks."""
+        """The turns, with every answer whose process died marked as interrupted; blocks."""
         lease = SessionLease(self._store, session.id)
         if not any(map(_is_running, turns)) or not lease.take():
             return turns
         try:
-            return [self._given_up(turn) if _is_running(turn) else turn for turn in turns]
+            return [self._interrupted(turn) if _is_running(turn) else turn for turn in turns]
         finally:
             lease.release()
 
-    def _given_up(self, turn: StoredMessage) -> StoredMessage:
-        """The answer as it is now: it may have been completed just before the lease was taken."""
+    def _interrupted(self, turn: StoredMessage) -> StoredMessage:
+        """Mark an answer as interrupted, unless it was completed just before the lease was taken."""
         for kept in self._store.messages(turn.session, turn.number + 1, 1):
             if kept.id == turn.id and not _is_running(kept):
                 return kept
@@ -154,64 +247,68 @@ class Turns:
         return ended
 
     def _call(
-        self, agent: Agent, turns: tuple[StoredMessage, ...], language: str, ask: Ask | None
+        self, agent: Agent, turns: tuple[StoredMessage, ...], language: str, stream: StreamBatches | None
     ) -> Batches:
         target = target_for(agent, self._groundwire)
         (provider, model), warning = named_target(agent, target, self._groundwire)
         request = request_for(agent, turns, language, self._groundwire.config.search)
-        batches = (ask or self._groundwire.batches)(request, provider=provider, model=model)
-        return warned(batches, warning) if warning else batches
+        batches = (stream or self._groundwire.batches)(request, provider=provider, model=model)
+        return with_warning(batches, warning) if warning else batches
 
-    def _begin(self, asked: Asked, conversation: Conversation, lease: SessionLease) -> Begun:
-        """Take the lease, and put question and empty answer on disk; blocks."""
+    def _begin(self, question: ChatQuestion, conversation: SessionTurns, lease: SessionLease) -> StoredTurn:
+        """Take the lease, and store the question and an empty answer; blocks."""
         store, session = self._store, conversation.session
-        if not asked.session:
+        if not question.session:
             store.put_session(session)
         if not lease.take():
             raise busy()
         with ExitStack() as undo:
             undo.callback(lease.release)
-            # Read under the lease: what another turn just added belongs to the past of this one.
-            begun = self._put(asked, conversation, store.messages(session.id))
+            # Read under the lease: another turn may just have been added.
+            stored = self._put(question, conversation, store.messages(session.id))
             undo.pop_all()
-        return begun
+        return stored
 
-    def _put(self, asked: Asked, conversation: Conversation, turns: list[StoredMessage]) -> Begun:
+    def _put(
+        self, question: ChatQuestion, conversation: SessionTurns, turns: list[StoredMessage]
+    ) -> StoredTurn:
         store, session, now = self._store, conversation.session, self._now()
-        past = tuple(self._given_up(turn) if _is_running(turn) else turn for turn in turns)
-        old = next((turn for turn in past if asked.replaces and turn.id == asked.replaces), None)
-        if asked.replaces and (old is None or not isinstance(old.content, Message)):
+        past = tuple(self._interrupted(turn) if _is_running(turn) else turn for turn in turns)
+        old = next((turn for turn in past if question.replaces and turn.id == question.replaces), None)
+        if question.replaces and (old is None or not isinstance(old.content, Message)):
             raise missing("question")
         if old is not None:
-            asked = _again(asked, old)
+            question = _repeat_question(question, old)
             past = tuple(turn for turn in past if turn.number < old.number)
-        said = question(asked)
+        message = question_message(question)
         store.put_session(replace(session, updated=now))
         if old is not None:
             store.cut_messages(session.id, old.number)
         name = old.id if old is not None else uuid4().hex
-        put = store.add_message(StoredMessage(name, session.id, said, created=now))
+        put = store.add_message(StoredMessage(name, session.id, message, created=now))
         answer = store.add_message(StoredMessage(uuid4().hex, session.id, Answer(), created=now))
         return Turn(session, conversation.agent, put, answer), past
 
     async def _grow(
-        self, empty: StoredMessage, told: Telling, lease: SessionLease
+        self, empty: StoredMessage, live: LiveAnswer, lease: SessionLease
     ) -> AsyncGenerator[StoredMessage, None]:
-        """The answer whenever there is more of it, stored as it grows."""
+        """The answer whenever it has grown, stored at intervals."""
         stored = self._clock()
-        while not told.over:
-            changed = await told.change(BEAT)
-            answer = replace(empty, content=told.answer(), provider=told.provider)
-            if self._clock() - stored >= BEAT or not changed:
+        while not live.over:
+            changed = await live.change(STORE_INTERVAL)
+            answer = replace(empty, content=live.answer(), provider=live.provider)
+            if self._clock() - stored >= STORE_INTERVAL or not changed:
                 stored = self._clock()
-                with suppress(GroundwireError):  # a full disk silences nobody; it is told at the end
+                with suppress(
+                    GroundwireError
+                ):  # a full disk does not end the answer; it is reported at the end
                     await self._threads.run(partial(self._keep, answer, self._now(), lease))
             yield answer
-            await asyncio.sleep(PACE)
-        yield replace(empty, content=told.answer(), provider=told.provider)
+            await asyncio.sleep(UPDATE_INTERVAL)
+        yield replace(empty, content=live.answer(), provider=live.provider)
 
     def _keep(self, answer: StoredMessage, now: str, lease: SessionLease) -> None:
-        """Store the answer, unless the lease was lost: then others have marked it as interrupted."""
+        """Store the answer, unless the lease was lost: then another process has marked it as interrupted."""
         if not lease.renew():
             if self._store.session(answer.session) is None:
                 raise RequestError("the session was removed")
@@ -221,7 +318,7 @@ class Turns:
     async def _end(
         self, turn: Turn, answer: StoredMessage, began: float, lease: SessionLease
     ) -> StoredMessage:
-        """Put the end of an answer on disk, and what it cost."""
+        """Store the complete answer and its usage."""
         content = answer.content
         if not isinstance(content, Answer):
             return answer
@@ -247,16 +344,16 @@ class Turns:
         return answer
 
     def _now(self) -> str:
-        return moment(self._clock())
+        return timestamp(self._clock())
 
 
-def moment(now: float) -> str:
-    """A time as it is stored."""
+def timestamp(now: float) -> str:
+    """A time in the format of the store."""
     return datetime.fromtimestamp(now, UTC).isoformat(timespec="microseconds")
 
 
 def missing(what: str) -> TurnedAway:
-    """There is none, or it is not yours."""
+    """The error for something that does not exist or belongs to another owner."""
     return TurnedAway(status=404, message=f"there is no such {what}", code="NOT_FOUND")
 
 
@@ -265,14 +362,14 @@ def _is_running(turn: StoredMessage) -> bool:
 
 
 def _closed(answer: StoredMessage) -> StoredMessage:
-    """An answer that nobody goes on with."""
+    """The answer, marked as stopped if it is not complete."""
     return (
         replace(answer, content=replace(answer.content, error=stopped())) if _is_running(answer) else answer
     )
 
 
-def _again(asked: Asked, old: StoredMessage) -> Asked:
-    """The same question once more, where no other is given in its place."""
-    if asked.text.strip() or not isinstance(old.content, Message):
-        return asked
-    return replace(asked, text=old.content.text, controls=controls_of(old.content))
+def _repeat_question(question: ChatQuestion, old: StoredMessage) -> ChatQuestion:
+    """The old question once more, unless a new text is given."""
+    if question.text.strip() or not isinstance(old.content, Message):
+        return question
+    return replace(question, text=old.content.text, controls=controls_of(old.content))

@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from groundwire.dialects.features import Feature, cited_files, project
 from groundwire.model import Answer, Citation, Json, JsonObject, Search, SearchResult, Source
-from groundwire.text.domains import domain_shown
+from groundwire.text.domains import display_domain
 
 FIELD = "groundwire"
 VERSION = 1
@@ -70,7 +70,7 @@ def encode_source(source: Source) -> JsonObject:
     return {
         "url": source.url,
         "title": source.title,
-        "domain": domain_shown(source),
+        "domain": display_domain(source),
         "state": source.state,
     }
 

@@ -32,7 +32,7 @@ from groundwire.model import (
     ToolCallDelta,
     Warned,
 )
-from groundwire.text.urls import canonical_address, safe_address
+from groundwire.text.urls import canonical_url, safe_url
 
 _Path: TypeAlias = "tuple[_Path, str] | None"
 
@@ -110,11 +110,11 @@ class SourceAudit:
             self._search(document)
         if not self._found:
             return None
-        read = {canonical_address(url) for url in self.read}
+        read = {canonical_url(url) for url in self.read}
         lost = [
             path
             for urls, path in self._found
-            if not any(canonical_address(safe_address(url) or url) in read for url in urls)
+            if not any(canonical_url(safe_url(url) or url) in read for url in urls)
         ]
         if not lost:
             return None

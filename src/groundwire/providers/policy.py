@@ -25,7 +25,7 @@ from groundwire.model import (
 )
 from groundwire.model.value import replace, value
 from groundwire.providers.catalog import ProviderKind
-from groundwire.text.domains import admits, covers_entry, domain_shown, is_domain
+from groundwire.text.domains import admits, covers_entry, display_domain, is_domain_entry
 from groundwire.text.sources import source_key
 
 Support: TypeAlias = Literal["native", "emulated", "ignored", "refused"]
@@ -184,7 +184,7 @@ def check_domains(options: SearchOptions) -> None:
         if len(domains) > MAX_DOMAINS:
             raise InvalidArguments(f"{name}: {len(domains)} domains, at most {MAX_DOMAINS} are possible")
         for domain in domains:
-            if not is_domain(domain):
+            if not is_domain_entry(domain):
                 raise InvalidArguments(f"{name}: write {domain!r} as a bare host, like example.com")
     both = [
         entry
@@ -248,7 +248,7 @@ class Audit:
 
     def _warn(self, sources: Iterable[Source]) -> Iterator[Warned]:
         for source in sources:
-            domain = domain_shown(source)
+            domain = display_domain(source)
             if not self._admits(source) and domain not in self._warned_domains:
                 self._warned_domains.add(domain)
                 yield Warned("source_removed", f"a source on {domain or 'an unknown site'} was not allowed")

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from time import time
 from typing import TYPE_CHECKING
 
-from groundwire.chat.turns import moment
+from groundwire.chat.turns import timestamp
 from groundwire.errors import GroundwireError
 from groundwire.store.base import Store, UsageRow
 
@@ -54,7 +54,7 @@ class UsageRecorder:
         self._rows.append(
             UsageRow(
                 context.request_id,
-                moment(self._clock()),
+                timestamp(self._clock()),
                 context.provider,
                 context.model,
                 context.usage,

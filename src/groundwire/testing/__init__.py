@@ -1,1 +1,1 @@
-"""Tools for tests of providers and of programs that use groundwire. Nothing here is needed to run it."""
+"""Scripted upstream servers for tests; see docs/testing.md."""

@@ -1,6 +1,6 @@
-"""Answers and errors for tests, encoded by the codecs of the dialects.
+"""Answers and errors in every dialect, encoded by the dialects' own codecs.
 
-One test suite can so cover all providers: it defines the answer, not its wire format.
+So one test suite covers all providers: it states the answer, not its wire format.
 """
 
 from __future__ import annotations
@@ -37,36 +37,38 @@ from groundwire.model import (
 )
 
 
-class Written(NamedTuple):
-    """An encoded answer: as one body, and as a stream."""
+class EncodedAnswer(NamedTuple):
+    """An answer as one document and as a stream."""
 
     whole: bytes
     stream: bytes
     content_type: str
-    """Content type of the stream."""
+    """Of the stream."""
 
 
-def written(name: str, events: Iterable[Event], reply: Reply | None = None) -> Written:
-    """Encode the answer of these events in a dialect."""
+def written(name: str, events: Iterable[Event], reply: Reply | None = None) -> EncodedAnswer:
+    """Encode the answer of some events in a dialect."""
     language = dialect(name)
-    said = list(events)
-    answer = assemble(said)
+    events = list(events)
+    answer = assemble(events)
     queries = [search.query for search in answer.searches if search.kind == "search"]
     question = Message("user", (Text(queries[0] if queries else "?"),))
     request = Request((question,), answer.model, search=SearchOptions())
     reply = reply or Reply("scripted", answer.model, 1_790_000_000, request)
     encoder = language.encoder(reply)
-    stream = b"".join(map(encoder.feed, said)) + encoder.close()
-    return Written(dump_json(language.encode_response(answer, reply)).encode(), stream, encoder.content_type)
+    stream = b"".join(map(encoder.feed, events)) + encoder.close()
+    return EncodedAnswer(
+        dump_json(language.encode_response(answer, reply)).encode(), stream, encoder.content_type
+    )
 
 
 def error_body(name: str, error: GroundwireError) -> ErrorBody:
-    """Encode an error in a dialect; return its HTTP status and body."""
+    """Status and body of an error in a dialect."""
     return dialect(name).encode_error(error, Reply("scripted"))
 
 
 def told(text: str, *sources: Source, query: str = "", model: str = "scripted-1") -> list[Event]:
-    """Return the events of a plain answer: one search, and a text that every source supports as a whole."""
+    """Events of a simple answer: one search, and a text that is cited as a whole with every source."""
     events: list[Event] = [Started("scripted", model)]
     if sources or query:
         call = SearchCall("search_0", (query or "what was asked",))

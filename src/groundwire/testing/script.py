@@ -1,4 +1,4 @@
-"""Scripts of a fake provider, as data: responses, and the failures to simulate.
+"""Scripts of a test upstream, as data: responses, and every fault that a response can have.
 
 A script can be written in Python or in a JSON file:
 
@@ -7,8 +7,8 @@ A script can be written in Python or in a JSON file:
         {"answer": {"dialect": "anthropic_messages", "text": "Yes.", "sources": ["https://a.example"]}}
     ]}}
 
-The responses of a path are sent one after the other, and the last one is repeated. Positions in a body are
-counted in bytes of the body, whatever its framing.
+The responses of a path are sent one after the other, the last one for ever. Offsets in a body count bytes of
+the body, without its framing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TYPES = {".sse": EVENTS, ".json": DOCUMENT, ".html": "text/html; charset=utf-8"
 
 
 class Dribble(NamedTuple):
-    """Send the body in pieces of `size` bytes, with a pause of `seconds` between them."""
+    """Number of bytes to send at a time, and seconds between."""
 
     size: int
     seconds: float
@@ -45,52 +45,56 @@ class Dribble(NamedTuple):
 
 @value
 class ScriptedResponse:
-    """The response to one request, and the failures to simulate."""
+    """The response to one request, and its faults."""
 
     status: int = 200
     headers: Mapping[str, str] = {}
-    """Headers with lower-case names; they override the default ones."""
+    """Names in lower case; they override those of the upstream."""
     body: bytes = b""
     stream: bytes | None = None
-    """Sent instead of `body` if the client requests a stream."""
+    """Sent instead of `body` to a client that requests a stream."""
     stream_type: str = EVENTS
     framing: Framing = ""
-    """How the body is framed; by default with its length, or chunked for a stream."""
+    """Framing of the body; by default its length, or chunks for a stream."""
     delay: float = 0.0
-    """Seconds before the status line; infinite to never respond."""
+    """Seconds before the status line; infinite for an upstream that never responds."""
     dribble: Dribble | None = None
     stall_at: int | None = None
-    """After this many bytes, nothing more is sent until the client disconnects."""
+    """After this number of bytes nothing more is sent until the client disconnects."""
     cut_at: int | None = None
-    """After this many bytes, the connection is closed, even if the body is incomplete."""
+    """After this number of bytes the connection is closed."""
     cut: Cut = "fin"
     repeat: bytes = b""
     """Sent repeatedly after the body: an endless response."""
     every: float = 0.0
     """Seconds between two repetitions."""
     raw: bytes | None = None
-    """Sent instead of an HTTP response, before the connection is closed."""
+    """Bytes sent instead of an HTTP response, before the connection is closed."""
+
+
+Response = ScriptedResponse
+"""Alias of `ScriptedResponse`, its former name."""
 
 
 @value
 class Script:
-    """Maps requests to responses."""
+    """Responses by path."""
 
     responses: tuple[ScriptedResponse, ...] = ()
-    """Responses for every path that is not in `paths`."""
+    """For every path that is not in `paths`."""
     paths: Mapping[str, tuple[ScriptedResponse, ...]] = {}
-    """Responses by path, without the query string; `*` matches anything."""
+    """By path without its query; `*` matches anything."""
     door: Door = "open"
     """`closed` refuses connections; `deaf` never accepts them."""
 
     def key_for(self, path: str) -> str:
-        """Return the entry of `paths` that matches a path, an exact match first; empty if none does."""
+        """The entry of `paths` that a path belongs to, itself first; empty if there is none."""
         if path in self.paths:
             return path
         return next((pattern for pattern in self.paths if fnmatchcase(path, pattern)), "")
 
     def response(self, key: str, attempt: int) -> ScriptedResponse:
-        """Return the response to an attempt; the first attempt has the number 1."""
+        """The response to an attempt, the first of which has number 1."""
         played = self.paths.get(key, self.responses)
         if not played:
             return json_response({"error": {"message": "the script has no response for this path"}}, 404)
@@ -100,33 +104,33 @@ class Script:
 def json_response(
     body: Json, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> ScriptedResponse:
-    """Build a response with a JSON body."""
+    """A JSON document."""
     return ScriptedResponse(status, {"content-type": DOCUMENT, **(headers or {})}, dump_json(body).encode())
 
 
 def text_response(text: str, content_type: str = EVENTS, status: int = 200) -> ScriptedResponse:
-    """Build a response with a text body, by default server-sent events."""
+    """A text, by default server-sent events."""
     framing: Framing = "chunked" if content_type == EVENTS else ""
     return ScriptedResponse(status, {"content-type": content_type}, text.encode(), framing=framing)
 
 
 def file_response(path: Path, status: int = 200) -> ScriptedResponse:
-    """Build a response from a file; the suffix determines the content type."""
+    """The content of a file; its suffix tells the type."""
     content_type = _TYPES.get(path.suffix, "application/octet-stream")
     framing: Framing = "chunked" if content_type == EVENTS else ""
     return ScriptedResponse(status, {"content-type": content_type}, path.read_bytes(), framing=framing)
 
 
 def answer(dialect: str, events: list[Event]) -> ScriptedResponse:
-    """Build a response with an encoded answer: a stream if the client requests one, otherwise one body."""
+    """An answer in a dialect: a stream for a client that requests one, else a document."""
     form = written(dialect, events)
     return ScriptedResponse(body=form.whole, stream=form.stream, stream_type=form.content_type)
 
 
 def load_script(text: str, folder: Path) -> Script:
-    """Read a script from JSON text; the files that it names are in `folder`."""
+    """The script in a JSON text; files it names are looked for in the folder."""
     try:
-        return _Reader(folder).script(load_json(text, WireError))
+        return _ScriptReader(folder).script(load_json(text, WireError))
     except (WireError, OSError, Base64Error, KeyError) as error:
         told_why = error.message if isinstance(error, GroundwireError) else str(error)
         raise ConfigError(f"the script cannot be used: {told_why}") from None
@@ -143,7 +147,7 @@ _PLAIN: Mapping[str, tuple[type, ...]] = {
 }
 
 
-class _Reader:
+class _ScriptReader:
     """A script out of JSON, with the path to whatever is wrong in it."""
 
     def __init__(self, folder: Path) -> None:

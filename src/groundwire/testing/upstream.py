@@ -1,44 +1,252 @@
-"""A fake provider on loopback that follows a script and records the requests it receives.
+"""Test server on loopback that follows a script and records the requests it receives.
 
     async with Upstream(answer("gemini", told("Yes.", Source("https://a.example")))) as upstream:
         ...  # point a provider at upstream.url
         assert upstream.requests[0].headers["x-goog-api-key"] == "…"
         await upstream.disconnected(timeout=1)
 
-Tests wait for what happens here instead of sleeping. On its own: `python -m groundwire.testing.upstream
---script FILE` prints its address and serves until it is interrupted.
+Tests wait for events of the server instead of sleeping. As a program, `python -m groundwire.testing.upstream
+--script FILE` prints its URL and serves until it is interrupted.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import struct
 import sys
-from asyncio import StreamReader, StreamReaderProtocol, StreamWriter
+from asyncio import IncompleteReadError, LimitOverrunError, StreamReader, StreamReaderProtocol, StreamWriter
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import TextIO, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar
 
-from groundwire.dialects.json import dump_json
-from groundwire.errors import ConfigError
+from groundwire.dialects.json import dump_json, load_json
+from groundwire.errors import ConfigError, WireError
 from groundwire.model import JsonObject
-from groundwire.testing.http1 import MAX_HEAD, read_request
-from groundwire.testing.playing import Playing, Received
-from groundwire.testing.script import Script, ScriptedResponse, answer, load_script
+from groundwire.testing.script import (
+    DOCUMENT,
+    Dribble,
+    Framing,
+    Script,
+    ScriptedResponse,
+    answer,
+    load_script,
+)
+
+if TYPE_CHECKING:
+    from groundwire.model import Json
 
 __all__ = ["Received", "Script", "ScriptedResponse", "Upstream", "answer"]
 
+MAX_HEAD = 256 * 1024
+MAX_BODY = 256 * 1024 * 1024
+
+
+class ReceivedHead(NamedTuple):
+    """A request line and its headers, names in lower case."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+
+
+async def read_request(reader: StreamReader) -> tuple[ReceivedHead, bytes] | None:
+    """The next request of a connection; None when there is none, or none that can be read."""
+    try:
+        lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        method, target, _ = lines[0].split(" ", 2)
+        fields = (line.partition(":") for line in lines[1:] if line)
+        head = ReceivedHead(method, target, {name.strip().lower(): text.strip() for name, _, text in fields})
+        return head, await _read_body(reader, head.headers)
+    except (IncompleteReadError, LimitOverrunError, ConnectionError, ValueError):
+        return None
+
+
+async def _read_body(reader: StreamReader, headers: Mapping[str, str]) -> bytes:
+    if headers.get("transfer-encoding", "").lower() != "chunked":
+        return await reader.readexactly(min(int(headers.get("content-length", "0")), MAX_BODY))
+    body = bytearray()
+    while size := int((await reader.readuntil(b"\r\n")).split(b";")[0], 16):
+        body += await reader.readexactly(size)
+        await reader.readuntil(b"\r\n")
+        if len(body) > MAX_BODY:
+            raise ValueError("too much")
+    while await reader.readuntil(b"\r\n") != b"\r\n":
+        pass
+    return bytes(body)
+
+
+def write_head(status: int, headers: Mapping[str, str]) -> bytes:
+    """A status line and headers."""
+    known = {item.value: item.phrase for item in HTTPStatus}
+    lines = [f"HTTP/1.1 {status} {known.get(status, 'Scripted')}"]
+    lines += (f"{name}: {text}" for name, text in headers.items())
+    return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
+
+
+def write_chunk(data: bytes) -> bytes:
+    """A piece of a chunked body; the empty one ends it."""
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+_RESET = struct.pack("ii", 1, 0)  # linger on, for no time: closing then resets
+
+
+class Received:
+    """A received request and the progress of its response. Times are those of `time.monotonic`."""
+
+    def __init__(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> None:
+        self.method = method
+        self.target = target
+        self.headers = headers
+        self.body = body
+        self.number = 0
+        """Counts all requests from one."""
+        self.attempt = 0
+        """Counts the requests of one entry of the script."""
+        self.connection = 0
+        self.at = 0.0
+        self.status: int | None = None
+        """Status of the response, once it is sent."""
+        self.sent = 0
+        """Bytes of the body written so far."""
+        self.stalled = False
+        self.finished = False
+        """Is the response complete?"""
+        self.disconnected: float | None = None
+        """When the client disconnected before the end."""
+
+    @property
+    def path(self) -> str:
+        """The target without its query."""
+        return self.target.partition("?")[0]
+
+    @property
+    def json(self) -> Json:
+        """The body as JSON; None if it is not JSON."""
+        try:
+            return load_json(self.body, WireError)
+        except WireError:
+            return None
+
+    @property
+    def wants_stream(self) -> bool:
+        """Does the client request a stream, in any dialect?"""
+        body = self.json
+        return (isinstance(body, dict) and body.get("stream") is True) or ":stream" in self.path
+
+
+class ScriptedExchange:
+    """Sends one response; notices at once when the client disconnects."""
+
+    def __init__(
+        self, received: Received, writer: StreamWriter, gone: asyncio.Event, changed: Callable[[], None]
+    ) -> None:
+        self._received = received
+        self._writer = writer
+        self._gone = gone
+        self._changed = changed
+
+    async def play(self, response: ScriptedResponse) -> bool:
+        """Send the response; True if the connection can serve another request."""
+        if await self._disconnects_within(response.delay):
+            return False
+        if response.raw is not None:
+            await self._send(response.raw, "close", response.dribble)
+            return self._finish(keep=False)
+        streams = response.stream is not None and self._received.wants_stream
+        body = response.stream if streams and response.stream is not None else response.body
+        framing = response.framing or ("chunked" if streams or response.repeat else "length")
+        content_type = response.stream_type if streams else DOCUMENT
+        await self._begin(response, content_type, framing, len(body))
+        ends = [offset for offset in (response.stall_at, response.cut_at) if offset is not None]
+        await self._send(body[: min(ends)] if ends else body, framing, response.dribble)
+        if response.cut_at is not None and response.cut_at == min(ends):
+            return self._break(response)
+        if response.stall_at is not None:
+            self._received.stalled = True
+            self._changed()
+            await self._gone.wait()
+        while response.repeat and not await self._disconnects_within(response.every):
+            await self._send(response.repeat, framing, None)
+        if self._gone.is_set():
+            return False
+        if framing == "chunked":
+            await self._write(write_chunk(b""))
+        return self._finish(keep=framing != "close")
+
+    async def _begin(
+        self, response: ScriptedResponse, content_type: str, framing: Framing, size: int
+    ) -> None:
+        headers = {"content-type": content_type}
+        if framing == "length":
+            headers["content-length"] = str(size)
+        elif framing == "chunked":
+            headers["transfer-encoding"] = "chunked"
+        else:
+            headers["connection"] = "close"
+        self._received.status = response.status
+        await self._write(write_head(response.status, headers | dict(response.headers)))
+        self._changed()
+
+    async def _send(self, body: bytes, framing: Framing, dribble: Dribble | None) -> None:
+        for number, piece in enumerate(_pieces(body, dribble)):
+            if self._gone.is_set() or (
+                number and dribble and await self._disconnects_within(dribble.seconds)
+            ):
+                return
+            await self._write(write_chunk(piece) if framing == "chunked" else piece)
+            self._received.sent += len(piece)
+            self._changed()
+
+    async def _write(self, data: bytes) -> None:
+        try:
+            self._writer.write(data)
+            await self._writer.drain()
+        except ConnectionError:
+            self._gone.set()
+
+    async def _disconnects_within(self, seconds: float) -> bool:
+        """Wait; True if the client disconnected."""
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return self._gone.is_set()
+        try:
+            async with asyncio.timeout(None if seconds == float("inf") else seconds):
+                return await self._gone.wait()
+        except TimeoutError:
+            return False
+
+    def _break(self, response: ScriptedResponse) -> bool:
+        if response.cut == "rst":
+            connection = self._writer.get_extra_info("socket")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            self._writer.transport.abort()
+        return self._finish(keep=False)
+
+    def _finish(self, *, keep: bool) -> bool:
+        self._received.finished = True
+        self._changed()
+        return keep
+
+
+def _pieces(body: bytes, dribble: Dribble | None) -> Iterator[bytes]:
+    size = dribble.size if dribble else max(len(body), 1)
+    return (body[start : start + size] for start in range(0, len(body), size))
+
+
 HOST = "127.0.0.1"
-PATIENCE = 15.0
+TIMEOUT = 15.0
 
 T = TypeVar("T")
 
 
 class Upstream:
-    """A fake provider: an HTTP server that follows a script. It listens inside its `async with` block."""
+    """A scripted server; it listens for the duration of its `async with` block."""
 
     def __init__(
         self,
@@ -50,11 +258,10 @@ class Upstream:
         if isinstance(script, ScriptedResponse):
             script = (script,)
         self.script = script if isinstance(script, Script) else Script(tuple(script))
-        """The script. You may assign another one at any time; it applies to later requests."""
+        """May be replaced at any time, for later requests."""
         self.requests: list[Received] = []
-        """All requests so far."""
         self.connections = 0
-        """The number of connections so far."""
+        """Number of connections so far."""
         self._port = port
         self._log = log
         self._open: dict[asyncio.Task[None], StreamWriter] = {}
@@ -65,16 +272,16 @@ class Upstream:
 
     @property
     def url(self) -> str:
-        """The URL of the server, without a slash at the end."""
+        """The URL, without a trailing slash."""
         return f"http://{HOST}:{self._port}"
 
     @property
     def open_connections(self) -> int:
-        """The number of open connections."""
+        """Number of open connections."""
         return len(self._open)
 
     async def __aenter__(self) -> Upstream:
-        # With its protocol named, asyncio switches off Nagle's algorithm, and no answer waits for another.
+        # With the protocol given, asyncio disables Nagle's algorithm.
         listener = socket.socket(proto=socket.IPPROTO_TCP)
         self._sockets.append(listener)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -98,32 +305,32 @@ class Upstream:
             task.cancel()
             writer.transport.abort()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(0)  # transports say goodbye in the next round of the loop
+        await asyncio.sleep(0)  # transports are closed in the next iteration of the loop
 
-    async def received(self, nth: int = 1, timeout: float = PATIENCE) -> Received:
-        """Wait until the nth request has arrived completely; return it."""
+    async def received(self, nth: int = 1, timeout: float = TIMEOUT) -> Received:
+        """The nth request, when it is complete."""
         return await self._until(
             lambda: self.requests[nth - 1] if len(self.requests) >= nth else None, "request", timeout
         )
 
-    async def sent(self, size: int, nth: int = 1, timeout: float = PATIENCE) -> Received:
-        """Wait until `size` bytes of the nth response body are written; return the request."""
+    async def sent(self, size: int, nth: int = 1, timeout: float = TIMEOUT) -> Received:
+        """The nth request, when this number of bytes of its response body is written."""
         return await self._reached(nth, lambda item: item.sent >= size, f"{size} bytes sent", timeout)
 
-    async def stalled(self, nth: int = 1, timeout: float = PATIENCE) -> Received:
-        """Wait until the nth response stalls; return the request."""
+    async def stalled(self, nth: int = 1, timeout: float = TIMEOUT) -> Received:
+        """The nth request, when its response stalls."""
         return await self._reached(nth, lambda item: item.stalled, "stall", timeout)
 
-    async def finished(self, nth: int = 1, timeout: float = PATIENCE) -> Received:
-        """Wait until the nth response is complete; return the request."""
+    async def finished(self, nth: int = 1, timeout: float = TIMEOUT) -> Received:
+        """The nth request, when its response is complete."""
         return await self._reached(nth, lambda item: item.finished, "end of an answer", timeout)
 
-    async def disconnected(self, nth: int = 1, timeout: float = PATIENCE) -> float:
-        """Wait until the client of the nth request disconnects early; return the time."""
+    async def disconnected(self, nth: int = 1, timeout: float = TIMEOUT) -> float:
+        """The time at which the client of the nth request disconnected before the end."""
         left = await self._reached(nth, lambda item: item.disconnected is not None, "disconnect", timeout)
         return left.disconnected or 0.0
 
-    async def closed(self, timeout: float = PATIENCE) -> None:
+    async def closed(self, timeout: float = TIMEOUT) -> None:
         """Wait until no connection is open."""
         await self._until(lambda: True if not self._open else None, "end of all connections", timeout)
 
@@ -149,8 +356,8 @@ class Upstream:
         self._change.set()
         self._change = asyncio.Event()
 
-    def _protocol(self) -> _Watched:
-        return _Watched(self._connected)
+    def _protocol(self) -> _DisconnectProtocol:
+        return _DisconnectProtocol(self._connected)
 
     def _connected(self, reader: StreamReader, writer: StreamWriter, gone: asyncio.Event) -> None:
         self.connections += 1
@@ -165,7 +372,7 @@ class Upstream:
                 received = Received(*request[0], request[1])
                 received.connection = connection
                 response = self._take(received)
-                keep = await Playing(received, writer, gone, self._changed).play(response)
+                keep = await ScriptedExchange(received, writer, gone, self._changed).play(response)
                 if gone.is_set() and not received.finished:
                     received.disconnected = monotonic()
                 if self._log:
@@ -191,7 +398,7 @@ class Upstream:
         return self.script.response(key, received.attempt)
 
     def _fill(self, listener: socket.socket) -> None:
-        """Let nobody be accepted: with its queue full, Linux leaves further connections unanswered."""
+        """Fill the queue of the listener: Linux then does not answer further connections."""
         listener.listen(0)
         for _ in range(3):
             waiting = socket.socket()
@@ -200,8 +407,8 @@ class Upstream:
             waiting.connect_ex((HOST, self._port))
 
 
-class _Watched(StreamReaderProtocol):
-    """A stream that tells at once when the other side has gone, also while nobody reads or writes."""
+class _DisconnectProtocol(StreamReaderProtocol):
+    """A stream that notices a disconnect at once, also while it is neither read nor written."""
 
     def __init__(self, connected: Callable[[StreamReader, StreamWriter, asyncio.Event], None]) -> None:
         self.gone = asyncio.Event()

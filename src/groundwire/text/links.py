@@ -1,4 +1,4 @@
-"""Links written in a text: Markdown's and bare ones."""
+"""Finds Markdown links and bare URLs in a text."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from typing import NamedTuple
 
 from groundwire.model import Span
 
-# The target may hold one level of round brackets, as Wikipedia's addresses do.
+# A URL may contain one level of parentheses, as those of Wikipedia do.
 _TARGET = r"https?://(?:[^\s()<>]|\([^\s()<>]*\))+"
 _LABEL = r"\[((?:[^\[\]]|\[[^\[\]]*\]){0,400})\]"
 _LINK = re.compile(rf"{_LABEL}\(\s*({_TARGET})(?:\s+\"[^\"\n]*\")?\s*\)")
-_LINK_OR_ADDRESS = re.compile(rf"{_LINK.pattern}|<?({_TARGET})>?")
+_LINK_OR_URL = re.compile(rf"{_LINK.pattern}|<?({_TARGET})>?")
 _TRAILING = ".,;:!?'\"*_"
 
 
-class Link(NamedTuple):
-    """A link, where it stands (with the round brackets around it, if any), its label and address."""
+class TextLink(NamedTuple):
+    """A link: its span (with parentheses around it, if any), label and URL."""
 
     span: Span
     label: str
     url: str
 
 
-def find_links(text: str) -> Iterator[Link]:
-    """Markdown links and bare addresses, from left to right."""
-    for match in _LINK_OR_ADDRESS.finditer(text):
+def find_links(text: str) -> Iterator[TextLink]:
+    """Markdown links and bare URLs, from left to right."""
+    for match in _LINK_OR_URL.finditer(text):
         label, url, bare = match.groups()
         if bare is None:
-            yield Link(_enclosed(text, match.start(), match.end()), label, url)
+            yield TextLink(_enclosed(text, match.start(), match.end()), label, url)
         else:
             url = bare.rstrip(_TRAILING)
             start = match.start(3)
-            yield Link(Span(start, start + len(url)), "", url)
+            yield TextLink(Span(start, start + len(url)), "", url)
 
 
-def find_markdown_links(text: str) -> Iterator[Link]:
-    """Markdown links alone."""
+def find_markdown_links(text: str) -> Iterator[TextLink]:
+    """Markdown links, from left to right."""
     for match in _LINK.finditer(text):
-        yield Link(_enclosed(text, match.start(), match.end()), match[1], match[2])
+        yield TextLink(_enclosed(text, match.start(), match.end()), match[1], match[2])
 
 
 def _enclosed(text: str, start: int, end: int) -> Span:

@@ -1,7 +1,7 @@
-"""Offsets between code points, UTF-8 bytes and UTF-16 units, many at a time, in one pass.
+"""Converts offsets between code points, UTF-8 bytes and UTF-16 units, many at a time, in one pass.
 
 Gemini counts bytes, OpenAI code points, JavaScript clients UTF-16 units; the canonical unit is the code
-point. Offsets outside the text are drawn to its nearest end, offsets inside a character to its beginning.
+point. Offsets outside the text are clamped to it, offsets inside a character move to its beginning.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def from_points(text: str, offsets: Iterable[int], unit: Unit) -> list[int]:
 
 
 class Utf16Offsets:
-    """UTF-16 units of one text as code points, one at a time: the text is measured once."""
+    """Converts single UTF-16 offsets of one text to code points; the text is scanned once."""
 
     __slots__ = ("_text", "_wide")
 
@@ -54,11 +54,11 @@ class Utf16Offsets:
         self._wide: list[int] | None = None
 
     def to_point(self, offset: int) -> int:
-        """The code point at an offset; drawn to the text like those of `to_points`."""
+        """The code point at an offset, clamped like those of `to_points`."""
         if self._wide is None:
-            # Where the characters of two units begin, in units: everything else counts the same.
-            places = _WIDE.finditer(self._text)
-            self._wide = [match.start() + before for before, match in enumerate(places)]
+            # Offsets, in units, of the characters that take two units.
+            wide = _WIDE.finditer(self._text)
+            self._wide = [match.start() + before for before, match in enumerate(wide)]
         if offset <= 0:
             return 0
         before = bisect_left(self._wide, offset)
@@ -72,7 +72,7 @@ _WIDE = re.compile("[\U00010000-\U0010ffff]")
 
 
 def _accumulate(offsets: list[int], measure: Callable[[int, int], int]) -> list[int]:
-    """Measure each stretch between neighbouring offsets once, whatever order they came in."""
+    """Measure the text between neighbouring offsets once; the order of the offsets does not matter."""
     known: dict[int, int] = {}
     previous = total = 0
     for offset in sorted(set(offsets)):

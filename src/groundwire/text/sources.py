@@ -1,14 +1,14 @@
-"""Numbering sources: each page once, whatever the address it came under."""
+"""Numbers sources: every page once, under all its URLs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from groundwire.model import Answer, Source
+from groundwire.model import Answer, Citation, Source
 from groundwire.model.source import SourceMerge
 from groundwire.model.value import value
-from groundwire.text.domains import domain_shown
-from groundwire.text.urls import canonical_address
+from groundwire.text.domains import display_domain
+from groundwire.text.urls import canonical_url
 
 
 @value
@@ -19,17 +19,46 @@ class Numbering:
     _numbers: dict[str, int]
 
     def number(self, source: Source) -> int | None:
-        """The number of a source, under whichever of its addresses it comes."""
+        """The number of a source, by any of its URLs."""
         return self._numbers.get(source_key(source))
 
 
+class SourceNumberer:
+    """Numbers sources in the order of their first use."""
+
+    __slots__ = ("_numbers", "sources")
+
+    def __init__(self) -> None:
+        self.sources: list[Source] = []
+        """The first has number 1."""
+        self._numbers: dict[str, int] = {}
+
+    def number(self, source: Source) -> int:
+        """The number of a source; a new one if it has none."""
+        key = source_key(source)
+        if key not in self._numbers:
+            self.sources.append(source)
+            self._numbers[key] = len(self.sources)
+        return self._numbers[key]
+
+    def add(self, citation: Citation) -> None:
+        """Number the sources of a citation."""
+        for item in citation.evidence:
+            self.number(item.source)
+
+    @property
+    def urls(self) -> dict[int, str]:
+        """The URL of each number."""
+        return {number: source.url for number, source in enumerate(self.sources, 1)}
+
+
 def source_key(source: Source) -> str:
-    """Equal for the same page; a feed without an address is known by its name."""
-    return canonical_address(source.url) if source.url else f"name:{source.title}"
+    """A key that is equal for the same page; a source without a URL is identified by its title."""
+    return canonical_url(source.url) if source.url else f"name:{source.title}"
 
 
 def number_sources(sources: Iterable[Source]) -> Numbering:
-    """Number sources in the order given. Pages that come twice are joined and keep all their excerpts."""
+    """Number sources in the order given. Duplicate pages are merged and keep all their excerpts."""
     numbers: dict[str, int] = {}
     unique: list[SourceMerge] = []
     for source in sources:
@@ -43,9 +72,9 @@ def number_sources(sources: Iterable[Source]) -> Numbering:
 
 
 def number_answer(answer: Answer) -> Numbering:
-    """Number what the answer cites; if it cites nothing, what was found.
+    """Number the cited sources of an answer; if it cites none, all its sources.
 
-    Sections of one page have one number, and the name of the one that is cited first.
+    Sections of one page share a number, and the title of the section that is cited first.
     """
     sources = answer.sources
     cited = [source for source in sources if source.state == "cited"]
@@ -55,8 +84,10 @@ def number_answer(answer: Answer) -> Numbering:
     for source in cited:
         pages.setdefault(source_key(source), len(pages))
     evidence = (item.source for citation in answer.citations for item in citation.evidence)
-    places = {key: place for place, key in reversed(list(enumerate(map(_exact_key, evidence))))}
-    cited.sort(key=lambda source: (pages[source_key(source)], places.get(_exact_key(source), len(places))))
+    positions = {key: index for index, key in reversed(list(enumerate(map(_exact_key, evidence))))}
+    cited.sort(
+        key=lambda source: (pages[source_key(source)], positions.get(_exact_key(source), len(positions)))
+    )
     return number_sources(cited)
 
 
@@ -65,5 +96,5 @@ def _exact_key(source: Source) -> str:
 
 
 def label_of(source: Source) -> str:
-    """How a source is called: its title, else whose it is, else its address."""
-    return " ".join(source.title.split()) or domain_shown(source) or source.url
+    """The label of a source: its title, else its domain, else its URL."""
+    return " ".join(source.title.split()) or display_domain(source) or source.url

@@ -1,12 +1,12 @@
-"""Web addresses: which may be shown, which mean the same page, whose they are."""
+"""URLs: sanitising for display, canonical form, domain."""
 
 from __future__ import annotations
 
 import re
 
-# One parser for all: what it calls the host is what is shown and what is compared. A backslash counts as
-# a slash, as in browsers, so that no address can show one host and lead to another.
-_ADDRESS = re.compile(r"(https?)://([^/?#]*)([^?#]*)(?:\?([^#]*))?", re.IGNORECASE)
+# One parser for everything: the host that is displayed is the host that is compared. A backslash counts as a
+# slash, as in browsers, so that a URL cannot show one host and lead to another.
+_URL = re.compile(r"(https?)://([^/?#]*)([^?#]*)(?:\?([^#]*))?", re.IGNORECASE)
 _HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(?::(.*))?", re.DOTALL)
 _RESERVED = frozenset(' <>"')
 _TRACKING = re.compile(
@@ -16,26 +16,26 @@ _TRACKING = re.compile(
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
-def safe_address(url: str) -> str:
-    """The address with what cannot stand in one percent-encoded; empty unless it is http or https.
+def safe_url(url: str) -> str:
+    """The URL with invalid characters percent-encoded; empty unless it is http or https.
 
-    Gemini sends raw spaces in the addresses of its weather cards. Signs that nobody sees, or that turn the
-    direction of what follows, are encoded too.
+    Gemini sends raw spaces in the URLs of its weather cards. Invisible characters and those that change the
+    direction of text are encoded too.
     """
     url = url.strip().replace("\\", "/")
-    match = _ADDRESS.match(url)
+    match = _URL.match(url)
     if match is None or not _host(match)[0]:
         return ""
     if url.isprintable() and _RESERVED.isdisjoint(url):
         return url
     return "".join(
-        sign if sign.isprintable() and sign not in _RESERVED else _percent_encoded(sign) for sign in url
+        char if char.isprintable() and char not in _RESERVED else _percent_encoded(char) for char in url
     )
 
 
-def canonical_address(url: str) -> str:
-    """A key that is equal for addresses of the same page; not for show."""
-    match = _ADDRESS.match(url.strip().replace("\\", "/"))
+def canonical_url(url: str) -> str:
+    """A key that is equal for URLs of the same page; not for display."""
+    match = _URL.match(url.strip().replace("\\", "/"))
     if match is None:
         return url
     scheme, _, path, query = match.groups()
@@ -46,25 +46,25 @@ def canonical_address(url: str) -> str:
 
 
 def domain_of(url: str) -> str:
-    """The host an address leads to, without `www.`; empty if it is no web address."""
-    match = _ADDRESS.match(url.strip().replace("\\", "/"))
+    """The host of a URL, without `www.`; empty if it is not http or https."""
+    match = _URL.match(url.strip().replace("\\", "/"))
     return "" if match is None else _host(match)[0].removeprefix("www.")
 
 
 def _host(match: re.Match[str]) -> tuple[str, str]:
-    """Name and port; the colons of an IPv6 address belong to its name."""
+    """Host and port; the colons of an IPv6 address belong to the host."""
     parts = _HOST.match(match[2].rpartition("@")[2].lower())
     return (parts[1].rstrip("."), parts[2] or "") if parts else ("", "")
 
 
-def _percent_encoded(sign: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in sign.encode("utf-8", "replace"))
+def _percent_encoded(char: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "replace"))
 
 
 def _is_tracking(field: str) -> bool:
     return _TRACKING.fullmatch(field.partition("=")[0]) is not None
 
 
-def is_host_of(host: str, domain: str) -> bool:
-    """Is a host the domain itself, or a name below it? `evilexample.com` is not one of `example.com`."""
+def is_same_or_subdomain(host: str, domain: str) -> bool:
+    """Is a host the domain itself or a subdomain? `evilexample.com` is not a subdomain of `example.com`."""
     return host == domain or host.endswith(f".{domain}")

@@ -1,4 +1,4 @@
-"""The tools that agents call: a query goes in, one JSON result with its sources comes out."""
+"""Search tools for agents: each takes a query and returns one JSON result with its sources."""
 
 from groundwire.tools.registry import TOOLS, ToolSpec
 from groundwire.tools.run import Outcome, call_tool, run_tool

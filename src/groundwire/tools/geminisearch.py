@@ -1,7 +1,7 @@
-"""`geminisearch`: Gemini with a block of its own, `provider.geminisearch.options`, and nobody else's.
+"""`geminisearch`: Gemini with the settings of `provider.geminisearch.options` only.
 
-Key and model come from that block first, then from `GEMINI_API_KEY` and the default; what is configured for
-the provider `gemini` or stored by others is not looked at. Only the address is shared.
+Key and model come from that block, else from `GEMINI_API_KEY` and the default. Settings of the provider
+`gemini` and other stored keys are not used, except the base URL.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MODEL = gemini.GEMINI.model
 
 
 def row_of(config: Config) -> ProviderSpec:
-    """The provider."""
+    """The provider specification."""
     chosen = config.geminisearch.get("model", "").strip()
     return replace(
         gemini.GEMINI,
@@ -33,7 +33,7 @@ def row_of(config: Config) -> ProviderSpec:
 
 
 def raw_metadata(config: Config, answer: Answer) -> JsonObject:
-    """Gemini's own `groundingMetadata`, as a field of the result, for a block that asks for it."""
+    """Gemini's own `groundingMetadata`, as a field of the result, if the block enables it."""
     metadata = answer.extras.get(gemini.GEMINI.dialect, {}).get("groundingMetadata")
     return (
         {"groundingMetadata": metadata} if metadata and config.geminisearch.get("groundingMetadata") else {}
@@ -41,5 +41,5 @@ def raw_metadata(config: Config, answer: Answer) -> JsonObject:
 
 
 def key_of(config: Config) -> Secret:
-    """The key of the block; empty if there is none."""
+    """The key in the block; empty if there is none."""
     return sendable(config.geminisearch.get("apiKey"))

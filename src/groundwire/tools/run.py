@@ -1,4 +1,4 @@
-"""Running a tool. Whatever happens, the result is the contract's object: failures have `error`."""
+"""Runs a tool. The result is always the object of the tool contract; a failure has `error`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ADVICE = "Try again later, or check the configuration: groundwire doctor"
 
 
 class Searcher(Protocol):
-    """What tools need of a `Groundwire`."""
+    """The part of `Groundwire` that tools use."""
 
     @property
     def config(self) -> Config: ...
@@ -53,14 +53,14 @@ class Searcher(Protocol):
 
 
 class _Blocked(Refused):
-    """A filter of the provider's withheld the answer."""
+    """A filter of the provider blocked the answer."""
 
-    advice = "Ask in other words, or ask another provider."
+    advice = "Rephrase the question, or choose another provider."
 
 
 @value
 class Outcome:
-    """The result for the caller, and for programs of ours what it is made of."""
+    """The result of a tool, and the answer it is made of."""
 
     result: JsonObject
     answer: Answer
@@ -76,7 +76,7 @@ async def run_tool(
 async def call_tool(
     searcher: Searcher, name: str, arguments: object, clock: Callable[[], float] = time.time
 ) -> Outcome:
-    """The same, with the answer behind the result."""
+    """Call a tool; returns its result and its answer."""
     request = Request(())
     assembler = Assembler()
     code = failure_code(AUTO)
@@ -100,7 +100,7 @@ async def call_tool(
 
 
 def _with_blocked(answer: Answer) -> Answer:
-    """An answer that a filter withheld is a failure; "nothing found" would be untrue."""
+    """Turn an answer that a filter blocked into a failure; "nothing found" would be wrong."""
     if answer.error is not None or answer.text.strip() or answer.finish not in ("filtered", "refused"):
         return answer
     reason = f" ({answer.detail})" if answer.detail else ""
@@ -114,7 +114,7 @@ def _tool(name: str) -> ToolSpec:
 
 
 def _read(searcher: Searcher, tool: ToolSpec, arguments: object, now: float) -> tuple[Request, str]:
-    """What is asked, and whom."""
+    """Decode the arguments: the request, and the provider."""
     if not isinstance(arguments, dict):
         raise WrongArguments("The arguments must be a JSON object.", f"{tool.name} takes an object.")
     if tool is not WEBSEARCH:
@@ -127,12 +127,12 @@ def _read(searcher: Searcher, tool: ToolSpec, arguments: object, now: float) -> 
     if provider not in (AUTO, *searcher.names):
         known = ", ".join(searcher.names)
         raise InvalidArguments(f"There is no provider {provider!r}; there are {known}.")
-    asked = _at(request.search or SearchOptions(), now)
-    return replace(request, search=_filled(asked, searcher.config.search)), provider
+    options = _with_times(request.search or SearchOptions(), now)
+    return replace(request, search=_with_defaults(options, searcher.config.search)), provider
 
 
-def _at(options: SearchOptions, now: float) -> SearchOptions:
-    """Times as models write them, as times. Some providers take a period with both its ends, or none."""
+def _with_times(options: SearchOptions, now: float) -> SearchOptions:
+    """Parse `since` and `until`. Some providers need both ends of a period."""
     try:
         since = parse_time(options.since, now) if options.since else ""
         until = parse_time(options.until, now, "end") if options.until else ""
@@ -141,22 +141,22 @@ def _at(options: SearchOptions, now: float) -> SearchOptions:
     return replace(options, since=since, until=until or (format_time(now) if since else ""))
 
 
-def _filled(options: SearchOptions, defaults: SearchOptions) -> SearchOptions:
-    """The options, and for those left open what is configured."""
+def _with_defaults(options: SearchOptions, defaults: SearchOptions) -> SearchOptions:
+    """The options, with the configured ones where they are empty."""
     empty = SearchOptions()
-    said = {
+    given = {
         name: getattr(options, name)
         for name in field_names(SearchOptions)
         if getattr(options, name) != getattr(empty, name)
     }
-    return replace(defaults, **said)
+    return replace(defaults, **given)
 
 
 def _coded(error: GroundwireError, code: str) -> GroundwireError:
-    """The error under the code of its tool, unless it is the caller's fault or a key is missing."""
+    """The error with the code of its tool, unless it is an error of the caller or a key is missing."""
     if not isinstance(error, RequestError | MissingCredential):
         error.code = code
-        said = error.message.rstrip(". ")
+        message = error.message.rstrip(". ")
         advice = error.advice if isinstance(error, _Blocked) else _ADVICE
-        error.message = f"{said}{'' if said.endswith('?') else '.'} {advice}"
+        error.message = f"{message}{'' if message.endswith('?') else '.'} {advice}"
     return error

@@ -1,9 +1,9 @@
-"""JSON Schemas of functions, fitted to who reads them.
+"""JSON Schemas of functions, adapted to the API that reads them.
 
-Strict form, as OpenAI demands it: every object closed, every property required, and what was optional may
-be null. An object of arbitrary keys has no strict form, nor has a schema that combines others; such a schema
-stays as it is, and its function is not strict. Words that a reader refuses are left out: they narrow what a
-model may say, and never change what it means.
+The strict form that OpenAI demands: every object closed, every property required, and optional properties
+nullable. An object with arbitrary keys and a schema that combines others have no strict form; such a schema
+stays as it is, and its function is not strict. Keywords that an API refuses are removed: they only narrow
+what a model may write.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KEYWORDS: Mapping[str, frozenset[str]] = {
     "gemini": _SHAPE | _NAMES | _BOUNDS | {"oneOf", "prefixItems", "$id", "$anchor"},
     "gemini_interactions": _SHAPE | _NAMES | _BOUNDS | {"oneOf", "prefixItems", "$id", "$anchor"},
 }
-"""What a dialect's schemas may say; who is not listed takes everything."""
+"""Keywords that a dialect allows; a dialect that is not listed allows all."""
 
 EMPTY: JsonObject = {"type": "object", "properties": {}}
 

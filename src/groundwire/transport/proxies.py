@@ -12,7 +12,7 @@ from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
 from groundwire.errors import ConfigError
-from groundwire.text.urls import is_host_of
+from groundwire.text.urls import is_same_or_subdomain
 
 _SUFFIX = "_proxy"
 _PORTS = {"http": "80", "https": "443"}
@@ -77,7 +77,7 @@ def _covers(entry: str, host: str, port: str) -> bool:
         return _is_within(host, entry)
     name, _, wanted = entry.rpartition(":") if entry.count(":") == 1 else (entry, "", "")
     name = name.removeprefix("*").removeprefix(".").strip("[]")
-    return bool(name) and wanted in ("", port) and is_host_of(host, name)
+    return bool(name) and wanted in ("", port) and is_same_or_subdomain(host, name)
 
 
 def _is_within(host: str, network: str) -> bool:
@@ -88,7 +88,7 @@ def _is_within(host: str, network: str) -> bool:
 
 
 def _is_loopback(host: str) -> bool:
-    if is_host_of(host, "localhost"):
+    if is_same_or_subdomain(host, "localhost"):
         return True
     try:
         return ip_address(host).is_loopback

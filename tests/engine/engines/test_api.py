@@ -26,8 +26,8 @@ from groundwire.errors import (
 )
 from groundwire.model import Json, JsonObject, Location, SearchOptions
 from groundwire.model.value import replace
-from groundwire.testing.playing import Received
 from groundwire.testing.script import ScriptedResponse, json_response
+from groundwire.testing.upstream import Received
 from groundwire.transport.http import Deadlines
 from tests.engine.engines.fakes import ANY, KEY, service
 from tests.transport.bounded import run

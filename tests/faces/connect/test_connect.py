@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from groundwire.faces.cli.parsers import CLIENTS as NAMES
+from groundwire.faces.cli.arguments import CLIENTS as NAMES
 from groundwire.faces.connect.clients import CLIENTS, ConnectContext, all_changes
 from groundwire.tools import TOOLS
 from tests.faces.connect.parsers import read_config

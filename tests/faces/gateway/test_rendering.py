@@ -40,7 +40,7 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.model.value import replace
-from groundwire.text.marking import mark
+from groundwire.text.annotate import NumberWriter, annotate_numbers
 from tests.faces.gateway.asgi_client import post_json
 from tests.faces.gateway.scripted_backend import ScriptedBackend, app_for
 from tests.model.strategies import cases
@@ -163,8 +163,8 @@ def test_every_claim_is_still_cited_for_its_own_words(
         if start < len(text)
     )
     numbers = {ONE.url: 1, TWO.url: 2}
-    marked = mark(text, citations, lambda source: numbers[source.url])
-    for old, new in zip(citations, marked.citations, strict=True):
+    marked = annotate_numbers(text, citations, NumberWriter(lambda source: numbers[source.url], repeat=True))
+    for old, new in zip(citations, map(marked.move, citations), strict=True):
         assert old.span is not None
         assert new.span is not None
         words = marked.text[new.span.start : new.span.end]

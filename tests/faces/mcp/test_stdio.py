@@ -16,8 +16,8 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 
-from groundwire.faces.cli.edge import perform
 from groundwire.faces.cli.main import parse
+from groundwire.faces.cli.runner import run_command
 from groundwire.faces.mcp.stdio import StdinLines
 from groundwire.testing.upstream import Upstream
 from tests.faces.fakes import Bench
@@ -245,7 +245,7 @@ def test_without_the_package_one_sentence_names_what_to_install(
     monkeypatch.setitem(sys.modules, "mcp", None)
     monkeypatch.setitem(sys.modules, "mcp.server.stdio", None)
     bench = Bench(env={"HOME": str(tmp_path)})
-    assert perform("mcp", parse(["mcp"]), bench.console) == 4
+    assert run_command("mcp", parse(["mcp"]), bench.console) == 4
     assert bench.stderr == (
         "groundwire: The package `mcp` is missing or incomplete; "
         "run: pip install --force-reinstall groundwire\n"

@@ -11,7 +11,7 @@ import pytest
 from groundwire.config.load import load
 from groundwire.faces.mcp.tool_list import NAMES, tool_definitions
 from groundwire.tools import TOOLS
-from groundwire.tools.formats import tools_in
+from groundwire.tools.definitions import tools_in
 from tests.faces.mcp.served import KEY, Library
 
 KEYLESS = ["websearch", "websearch_web", "websearch_local", "search", "fetch"]

@@ -14,7 +14,7 @@ from time import perf_counter
 
 import pytest
 
-from groundwire.chat.questions import Asked
+from groundwire.chat.questions import ChatQuestion
 from groundwire.dialects.json import dump_json
 from groundwire.model import Answer, Citation, Evidence, Message, SearchCall, SearchResult, Source, Span, Text
 from groundwire.model.json import encode
@@ -163,7 +163,7 @@ def test_large_reads_never_block_the_event_loop(tmp_path: Path) -> None:
             running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,
         ):
             await here.chat.save_agent(Agent("plain", {"en": "Plain"}), "")
-            asking = asyncio.create_task(answered(here.chat, Asked("Go on?", "", agent="plain")))
+            asking = asyncio.create_task(answered(here.chat, ChatQuestion("Go on?", "", agent="plain")))
             await upstream.received(timeout=20)
             await asyncio.sleep(1)  # what the first answer needs is imported
             async with watching() as lags:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import aiohttp
 
-from groundwire.chat.questions import Asked
+from groundwire.chat.questions import ChatQuestion
 from groundwire.store.base import Agent
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
@@ -27,9 +27,11 @@ def test_a_hit_is_marked_in_its_sentence_and_a_session_can_be_taken_along(tmp_pa
             aiohttp.ClientSession(here.url) as browser,
         ):
             await here.chat.save_agent(Agent("plain", {"en": "Plain"}), "")
-            turns = [await answered(here.chat, Asked("Wohin?", "", agent="plain"))]
+            turns = [await answered(here.chat, ChatQuestion("Wohin?", "", agent="plain"))]
             name = turns[0].session.id
-            turns += [await answered(here.chat, Asked("Und nun?", "", session=name)) for _ in range(15)]
+            turns += [
+                await answered(here.chat, ChatQuestion("Und nun?", "", session=name)) for _ in range(15)
+            ]
             async with browser.get("/find", params={"q": '"strasse b" KOLN'}) as page:
                 found = await page.text()
             assert found.count("<mark>Köln</mark>") == len(turns)

@@ -10,17 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from groundwire.faces.web.markdown import Prose, write_prose
-from groundwire.faces.web.visible import seen, shown
+from groundwire.faces.web.answers import display_text
+from groundwire.faces.web.markdown import RenderedText, render_text
 from groundwire.model import Citation, Evidence, Source, Span
+from groundwire.text.sanitise import sanitise
 
 A = Source("https://a.example/", "A")
 CHIP = re.compile(r"<chip (\d+)>")
 TAG = re.compile(r"<[^>]*>")
 
 
-def written(text: str, citations: Sequence[Citation]) -> Prose:
-    return write_prose(text, citations, (), lambda group, number: f"<chip {number}>" * bool(group))
+def written(text: str, citations: Sequence[Citation]) -> RenderedText:
+    return render_text(text, citations, (), lambda group, number: f"<chip {number}>" * bool(group))
 
 
 def claim(text: str, words: str) -> Citation:
@@ -148,16 +149,16 @@ def test_what_is_invisible_is_left_out_and_places_follow(
     pieces: list[tuple[str, str]], data: some.DataObject
 ) -> None:
     text = "".join(word + sign for word, sign in pieces)
-    visible, place = shown(text)
+    visible, place = display_text(text)
     assert not any(sign in visible for sign in INVISIBLE)
     point = data.draw(some.integers(0, len(text)))
-    assert visible[: place(point)] == seen(text[:point])
+    assert visible[: place(point)] == sanitise(text[:point])
 
 
 def test_words_and_emoji_that_need_invisible_signs_keep_them() -> None:
     family, persian = "👩\u200d👩\u200d👧", "می\u200cخواهم"
     flag = "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
-    assert seen(family + flag + persian + "❤️") == family + flag + persian + "❤️"
+    assert sanitise(family + flag + persian + "❤️") == family + flag + persian + "❤️"
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from typing import get_args
 import pytest
 
 from groundwire import errors
-from groundwire.chat.blocking import STORE_CODES
 from groundwire.chat.questions import InvalidDomain, OutsideAgent
+from groundwire.chat.storage import STORE_CODES
 from groundwire.errors import GroundwireError, RateLimited, TurnedAway
 from groundwire.faces.web.messages import error_line, error_message, finish_message, warning_message
 from groundwire.faces.web.pages import Pages

@@ -11,7 +11,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from groundwire.chat import blocking
+from groundwire.chat import storage
 from groundwire.store import postgres as store_postgres
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
@@ -30,7 +30,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport_postgres, "CONNECT_SECONDS", 2)
     monkeypatch.setattr(transport_postgres, "FREE_SECONDS", 0.5)
     monkeypatch.setattr(store_postgres, "ANSWER_SECONDS", 1.0)
-    monkeypatch.setattr(blocking, "PATIENCE", 0.5)
+    monkeypatch.setattr(storage, "THREAD_TIMEOUT", 0.5)
 
 
 @asynccontextmanager
@@ -78,7 +78,7 @@ def test_readiness_and_pages_report_a_database_that_does_not_answer_and_threads_
                     await asyncio.sleep(0.01)
                 assert set(await asking) == {503}
                 # A thread for each call of the store at most, whatever is asked for.
-                assert most - before <= blocking.AT_ONCE + 4
+                assert most - before <= storage.MAX_THREADS + 4
             await recovered(browser)
             told_events = await stream_of(browser, await token_of(browser), text="And now?")
             assert told_events[-1][0] == "done"

@@ -13,7 +13,7 @@ from time import time
 import aiohttp
 import pytest
 
-from groundwire.chat.questions import Asked
+from groundwire.chat.questions import ChatQuestion
 from groundwire.faces.web.app import PAGES
 from groundwire.faces.web.pages import Pages
 from groundwire.server.keys import KeyFile
@@ -78,7 +78,7 @@ def test_every_text_of_a_template_is_there() -> None:
 def test_every_response_has_the_security_headers(tmp_path: Path) -> None:
     async def run() -> None:
         async with visiting(tmp_path) as (here, browser):
-            turn = await answered(here.chat, Asked("What?", ""))
+            turn = await answered(here.chat, ChatQuestion("What?", ""))
             paths = [page.path.replace("{id}", turn.session.id) for page in PAGES if page.method == "GET"]
             paths += [
                 "/static/x/style.css",
@@ -125,7 +125,7 @@ def test_files_are_kept_by_browsers_until_they_change(tmp_path: Path) -> None:
 def test_forms_of_other_sites_change_nothing(tmp_path: Path) -> None:
     async def run() -> None:
         async with visiting(tmp_path) as (here, browser):
-            turn = await answered(here.chat, Asked("Mine?", ""))
+            turn = await answered(here.chat, ChatQuestion("Mine?", ""))
             token = await token_of(browser)
             posts = [page.path.replace("{id}", turn.session.id) for page in PAGES if page.method == "POST"]
             for path in posts:

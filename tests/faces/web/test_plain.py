@@ -7,17 +7,17 @@ from html import unescape
 
 import pytest
 
-from groundwire.chat.exporting import footnoted
+from groundwire.chat.export import footnoted
 from groundwire.engine.compose.answer import compose
 from groundwire.engine.compose.events import composition_events
 from groundwire.engine.pages import EngineResult, Passage
-from groundwire.faces.cli.forms import as_markdown, as_text
+from groundwire.faces.cli.output import as_markdown, as_text
 from groundwire.faces.web.answers import view_of
-from groundwire.faces.web.markdown import write_prose
+from groundwire.faces.web.markdown import render_text
 from groundwire.faces.web.pages import Pages
 from groundwire.model import Answer, Citation, Evidence, Source, Span, Text, assemble
 from groundwire.store.base import StoredMessage
-from groundwire.text.plain import PLAIN
+from groundwire.text.markdown import PLAIN_TEXT_EXTRAS
 
 TEXTS = Pages().texts["en"]
 NAMES = (
@@ -37,7 +37,7 @@ def answer_of(*sentences: str, extras: bool = True) -> Answer:
     for sentence in sentences:
         start = text.index(sentence)
         citations.append(Citation(Span(start, start + len(sentence)), (Evidence(page, sentence),)))
-    return Answer((Text(text, extras=PLAIN if extras else {}),), tuple(citations), finish="stop")
+    return Answer((Text(text, extras=PLAIN_TEXT_EXTRAS if extras else {}),), tuple(citations), finish="stop")
 
 
 def blocks_of(answer: Answer) -> list[str]:
@@ -60,7 +60,7 @@ def test_names_and_marks_survive_in_markdown() -> None:
     for rendered in (footnoted(answer_of(*NAMES)), as_markdown(answer_of(*NAMES))):
         shown = [
             unescape(re.sub(r"<[^>]*>", "", block))
-            for block in write_prose(rendered, (), (), lambda _, __: "").blocks
+            for block in render_text(rendered, (), (), lambda _, __: "").blocks
         ]
         for sentence, block in zip(NAMES, shown, strict=False):
             assert block.startswith(sentence)
@@ -101,4 +101,4 @@ def test_an_extract_of_an_engine_says_that_it_is_plain() -> None:
     ],
 )
 def test_in_markdown_of_a_model_only_names_of_code_are_no_emphasis(text: str, html: str) -> None:
-    assert write_prose(text, (), (), lambda _, __: "").blocks == (html,)
+    assert render_text(text, (), (), lambda _, __: "").blocks == (html,)

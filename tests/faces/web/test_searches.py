@@ -9,7 +9,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from groundwire.chat.exporting import footnoted
+from groundwire.chat.export import footnoted
 from groundwire.faces.web.answers import SearchView, view_of
 from groundwire.faces.web.pages import Pages
 from groundwire.model import (

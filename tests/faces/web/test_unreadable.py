@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.chat.questions import Asked
+from groundwire.chat.questions import ChatQuestion
 from groundwire.store.base import Agent
 from tests.chat.speaking import answered
 from tests.faces.web.test_pages import stream_of, token_of, visiting
@@ -42,9 +42,9 @@ def test_a_damaged_message_is_shown_as_a_placeholder(
 ) -> None:
     async def run() -> None:
         async with visiting(tmp_path) as (here, browser):
-            turn = await answered(here.chat, Asked("First?", ""))
+            turn = await answered(here.chat, ChatQuestion("First?", ""))
             name = turn.session.id
-            await answered(here.chat, Asked("Second?", "", name))
+            await answered(here.chat, ChatQuestion("Second?", "", name))
             damage(
                 tmp_path,
                 "UPDATE groundwire_messages SET body = ? WHERE session = ? AND number = ?",
@@ -75,7 +75,7 @@ def test_a_damaged_message_is_shown_as_a_placeholder(
 def test_a_message_of_bytes_and_one_without_words_are_shown(tmp_path: Path) -> None:
     async def run() -> None:
         async with visiting(tmp_path) as (here, browser):
-            turn = await answered(here.chat, Asked("First?", ""))
+            turn = await answered(here.chat, ChatQuestion("First?", ""))
             for statement, value in (
                 ("UPDATE groundwire_messages SET body = ? WHERE number = 2", b"\xff\xfe"),
                 ("UPDATE groundwire_sessions SET updated = ?", "yesterday"),
@@ -94,7 +94,7 @@ def test_damaged_search_settings_of_a_question_are_named_and_not_dropped_when_it
 ) -> None:
     async def run() -> None:
         async with visiting(tmp_path) as (here, browser):
-            turn = await answered(here.chat, Asked("First?", ""))
+            turn = await answered(here.chat, ChatQuestion("First?", ""))
             question = json.dumps(
                 {
                     "version": 1,
@@ -119,7 +119,7 @@ def test_damaged_search_settings_of_a_question_are_named_and_not_dropped_when_it
 def test_a_damaged_agent_leaves_the_page_as_it_is_and_can_be_deleted(body: str, tmp_path: Path) -> None:
     async def run() -> None:
         async with visiting(tmp_path) as (here, browser):
-            turn = await answered(here.chat, Asked("First?", "", agent="finder"))
+            turn = await answered(here.chat, ChatQuestion("First?", "", agent="finder"))
             await here.chat.save_agent(Agent("other", {"en": "Other one"}), "")
             damage(tmp_path, "UPDATE groundwire_agents SET body = ? WHERE id = 'finder'", body)
             for path in ("/", f"/chat/{turn.session.id}", "/agents", "/agents/other", "/usage"):
@@ -142,7 +142,7 @@ def test_a_store_that_cannot_be_used_is_not_described_on_the_page(
 ) -> None:
     async def run() -> None:
         async with visiting(tmp_path) as (here, browser):
-            turn = await answered(here.chat, Asked("First?", ""))
+            turn = await answered(here.chat, ChatQuestion("First?", ""))
             token = await token_of(browser)
             damage(tmp_path, "DELETE FROM groundwire_agents WHERE id = 'finder'")
             with closing(sqlite3.connect(tmp_path / "chat.db")) as connection, connection:

@@ -67,7 +67,7 @@ from groundwire.model import (
 )
 from groundwire.model.value import replace
 from groundwire.text.spans import anchor_at, anchor_kind
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 
 _MAX_INDEX = 1_000_000
 
@@ -155,7 +155,7 @@ def fetched_documents(block: JsonObject) -> Iterator[CitedDocument]:
     document = as_object(result.get("content"))
     if result.get("type") == "web_fetch_result" and document:
         url = result.get("url")
-        yield _decode_document(document, safe_address(url) if isinstance(url, str) else "")
+        yield _decode_document(document, safe_url(url) if isinstance(url, str) else "")
 
 
 def _decode_document(document: JsonObject, url: str = "") -> CitedDocument:
@@ -181,7 +181,7 @@ def decode_search_call(block: JsonObject, fields: Fields, fallback_id: str) -> S
     """Decode a complete `server_tool_use` block of web search or web fetch."""
     arguments = fields.obj("input")
     caller = fields.obj("caller").text("type")
-    url, pattern = safe_address(arguments.text("url")), arguments.text("pattern")
+    url, pattern = safe_url(arguments.text("url")), arguments.text("pattern")
     queries = arguments.texts("queries") or (arguments.text("query"),)
     is_search = fields.text("name") == "web_search"
     call_id = fields.text("id")
@@ -229,7 +229,7 @@ def decode_search_result(fields: Fields, key: bytes) -> DecodedResult:
 def _decode_listed_page(item: Fields, key: bytes) -> ListedPage:
     kept = read_token(item.text("encrypted_content"), key)
     source = Source(
-        safe_address(item.text("url")),
+        safe_url(item.text("url")),
         item.text("title"),
         excerpts=_strings(kept.get("excerpts")),
         date=item.text("page_age"),
@@ -242,7 +242,7 @@ def _strings(value: Json) -> tuple[str, ...]:
 
 
 def _decode_page(page: Fields) -> Source:
-    return Source(safe_address(page.text("url")), page.obj("content").text("title"), "opened")
+    return Source(safe_url(page.text("url")), page.obj("content").text("title"), "opened")
 
 
 def _is_anthropic_id(call_id: str) -> bool:
@@ -269,12 +269,12 @@ def decode_citation(fields: Fields, key: bytes, documents: DocumentIndex) -> tup
     token = fields.text("encrypted_index") or fields.text("file_id")
     if is_token(token):
         title = fields.text("title") or fields.text("document_title")
-        source = Source(safe_address(fields.text("url")), title, "cited")
+        source = Source(safe_url(fields.text("url")), title, "cited")
         return Evidence(source, quote), _decode_span(read_token(token, key))
     extras: Extras = {NAME: {"citation": fields.raw}} if kind else NO_EXTRAS
     if kind in ("", WEB_CITATION):
         # `cited_text` may contain character references (`&#x27;`); the quote is plain text.
-        source = Source(safe_address(fields.text("url")), fields.text("title"), "cited")
+        source = Source(safe_url(fields.text("url")), fields.text("title"), "cited")
         return Evidence(source, unescape(quote), extras=extras if token else NO_EXTRAS), None
     if kind == SEARCH_RESULT_CITATION or not fields.has("document_index"):
         return Evidence(_decode_search_result_source(fields), quote, extras=extras), None
@@ -284,7 +284,7 @@ def decode_citation(fields: Fields, key: bytes, documents: DocumentIndex) -> tup
 def _decode_search_result_source(fields: Fields) -> Source:
     """Decode the `source` of a client's search result: a URL or any name."""
     name = fields.text("source") or fields.text("url")
-    url = safe_address(name)
+    url = safe_url(name)
     title = fields.text("title") or fields.text("document_title")
     return Source(url, title or ("" if url else name), "cited")
 

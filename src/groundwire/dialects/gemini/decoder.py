@@ -65,8 +65,8 @@ from groundwire.model import (
 from groundwire.model.source import MAX_EVIDENCE
 from groundwire.model.value import replace
 from groundwire.text.offsets import from_points, to_points
-from groundwire.text.spans import QuotePlaces, anchor_at
-from groundwire.text.urls import domain_of, safe_address
+from groundwire.text.spans import QuoteLocator, anchor_at
+from groundwire.text.urls import domain_of, safe_url
 
 SERVER_SEARCH_TOOLS = frozenset({"GOOGLE_SEARCH_WEB", "GOOGLE_SEARCH_IMAGE"})
 SERVER_FETCH_TOOLS = frozenset({"URL_CONTEXT"})
@@ -88,7 +88,7 @@ def decode_file(part: Fields) -> Image | Opaque:
     """Decode data by URL: an image that anyone can fetch, or an opaque part."""
     file = part.obj("fileData")
     media_type = file.text("mimeType")
-    url = safe_address(file.text("fileUri"))
+    url = safe_url(file.text("fileUri"))
     if not url or domain_of(url) in _PRIVATE_HOSTS or not (media_type or "image/").startswith("image/"):
         return Opaque(NAME, part.raw)
     return Image(media_type, url=url, extras=_part_extras(part, "fileData", "mimeType", "fileUri"))
@@ -106,7 +106,7 @@ def decode_search_call(part: Fields, number: int) -> SearchCall | None:
         return SearchCall(call_id, queries, extras=extras)
     if kind in SERVER_FETCH_TOOLS:
         urls = arguments.texts("urls") or (arguments.text("url"),)
-        return SearchCall(call_id, kind="open", url=safe_address(urls[0]), extras=extras)
+        return SearchCall(call_id, kind="open", url=safe_url(urls[0]), extras=extras)
     return None
 
 
@@ -359,7 +359,7 @@ class GroundingReader:
         """The citation events of a complete text."""
         unplaced = sourceless = count = 0
         size = len(text.encode("utf-8", "surrogatepass"))
-        quotes = QuotePlaces(text)
+        quotes = QuoteLocator(text)
         for support, spans in zip(self._supports, self._spans(text, part_starts), strict=True):
             if count > MAX_EVIDENCE:
                 break
@@ -427,7 +427,7 @@ def _decode_chunk(chunk: Fields) -> Source:
     kind = next((key for key in _ADDRESS_KEYS if chunk.has(key)), "web")
     page = chunk.obj(kind)
     uri = page.text(_ADDRESS_KEYS[kind])
-    url = safe_address(uri)
+    url = safe_url(uri)
     # A document of a private store has a name instead of a web URL (`gs://…`, or none at all).
     title = page.text("title") or ("" if url else uri or page.text("documentName"))
     is_domain = uri.startswith(REDIRECT_URL) and _DOMAIN_NAME.fullmatch(title) is not None
@@ -454,7 +454,7 @@ def _decode_support(support: Fields) -> GroundingSupport:
 
 
 def _resolve_span(
-    support: GroundingSupport, spans: list[Span], size: int, quotes: QuotePlaces
+    support: GroundingSupport, spans: list[Span], size: int, quotes: QuoteLocator
 ) -> Span | None:
     if not support.quote:
         is_valid = support.end is not None and 0 <= support.start <= support.end <= size
@@ -462,7 +462,7 @@ def _resolve_span(
     for span in spans[:-1]:
         if quotes.holds(span, support.quote):
             return span
-    return quotes.place(*spans[-1], support.quote)
+    return quotes.locate(*spans[-1], support.quote)
 
 
 _UNSPECIFIED = "FINISH_REASON_UNSPECIFIED"
@@ -580,7 +580,7 @@ class ResponseReader:
         """Emit the opened pages, then the search with all other pages, then the remaining results."""
         unmatched = [call for call in self._content.calls if call.kind == "open"]
         for retrieved, status in self._pages:
-            url = safe_address(retrieved)
+            url = safe_url(retrieved)
             call = next((call for call in unmatched if call.url == url), None)
             if call is None:
                 call = self._emit_call(SearchCall("", kind="open", url=url))

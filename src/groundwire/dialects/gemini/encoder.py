@@ -53,7 +53,7 @@ from groundwire.model import (
     ToolCallDelta,
 )
 from groundwire.text.offsets import from_points
-from groundwire.text.spans import QuotePlaces
+from groundwire.text.spans import QuoteLocator
 
 LOSSES: Mapping[Feature, str] = {
     Feature.TEXT_PARTS: "nowhere; consecutive texts are joined",
@@ -291,14 +291,14 @@ def _citations_with_spans(answer: Answer, text: str) -> Iterator[tuple[Citation,
     """The citations that have a span in the text as it was sent."""
     whole = answer.text
     in_order = whole == text
-    quotes = QuotePlaces(text)
+    quotes = QuoteLocator(text)
     for citation in answer.citations:
         span: Span | None = citation.span
         if span is None or not 0 <= span.start <= span.end <= len(whole):
             continue
         if not in_order:
             # Parts were sent in another order than they have in the answer; find the text where it was sent.
-            span = quotes.place(*span, whole[span.start : span.end])
+            span = quotes.locate(*span, whole[span.start : span.end])
         if span is not None:
             yield citation, span
 

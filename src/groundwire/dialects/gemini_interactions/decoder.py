@@ -72,7 +72,7 @@ from groundwire.model import (
 )
 from groundwire.text.offsets import Unit, to_points
 from groundwire.text.spans import anchor_kind
-from groundwire.text.urls import domain_of, safe_address
+from groundwire.text.urls import domain_of, safe_url
 
 _REDIRECT_HOST = "vertexaisearch.cloud.google.com"
 _HOST_NAME = re.compile(r"(?:[\w-]+\.)+[\w-]{2,}")
@@ -91,7 +91,7 @@ def decode_image(block: Fields) -> Image:
 
 def decode_source(url: str, title: str, state: SourceState = "retrieved") -> Source:
     """Decode a page. With Google's redirect URLs, the title is the domain of the page."""
-    address = safe_address(url)
+    address = safe_url(url)
     hidden = domain_of(address) == _REDIRECT_HOST and _HOST_NAME.fullmatch(title) is not None
     return Source(address, title, state, domain=title if hidden else "")
 
@@ -207,7 +207,7 @@ def decode_fetch_call(step: Fields, call_id: str) -> list[SearchCall]:
     """Decode a fetch of pages, one call for each."""
     urls = step.obj("arguments").texts("urls")
     rest = step.rest("type", "id")
-    first = SearchCall(call_id, kind="open", url=safe_address("".join(urls[:1])), extras=marked_extras(rest))
+    first = SearchCall(call_id, kind="open", url=safe_url("".join(urls[:1])), extras=marked_extras(rest))
     return [first, *(_further_page(call_id, number, url) for number, url in enumerate(urls[1:], 1))]
 
 
@@ -242,7 +242,7 @@ def decode_fetch_result(step: Fields, call_id: str, urls: Mapping[str, str]) -> 
 
 def _further_page(call_id: str, number: int, url: str) -> SearchCall:
     part_of: JsonObject = {"part_of": call_id}
-    return SearchCall(f"{call_id}.{number}", kind="open", url=safe_address(url), extras={NAME: part_of})
+    return SearchCall(f"{call_id}.{number}", kind="open", url=safe_url(url), extras={NAME: part_of})
 
 
 def _decode_page(item: Fields, call_id: str) -> SearchResult:

@@ -61,8 +61,8 @@ from groundwire.model import (
     UsageSeen,
 )
 from groundwire.model.value import replace
-from groundwire.text.markers import MarkerStripper
-from groundwire.text.urls import safe_address
+from groundwire.text.annotate import MarkerStripper
+from groundwire.text.urls import safe_url
 
 _MARK: Extras = {NAME: {}}
 _WEB_TOOL = re.compile(r"search|brows|visit|open|find|web", re.IGNORECASE)
@@ -177,10 +177,10 @@ class Decoder(StreamDecoder):
             self._on_message(message)
             return
         content = message.get("content")
-        if isinstance(content, str) and len(content) > self._stripper.taken:
+        if isinstance(content, str) and len(content) > self._stripper.length_fed:
             received = self.text_buffer.text(self._text_part)
-            if content.startswith(received) or len(received) < self._stripper.taken:
-                self._emit_text(content[self._stripper.taken :])
+            if content.startswith(received) or len(received) < self._stripper.length_fed:
+                self._emit_text(content[self._stripper.length_fed :])
         self._on_steps(message)
 
     def _on_message(self, message: Fields) -> None:
@@ -252,10 +252,10 @@ class Decoder(StreamDecoder):
                 self._emit_reasoning(chunk.thinking, "thinking")
             self._emit_text(chunk.text)
             self._sources.annotations += (
-                replace(annotation, start=self._stripper.taken, end=self._stripper.taken)
+                replace(annotation, start=self._stripper.length_fed, end=self._stripper.length_fed)
                 for annotation in chunk.annotations
             )
-            self._sources.references += ((self._stripper.taken, number) for number in chunk.references)
+            self._sources.references += ((self._stripper.length_fed, number) for number in chunk.references)
 
     def _emit_text(self, delta: str) -> None:
         if text := self._stripper.feed(delta):
@@ -349,7 +349,7 @@ class Decoder(StreamDecoder):
         if text and (files := self._sources.files()):
             self.emit(ExtrasSeen(self._text_part, {NAME: {"annotations": files}}))
         for event in resolve_citations(
-            text, self._sources, self._stripper.place, self._searches.browser_pages()
+            text, self._sources, self._stripper.map_offset, self._searches.browser_pages()
         ):
             self.emit(event)
         for part in (self._text_part, self._refusal_part):
@@ -563,7 +563,7 @@ def _decode_search_call(arguments: JsonObject, call_id: str) -> SearchCall | Non
         query for query in (*named, *_entries(arguments.get("queries"))) if isinstance(query, str) and query
     )
     urls = (arguments.get(name) for name in ("url", "id", "link"))
-    url = next((safe for item in urls if isinstance(item, str) and (safe := safe_address(item))), "")
+    url = next((safe for item in urls if isinstance(item, str) and (safe := safe_url(item))), "")
     pattern = arguments.get("pattern")
     if isinstance(pattern, str) and pattern:
         return SearchCall(call_id, (), "find", url, pattern, extras=_MARK)

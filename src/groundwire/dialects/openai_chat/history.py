@@ -65,10 +65,10 @@ from groundwire.model.extras import merge_extras
 from groundwire.model.request import Role
 from groundwire.model.source import MAX_EVIDENCE, Anchor
 from groundwire.model.value import replace, value
+from groundwire.text.annotate import find_dagger_markers, find_number_markers, is_dagger
 from groundwire.text.links import find_markdown_links
-from groundwire.text.markers import find_dagger_markers, find_number_markers, is_dagger
-from groundwire.text.spans import LinkPlaces, anchor_at
-from groundwire.text.urls import canonical_address, safe_address
+from groundwire.text.spans import LinkLocator, anchor_at
+from groundwire.text.urls import canonical_url, safe_url
 
 _ROLES: dict[str, Role] = {"user": "user", "system": "system", "developer": "developer"}
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*?;base64,([A-Za-z0-9+/=_\s-]*)", re.ASCII)
@@ -488,7 +488,7 @@ def decode_annotation(annotation: Fields) -> ChatAnnotation | None:
     if annotation.text("type", "url_citation") != "url_citation":
         return None
     body = annotation.obj("url_citation") if annotation.has("url_citation") else annotation
-    source = Source(safe_address(body.text("url")), body.text("title"), "cited")
+    source = Source(safe_url(body.text("url")), body.text("title"), "cited")
     if not source.url and not source.title:
         return None
     indices = body if body.has("end_index") else annotation
@@ -588,7 +588,7 @@ def _resolve_all(
     position_of: Callable[[int], int],
     browser_pages: Mapping[int, Source],
 ) -> Iterator[Cited | Warned]:
-    links = LinkPlaces(text)
+    links = LinkLocator(text)
     markers = _DaggerMarkers(text, links)
     without_span: list[Evidence] = []
     for annotation in sources.annotations:
@@ -617,7 +617,7 @@ class _DaggerMarkers:
 
     __slots__ = ("_by_label", "_by_span", "_covered", "_labels_in_text", "_links", "_spans", "_text")
 
-    def __init__(self, text: str, links: LinkPlaces) -> None:
+    def __init__(self, text: str, links: LinkLocator) -> None:
         self._text = text
         self._links = links
         self._spans = list(find_dagger_markers(text))
@@ -707,7 +707,7 @@ def _resolve_references(
 
 
 def _resolve_annotation(
-    text: str, annotation: ChatAnnotation, position_of: Callable[[int], int], links: LinkPlaces
+    text: str, annotation: ChatAnnotation, position_of: Callable[[int], int], links: LinkLocator
 ) -> Iterator[Cited | Warned]:
     span = _verify_span(
         text,
@@ -726,7 +726,7 @@ def _resolve_annotation(
         yield Cited(Citation(span, (annotation.evidence,), anchor))
 
 
-def _verify_span(text: str, start: int, end: int, url: str, links: LinkPlaces) -> Span | None:
+def _verify_span(text: str, start: int, end: int, url: str, links: LinkLocator) -> Span | None:
     """The received span, or the span of the link that was meant.
 
     A claim keeps its span although there is a link to its page elsewhere in the text: only a link of the same
@@ -735,7 +735,7 @@ def _verify_span(text: str, start: int, end: int, url: str, links: LinkPlaces) -
     received = Span(start, end)
     if start == end:
         return received if 0 < end <= len(text) else None
-    span = links.place(start, end, url)
+    span = links.locate(start, end, url)
     if span is None or end > len(text) or span.end - span.start == end - start:
         return span
     return span if span == links.as_utf16(received) else received
@@ -747,11 +747,11 @@ def _match_markers_and_links(
     numbers = _number_markers(text) if numbered else {}
     links: dict[str, list[Span]] = {}
     for link in find_markdown_links(text):
-        links.setdefault(canonical_address(link.url), []).append(link.span)
+        links.setdefault(canonical_url(link.url), []).append(link.span)
     for number, item in listed:
         if not item.source.url and not item.source.title:
             continue  # a placeholder for its number
-        spans = [*numbers.get(number, ()), *links.get(canonical_address(item.source.url), ())]
+        spans = [*numbers.get(number, ()), *links.get(canonical_url(item.source.url), ())]
         for span in spans:
             yield Cited(Citation(span, (item,), "marker"))
         if keep_unmatched and not spans:
@@ -769,11 +769,11 @@ def _number_markers(text: str) -> dict[int, list[Span]]:
 def _numbered_sources(text: str, sources: SourceCollector) -> Iterator[tuple[int, Evidence]]:
     """Evidence by list number, for a response without annotations."""
     pages = sources.lists.pages
-    known = {canonical_address(page.url): page for page in pages if page.url}
+    known = {canonical_url(page.url): page for page in pages if page.url}
     if sources.has_annotations and not sources.lists.has_cited_urls:
         return
     for number, source in sources.lists.numbered(_number_markers(text)).items():
-        page = known.get(canonical_address(source.url), source)
+        page = known.get(canonical_url(source.url), source)
         yield number, evidence_for(replace(page, url=source.url, state="cited"))
 
 

@@ -26,7 +26,7 @@ from groundwire.dialects.fields import Fields, as_object
 from groundwire.model import NO_EXTRAS, Extras, Json, JsonObject, Location, SearchOptions, Source, SourceState
 from groundwire.model.request import ContextSize
 from groundwire.model.value import replace
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 
 NAME = "openai_chat"
 
@@ -424,9 +424,7 @@ def decode_page(page: JsonObject, state: SourceState = "retrieved") -> Source:
         *(_first_text(page, *keys) for keys in (_URL, _TITLE, _DATE, _SNIPPET)), strict=True
     )
     rest: JsonObject = {key: value for key, value in page.items() if key not in names and value is not None}
-    return Source(
-        safe_address(url), title, state, (snippet,) if snippet else (), date, extras=as_extras(rest)
-    )
+    return Source(safe_url(url), title, state, (snippet,) if snippet else (), date, extras=as_extras(rest))
 
 
 def _first_text(page: JsonObject, *names: str) -> tuple[str, str]:
@@ -539,4 +537,4 @@ def _decode_citation_entry(item: Json) -> Source:
     """Decode a URL, or an object that has one; an unusable entry still takes up its number."""
     if isinstance(item, dict):
         return decode_page(item)
-    return Source(safe_address(item) if isinstance(item, str) else "")
+    return Source(safe_url(item) if isinstance(item, str) else "")

@@ -83,8 +83,8 @@ from groundwire.model import (
 )
 from groundwire.model.parts import Phase
 from groundwire.model.source import MAX_EVIDENCE
-from groundwire.text.markers import MarkerStripper
-from groundwire.text.spans import LinkPlaces
+from groundwire.text.annotate import MarkerStripper
+from groundwire.text.spans import LinkLocator
 
 
 class Decoder(StreamDecoder):
@@ -768,7 +768,7 @@ class TextPartReader:
         self._stripper = MarkerStripper(private_only=True)
         self._other_annotations: list[Json] = []
         self._kept_keys: set[str] = set()
-        self._links: LinkPlaces | None = None
+        self._links: LinkLocator | None = None
         self._is_described = False
         self.part = decoder.next_part()
         self.phase = phase
@@ -864,10 +864,10 @@ class TextPartReader:
                 found.append(Citation(span, (annotation.evidence,), anchor_of(annotation, "")))
             elif self.is_complete:
                 found += self._resolve(annotation, text)
-            elif (citation := resolve_early(annotation, text, self._stripper.place)) is not None:
+            elif (citation := resolve_early(annotation, text, self._stripper.map_offset)) is not None:
                 found.append(citation)
             else:
-                is_ahead = self._stripper.place(annotation.end) > len(text)
+                is_ahead = self._stripper.map_offset(annotation.end) > len(text)
                 self._pending.hold(annotation, annotation.end if is_ahead else None)
         return found
 
@@ -876,7 +876,7 @@ class TextPartReader:
             return self._pending.take_all()
         if self.is_complete:
             return self._pending.take_complete(total)
-        return self._pending.take_due(lambda end: self._stripper.place(end) <= length, total)
+        return self._pending.take_due(lambda end: self._stripper.map_offset(end) <= length, total)
 
     def _whole_span(self, annotation: UrlCitation) -> Span | None:
         """Span of which the annotation is a slice, if it fits; truncated to the text if that was cut off."""
@@ -889,8 +889,8 @@ class TextPartReader:
 
     def _resolve(self, annotation: UrlCitation, text: str) -> list[Citation]:
         if self._links is None:
-            self._links = LinkPlaces(text)
-        citations = resolve_annotation(annotation, text, self._stripper.place, self._links)
+            self._links = LinkLocator(text)
+        citations = resolve_annotation(annotation, text, self._stripper.map_offset, self._links)
         if is_misplaced(annotation, citations[0]):
             message = f"The cited span for {annotation.url} is not in the text."
             self._decoder.emit(Warned("citation_unplaced", message))

@@ -58,9 +58,9 @@ from groundwire.model.parts import Phase
 from groundwire.model.request import Role
 from groundwire.model.source import MAX_EVIDENCE, Anchor
 from groundwire.model.value import replace, value
-from groundwire.text.links import Link, find_markdown_links
-from groundwire.text.spans import LinkPlaces, anchor_at, anchor_kind, is_link, is_link_at
-from groundwire.text.urls import domain_of, safe_address
+from groundwire.text.links import TextLink, find_markdown_links
+from groundwire.text.spans import LinkLocator, anchor_at, anchor_kind, is_link, is_link_at
+from groundwire.text.urls import domain_of, safe_url
 
 MAX_EXTRA_SLICES = 2_000
 """Limit for the slices of citations beyond their first one.
@@ -186,7 +186,7 @@ class _InputReader:
         is_refusal = part.text("type") == "refusal"
         text = part.text("refusal" if is_refusal else "text")
         other_annotations: list[Json] = []
-        links = LinkPlaces(text)
+        links = LinkLocator(text)
         for fields in part.objs("annotations"):
             annotation = decode_annotation(fields)
             if annotation is None:
@@ -251,7 +251,7 @@ def _decode_image(part: Fields) -> Image:
 
 
 def _history_citations(
-    annotation: UrlCitation, text: str, start: int, links: LinkPlaces
+    annotation: UrlCitation, text: str, start: int, links: LinkLocator
 ) -> Iterator[Citation]:
     """Citations of an earlier turn; those with a corrected span also keep the received offsets."""
     for citation in resolve_annotation(annotation, text, lambda offset: offset, links):
@@ -579,7 +579,7 @@ def decode_annotation(fields: Fields) -> UrlCitation | None:
         return None
     body = fields.obj("url_citation") if fields.has("url_citation") else fields
     url = body.text("url")
-    source = Source(safe_address(url), body.text("title"), "cited")
+    source = Source(safe_url(url), body.text("title"), "cited")
     extension = fields.obj(FIELD)
     anchor = extension.text("anchor")
     start, end = extension.offset("start"), extension.offset("end")
@@ -598,7 +598,7 @@ def decode_annotation(fields: Fields) -> UrlCitation | None:
 
 
 def resolve_annotation(
-    annotation: UrlCitation, text: str, position_of: Callable[[int], int], links: LinkPlaces
+    annotation: UrlCitation, text: str, position_of: Callable[[int], int], links: LinkLocator
 ) -> list[Citation]:
     """Resolve an annotation to citations, with offsets in its part, whose text is complete."""
     early = resolve_early(annotation, text, position_of)
@@ -606,7 +606,7 @@ def resolve_annotation(
         return [early]
     span = None
     if annotation.end > annotation.start and not annotation.anchor:
-        span = links.place(position_of(annotation.start), position_of(annotation.end), annotation.url)
+        span = links.locate(position_of(annotation.start), position_of(annotation.end), annotation.url)
     if span is not None:
         return [_citation_at(annotation, text, span)]
     if annotation.end > annotation.start or annotation.anchor or not annotation.url:
@@ -752,7 +752,7 @@ def _encode_annotation(evidence: Evidence, start: int, end: int) -> JsonObject:
 def citations_from_links(text: str) -> Iterator[Citation]:
     """Citations from the links of a text without annotations (the Codex backend)."""
     for link in find_markdown_links(text):
-        source = Source(safe_address(link.url), _title_of(link), "cited")
+        source = Source(safe_url(link.url), _title_of(link), "cited")
         if source.url:
             yield Citation(link.span, (Evidence(source, extras={NAME: {"derived": True}}),), "marker")
 
@@ -766,7 +766,7 @@ def citations_from_numbers(text: str, numbered: Mapping[str, Source]) -> Iterato
             yield Citation(Span(*match.span()), (evidence,), "marker")
 
 
-def _title_of(link: Link) -> str:
+def _title_of(link: TextLink) -> str:
     """Label of a link, unless it is only a number or the domain of the page."""
     is_title = domain_of("https://" + link.label) != domain_of(link.url)
     return link.label if is_title and not _NOT_A_TITLE.fullmatch(link.label) else ""

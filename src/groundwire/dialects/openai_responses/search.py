@@ -47,7 +47,7 @@ from groundwire.model.parts import SearchKind
 from groundwire.model.request import ContextSize
 from groundwire.model.source import SourceMerge
 from groundwire.model.value import replace, value
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 
 NAME = "openai_responses"
 
@@ -294,23 +294,21 @@ def decode_numbered_results(item: Fields) -> dict[str, Source]:
         return {}
     found = ((result, result.integer("id")) for result in item.objs("results"))
     return {
-        str(number): Source(safe_address(result.text("url")), result.text("title"), "cited")
+        str(number): Source(safe_url(result.text("url")), result.text("title"), "cited")
         for result, number in found
-        if number is not None and safe_address(result.text("url"))
+        if number is not None and safe_url(result.text("url"))
     }
 
 
 def decode_fetch_call(url: str, call_id: str) -> SearchCall:
     """Decode a page of Perplexity's `fetch_url_results` as a call."""
-    return SearchCall(
-        call_id, kind="open", url=safe_address(url), extras={NAME: {"type": "fetch_url_results"}}
-    )
+    return SearchCall(call_id, kind="open", url=safe_url(url), extras={NAME: {"type": "fetch_url_results"}})
 
 
 def decode_fetch_result(content: Fields, call_id: str) -> SearchResult:
     """Decode the content that Perplexity read from a page."""
     snippet = content.text("snippet")
-    url, title = safe_address(content.text("url")), content.text("title")
+    url, title = safe_url(content.text("url")), content.text("title")
     source = Source(url, title, "opened", (snippet,) if snippet else ())
     return SearchResult(call_id, (source,) if url or title else (), extras={NAME: {}})
 
@@ -364,7 +362,7 @@ def _decode_sources(item: Fields, *, opened: bool) -> Iterator[Source]:
     found: dict[str, SourceMerge] = {}
     listed = item.obj("action").objs("sources")
     for fields in (*listed, *(result for result in item.objs("results") if _is_text_result(result))):
-        url = safe_address(fields.text("url"))
+        url = safe_url(fields.text("url"))
         title = fields.text("title") or fields.text("name")
         snippet = fields.text("snippet")
         source = Source(
@@ -451,7 +449,7 @@ def _query_of_url(item: Fields, arguments: JsonObject) -> str:
     from urllib.parse import parse_qs, urlsplit  # noqa: PLC0415  rarely needed; keeps the import of the dialect light
 
     for url in (*arguments.values(), item.get("url")):
-        if isinstance(url, str) and safe_address(url):
+        if isinstance(url, str) and safe_url(url):
             found = parse_qs(urlsplit(url).query).get("q")
             if found:
                 return found[0]
@@ -460,7 +458,7 @@ def _query_of_url(item: Fields, arguments: JsonObject) -> str:
 
 def _page_url(url: str) -> str:
     page, _, fragment = url.partition("#")
-    return safe_address(page if fragment.startswith(_CALL_MARKER) else url)
+    return safe_url(page if fragment.startswith(_CALL_MARKER) else url)
 
 
 def _arguments(value: Json) -> JsonObject:

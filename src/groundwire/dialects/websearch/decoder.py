@@ -44,7 +44,7 @@ from groundwire.model import (
 )
 from groundwire.model.parts import Phase
 from groundwire.model.value import replace, value
-from groundwire.text.urls import domain_of, safe_address
+from groundwire.text.urls import domain_of, safe_url
 
 _MARKER = re.compile(r"\[(\d{1,6})\](?!\()")
 PHASE_BREAK = "\n\n"
@@ -203,7 +203,7 @@ def _find_source_list(content: str, start: int, count: int) -> tuple[int, list[s
 
 def _decode_source(entry: Fields) -> Source:
     web = entry.obj("web")
-    return Source(safe_address(web.text("uri")), web.text("title"))
+    return Source(safe_url(web.text("uri")), web.text("title"))
 
 
 def _search_events(query: str, sources: Sequence[Source]) -> Iterator[Event]:

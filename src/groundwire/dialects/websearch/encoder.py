@@ -52,10 +52,10 @@ from groundwire.model import (
 )
 from groundwire.model.parts import Phase
 from groundwire.model.value import replace
+from groundwire.text.annotate import NumberWriter, annotate_numbers
 from groundwire.text.markdown import render_sources
-from groundwire.text.markers import place_markers, strip_markers
 from groundwire.text.sources import Numbering, number_answer
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 
 LOSSES: Mapping[Feature, str] = {
     Feature.MARKER_TEXT: "nowhere; it is replaced by `[n]`",
@@ -139,9 +139,8 @@ def _insert_markers(answer: Answer, numbering: Numbering) -> tuple[str, list[Ins
         if text:
             insertions.append(Insertion(len(text), len(text) + len(PHASE_BREAK), None))
             text += PHASE_BREAK
-        marked = strip_markers(
-            place_markers(phase_text, _citations_in(answer, start, len(phase_text)), placeholder_number)
-        )
+        cited = _citations_in(answer, start, len(phase_text))
+        marked = annotate_numbers(phase_text, cited, NumberWriter(placeholder_number), strip=True).text
         text = _replace_placeholders(text, marked, placeholder, insertions)
         start += len(phase_text)
     return text, insertions, tuple(phase for phase, _ in phase_texts) if len(phase_texts) > 1 else ("",)
@@ -240,7 +239,7 @@ def _encode_answer(answer: Answer, query: str) -> tuple[JsonObject, JsonObject]:
         return _encode_nothing(query), {}
     prefix = f'Web search results for "{query}":\n\n'
     numbering = number_answer(answer)
-    sources = [replace(source, url=safe_address(source.url)) for source in numbering.sources]
+    sources = [replace(source, url=safe_url(source.url)) for source in numbering.sources]
     rendered = render_text(answer, numbering, len(prefix))
     body: JsonObject = {
         "llmContent": f"{prefix}{rendered.text}" + (f"\n\n{render_sources(sources)}" if sources else ""),

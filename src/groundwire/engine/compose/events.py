@@ -26,7 +26,7 @@ from groundwire.model import (
     UsageSeen,
     Warned,
 )
-from groundwire.text.plain import PLAIN
+from groundwire.text.markdown import PLAIN_TEXT_EXTRAS
 
 SEARCH_ID = "search_0"
 _TEXT_PART = 2
@@ -42,7 +42,7 @@ def composition_events(query: str, found: EngineResult, composition: Composition
     yield SearchReturned(1, SearchResult(SEARCH_ID, sources))
     text = composition.text or nothing_found(query)
     if composition.is_plain or not composition.text:
-        yield ExtrasSeen(_TEXT_PART, PLAIN)
+        yield ExtrasSeen(_TEXT_PART, PLAIN_TEXT_EXTRAS)
     yield from _text(text, composition.citations)
     yield TextSettled(_TEXT_PART)
     yield from found.warnings

@@ -19,7 +19,7 @@ from groundwire.engine.pages import Passage
 from groundwire.engine.words import analyse
 from groundwire.model import Citation, Evidence, Message, Request, Span, Text, Warned
 from groundwire.model.value import replace
-from groundwire.text.markers import strip_markers
+from groundwire.text.annotate import strip_markers
 
 MOST_PASSAGES = 12
 UNANSWERED = "NOT ANSWERED"

@@ -24,7 +24,7 @@ from groundwire.engine.index.base import Index, Stored
 from groundwire.engine.pages import Page
 from groundwire.errors import RequestError
 from groundwire.model.value import replace, value
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 from groundwire.transport.fetch import Fetcher
 
 CrawlSource: TypeAlias = str | Path
@@ -34,7 +34,7 @@ CrawlSource: TypeAlias = str | Path
 def parse_source(text: str, cwd: str = "") -> CrawlSource:
     """Parses an argument of `index add`; raises `RequestError` if it is neither a web URL nor a file."""
     if text.lower().startswith(("http://", "https://")):
-        address = safe_address(text).partition("#")[0]
+        address = safe_url(text).partition("#")[0]
         if not host_of(address):
             raise RequestError(f"{text!r} is not a web address.")
         return address

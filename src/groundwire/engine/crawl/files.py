@@ -15,7 +15,7 @@ from groundwire.engine.read import Document, document_of, missing_extra
 from groundwire.engine.read.document import MEDIA_TYPES, media_type_of
 from groundwire.engine.read.normalise import decode
 from groundwire.engine.read.sandbox import read_isolated
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 from groundwire.transport.fetch import Fetched, media_of
 from groundwire.transport.threads import run_in_thread
 
@@ -109,7 +109,7 @@ def _records(path: Path) -> Iterator[Fetched | SkippedSource]:
 
 def _page_in(record: ArcWarcRecord) -> Fetched | None:
     """The response of a record; None if it is not a page."""
-    url = safe_address(record.rec_headers.get_header("WARC-Target-URI") or "")
+    url = safe_url(record.rec_headers.get_header("WARC-Target-URI") or "")
     if record.rec_type not in ("response", "resource") or not url:
         return None
     fetched = _fetched(record, url)

@@ -29,7 +29,7 @@ from groundwire.engine.read.sandbox import read_isolated
 from groundwire.errors import ConfigError, FetchRefused, GroundwireError
 from groundwire.files.text_file import PRIVATE, make_private_folder
 from groundwire.model.value import value
-from groundwire.text.urls import canonical_address, safe_address
+from groundwire.text.urls import canonical_url, safe_url
 from groundwire.transport.fetch import Fetched, Fetcher
 from groundwire.transport.threads import run_in_thread
 from groundwire.transport.weburl import InvalidUrl, parse
@@ -180,14 +180,14 @@ class Frontier:
 
     def add(self, url: str, depth: int) -> None:
         """Adds a URL, once."""
-        key = canonical_address(url)
+        key = canonical_url(url)
         if key not in self._seen and len(self._seen) < _MOST_URLS:
             self._seen[key] = None
             self._queue.append((url, depth))
 
     def is_new(self, url: str) -> bool:
         """Was the URL not seen before? Marks it as seen."""
-        key = canonical_address(url)
+        key = canonical_url(url)
         new = key not in self._seen
         self._seen[key] = None
         return new
@@ -240,7 +240,7 @@ class Frontier:
             seen, visited = [str(key) for key in state["seen"]], int(state["visited"])
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return False
-        if state.get("version") != _VERSION or canonical_address(start) not in seen or not queue:
+        if state.get("version") != _VERSION or canonical_url(start) not in seen or not queue:
             return False
         self._queue.extend(queue)
         self._seen.update(dict.fromkeys(seen))
@@ -272,7 +272,7 @@ async def crawl_site(
 def _is_first(gathered: CrawledPage, url: str, frontier: Frontier) -> bool:
     """A page with another canonical URL is yielded once, however many URLs it has."""
     own = gathered.page.url
-    return canonical_address(own) == canonical_address(url) or frontier.is_new(own)
+    return canonical_url(own) == canonical_url(url) or frontier.is_new(own)
 
 
 def _may_be_page(url: str) -> bool:
@@ -327,7 +327,7 @@ async def crawl_sitemap(
                 maps.add(inner)
                 waiting.append(inner)
         for address in listed.pages:
-            key = canonical_address(address)
+            key = canonical_url(address)
             if key in pages or len(pages) >= scope.pages:
                 continue
             pages.add(key)
@@ -343,7 +343,7 @@ def parse_sitemap(data: bytes) -> Sitemap:
 
     data = _unpacked(data)
     if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
-        lines = (safe_address(line) for line in decode(data).splitlines()[:_MOST_ADDRESSES])
+        lines = (safe_url(line) for line in decode(data).splitlines()[:_MOST_ADDRESSES])
         return Sitemap(tuple(filter(None, lines)))
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True
@@ -362,7 +362,7 @@ def _addresses(root: etree._Element, kind: str) -> tuple[str, ...]:
     found: list[str] = []
     for entry in root.iterchildren(f"{{*}}{kind}"):
         loc = entry.find("{*}loc")
-        address = safe_address(loc.text or "") if loc is not None else ""
+        address = safe_url(loc.text or "") if loc is not None else ""
         if address:
             found.append(address)
         if len(found) >= _MOST_ADDRESSES:

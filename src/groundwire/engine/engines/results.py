@@ -18,7 +18,7 @@ from groundwire.engine.words import stop_words, tokenize
 from groundwire.errors import GroundwireError, NotFound, TimedOut
 from groundwire.model import SearchOptions, Source, Warned
 from groundwire.model.value import replace, value
-from groundwire.text.urls import domain_of, safe_address
+from groundwire.text.urls import domain_of, safe_url
 from groundwire.transport.fetch import Fetched, Fetcher, fetch_all
 from groundwire.transport.threads import run_in_thread
 
@@ -44,7 +44,7 @@ class SearchHit:
 
 def make_hit(url: str, title: str, **fields: str) -> SearchHit | None:
     """A hit with a safe URL; None if the URL is not safe."""
-    address = safe_address(url)
+    address = safe_url(url)
     if not address:
         return None
     fields["published"] = day_of(fields.get("published", ""))

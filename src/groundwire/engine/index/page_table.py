@@ -25,7 +25,7 @@ from groundwire.engine.words import fingerprint
 from groundwire.errors import ConfigError
 from groundwire.files.text_file import PRIVATE, make_private_files
 from groundwire.model.value import value
-from groundwire.text.urls import canonical_address, domain_of
+from groundwire.text.urls import canonical_url, domain_of
 
 Step: TypeAlias = Callable[[sqlite3.Connection], None]
 
@@ -158,7 +158,7 @@ def transaction(store: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> It
 def canonical_key(url: str) -> str:
     """Equal for URLs of the same page. Fragments count: documentation has many pages in one document."""
     fragment = url.partition("#")[2]
-    return _storable(canonical_address(url) + (f"#{fragment}" if fragment and domain_of(url) else ""))
+    return _storable(canonical_url(url) + (f"#{fragment}" if fragment and domain_of(url) else ""))
 
 
 def add_pages(store: sqlite3.Connection, pages: Iterable[Page]) -> Stored:

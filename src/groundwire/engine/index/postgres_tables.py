@@ -25,7 +25,7 @@ from groundwire.engine.words import (
     url_words,
 )
 from groundwire.model.value import field_names, replace, value
-from groundwire.text.urls import canonical_address
+from groundwire.text.urls import canonical_url
 from groundwire.transport.migrations import Migration
 
 COMPONENT = "index"
@@ -150,7 +150,7 @@ def page_fields(page: Page) -> PageFields:
     """The fields that all passages of a page share."""
     language = page.language[:2].casefold() or guess_language(page.text)
     hosts = host_and_parents(page.url)
-    path = canonical_address(page.url).partition("?")[0].partition("/")[2]
+    path = canonical_url(page.url).partition("?")[0].partition("/")[2]
     return PageFields(
         _CONFIGURATIONS.get(language, "simple"),
         lookup_text(f"{page.title} {camel_parts(page.title)}"),

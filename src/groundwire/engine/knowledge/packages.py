@@ -19,7 +19,7 @@ from typing import TypeAlias
 from groundwire.engine.knowledge.inventory import PART_OF
 from groundwire.engine.pages import Page
 from groundwire.model.value import value
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 
 _Change: TypeAlias = tuple[re.Pattern[str], str]
 
@@ -207,7 +207,7 @@ def project_address(metadata: PackageMetadata) -> str:
         label, _, address = line.partition(",")
         urls[re.sub(r"[^a-z]", "", label.lower())] = address.strip()
     for kind in _KINDS:
-        if address := safe_address(urls.get(kind, "")):
+        if address := safe_url(urls.get(kind, "")):
             return address
     return pypi_address(_NAME.sub("-", metadata["Name"]).lower())
 

@@ -17,7 +17,7 @@ from lxml import etree
 from groundwire.engine.read.document import Document, DocumentContent
 from groundwire.engine.read.normalise import clean, decode, normal_date
 from groundwire.model.value import value
-from groundwire.text.urls import domain_of, safe_address
+from groundwire.text.urls import domain_of, safe_url
 
 _AGENT = "groundwire"
 _PARTS = re.compile(r"[-_,;\s]")
@@ -82,7 +82,7 @@ def canonical_of(root: etree._Element, url: str, base: str) -> str:
     """The canonical URL, if it is on the same host."""
     for link in root.iter("link"):
         if "canonical" in (link.get("rel") or "").lower().split():
-            address = safe_address(urldefrag(_joined(base, link.get("href"))).url)
+            address = safe_url(urldefrag(_joined(base, link.get("href"))).url)
             if address and len(address) <= _LONGEST_ADDRESS and domain_of(address) == domain_of(url):
                 return address
     return ""
@@ -95,7 +95,7 @@ def links_of(root: etree._Element, base: str) -> tuple[str, ...]:
         href = link.get("href")
         if not href or "nofollow" in (link.get("rel") or "").lower().split():
             continue
-        address = safe_address(urldefrag(_joined(base, href)).url)
+        address = safe_url(urldefrag(_joined(base, href)).url)
         if address and len(address) <= _LONGEST_ADDRESS:
             found[address] = None
             if len(found) >= _MOST_LINKS:

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from groundwire.errors import RequestError
 from groundwire.model.value import value
-from groundwire.text.domains import entry_parts, plain_host
+from groundwire.text.domains import entry_parts, normalise_host
 from groundwire.text.urls import domain_of
 
 _DATE_LENGTH = len("2024-05-01")
@@ -61,7 +61,7 @@ def host_and_parents(url: str) -> list[str]:
 # Pages of one site are indexed together.
 @lru_cache(1024)
 def _above(host: str) -> tuple[str, ...]:
-    labels = plain_host(host).split(".")
+    labels = normalise_host(host).split(".")
     return tuple(".".join(labels[at:]) for at in range(len(labels)) if labels[at])
 
 

@@ -1,7 +1,7 @@
-"""Where a command reads and writes, and what the terminal there can do.
+"""Console: streams, environment, current directory and clock of a command, and what its terminal supports.
 
-Everything a command may depend on stands here: streams, environment, current directory, clock, and how to
-get a `Groundwire`. Decisions about colours, links and cursor movements are made once, from the environment.
+A command depends on nothing else of its surroundings; `Console.connect` also makes its `Groundwire`. Support
+for colours, hyperlinks and cursor movements is decided here, from the environment.
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from groundwire.faces.cli.grammar import UsageError
-from groundwire.faces.cli.printable import printable
+from groundwire.faces.cli.arguments import UsageError
+from groundwire.text.sanitise import sanitise
 
 if TYPE_CHECKING:
+    from groundwire.client import ProviderStatus
     from groundwire.config.schema import Config
-    from groundwire.faces.cli.session import Asker
+    from groundwire.credentials.lookup import LookupResult
+    from groundwire.engine.knowledge import BuildProgress
+    from groundwire.model import Event, Request, SearchOptions
 
 _PLAIN = ("", "dumb", "unknown")
 _LINKING_PROGRAMS = frozenset({"iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "zed", "WarpTerminal"})
@@ -28,8 +31,41 @@ _FIRST_LINKING_VTE = 5000
 _FIRST_LINKING_TMUX = (3, 4)
 
 
+class SearchClient(Protocol):
+    """The part of `Groundwire` that commands use."""
+
+    @property
+    def config(self) -> Config: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def order(self) -> tuple[str, ...]: ...
+
+    def stream(
+        self,
+        query: str | Request,
+        *,
+        provider: str = ...,
+        model: str = ...,
+        options: SearchOptions | None = ...,
+    ) -> AsyncGenerator[Event, None]: ...
+
+    def providers(self) -> list[ProviderStatus]: ...
+
+    @property
+    def keyed(self) -> tuple[str, ...]: ...
+
+    def findings(self, name: str) -> list[LookupResult]: ...
+
+    def add(self, row: Any, key: Any = ...) -> None: ...
+
+    def watch_index(self, report: Callable[[BuildProgress], None]) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+
 class Console:
-    """The surroundings of a command."""
+    """The environment of a command."""
 
     def __init__(
         self,
@@ -47,7 +83,7 @@ class Console:
         self.env: Mapping[str, str] = os.environ if env is None else env
         self.cwd = cwd or _current_directory()
         self.clock = clock
-        self.connect: Callable[[Config, Mapping[str, str]], Asker] = _connect
+        self.connect: Callable[[Config, Mapping[str, str]], SearchClient] = _connect
 
     @property
     def home(self) -> str:
@@ -56,7 +92,7 @@ class Console:
 
     @property
     def moves(self) -> bool:
-        """Can printed lines be taken back?"""
+        """Can printed lines be overwritten?"""
         return self.stdout.isatty() and self.env.get("TERM", "") not in _PLAIN
 
     @property
@@ -71,12 +107,12 @@ class Console:
 
     @property
     def notes_live(self) -> bool:
-        """Can a line on standard error be written over?"""
+        """Can a line on standard error be overwritten?"""
         return self.stderr.isatty() and self.env.get("TERM", "") not in _PLAIN
 
     @property
     def linked(self) -> bool:
-        """Does the terminal show links that are not spelt out?"""
+        """Does the terminal support hyperlinks (OSC 8)?"""
         forced = self.env.get("FORCE_HYPERLINK", "")
         if forced:
             return forced != "0"
@@ -102,22 +138,22 @@ class Console:
         return text
 
     def print(self, text: str = "") -> None:
-        """A line of data."""
-        self.stdout.write(printable(text) + "\n")
+        """Print a line of data, sanitised."""
+        self.stdout.write(sanitise(text) + "\n")
         self.stdout.flush()
 
     def write(self, text: str) -> None:
-        """Data that is safe already, with whatever control sequences of our own."""
+        """Write data that is sanitised already, with control sequences."""
         self.stdout.write(text)
         self.stdout.flush()
 
     def note(self, text: str, style: str = "") -> None:
-        """A line for the person, not for the next program."""
-        text = printable(text)
+        """Print a line for the user on standard error, sanitised."""
+        text = sanitise(text)
         self.write_note((styled(text, style) if style and self.notes_colored else text) + "\n")
 
     def write_note(self, text: str) -> None:
-        """The same for text that is safe already."""
+        """Write text that is sanitised already to standard error."""
         self.stdout.flush()
         self.stderr.write(text)
         self.stderr.flush()
@@ -127,18 +163,18 @@ BOLD, DIM, RED, YELLOW, CYAN = "1", "2", "31", "33", "36"
 
 
 def styled(text: str, style: str) -> str:
-    """Text in a style."""
+    """The text with the control sequences of a style."""
     return f"\x1b[{style}m{text}\x1b[0m" if style else text
 
 
 def linked(text: str, url: str) -> str:
-    """Text that leads to an address (OSC 8, which takes ASCII alone)."""
-    target = "".join(sign if "!" <= sign <= "~" else _percent_encoded(sign) for sign in url)
+    """The text as a hyperlink (OSC 8, which allows only ASCII)."""
+    target = "".join(char if "!" <= char <= "~" else _percent_encoded(char) for char in url)
     return f"\x1b]8;;{target}\x1b\\{text}\x1b]8;;\x1b\\"
 
 
-def _percent_encoded(sign: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in sign.encode("utf-8", "replace"))
+def _percent_encoded(char: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "replace"))
 
 
 def _is_colored(stream: TextIO, env: Mapping[str, str]) -> bool:
@@ -152,7 +188,7 @@ def _is_colored(stream: TextIO, env: Mapping[str, str]) -> bool:
 
 
 def _knows_links(env: Mapping[str, str]) -> bool:
-    """Nobody can ask a terminal whether it knows links; these say by name that they do."""
+    """Hyperlink support cannot be queried; these terminals are known to have it."""
     program = env.get("TERM_PROGRAM", "")
     if program == "tmux" or env.get("TMUX"):
         version = tuple(int(digits) for digits in re.findall(r"\d+", env.get("TERM_PROGRAM_VERSION", ""))[:2])
@@ -168,7 +204,7 @@ def _knows_links(env: Mapping[str, str]) -> bool:
 def _current_directory() -> str:
     try:
         return os.getcwd()
-    except OSError:  # somebody removed it under us
+    except OSError:  # the directory was removed
         return os.path.expanduser("~")
 
 
@@ -176,7 +212,7 @@ def _number(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 9 else 0
 
 
-def _connect(config: Config, env: Mapping[str, str]) -> Asker:
-    from groundwire.client import Groundwire  # noqa: PLC0415  brings the HTTP client along
+def _connect(config: Config, env: Mapping[str, str]) -> SearchClient:
+    from groundwire.client import Groundwire  # noqa: PLC0415  imports the HTTP client
 
     return Groundwire(config, env=env)

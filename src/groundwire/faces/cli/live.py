@@ -1,22 +1,20 @@
-"""An answer on a terminal, word by word, with its numbers.
+"""Live renderer: writes an answer to a terminal while it arrives, and shows progress in a status line.
 
-Words are written as they come. Numbers that come with their claim (Anthropic, OpenAI) are written at once,
-in the order in which they appear. Words from a link on wait for the next event, for the citation that turns
-the link into a number follows at once. Numbers that come when all is said (Gemini, Chat) cannot be
-put into lines already written: if these are all still on the screen, they are written again as they should;
-if not, they stay, and the list of sources quotes what each source is cited for.
+Text is written as it arrives. Numbers that arrive with their claim (Anthropic, OpenAI) are written at once.
+Text from a link on waits for the next event, because the citation that replaces the link by a number follows
+it immediately. Numbers that arrive at the end (Gemini, Chat) cannot be inserted into written lines: if all
+lines are still on the screen, the answer is written again; if not, the lines stay, and the list of sources
+quotes the claims of each source.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 
-from groundwire.faces.cli.console import Console
-from groundwire.faces.cli.ink import Ink, Run
-from groundwire.faces.cli.marked import mark, paragraph_breaks
-from groundwire.faces.cli.paper import Paper
-from groundwire.faces.cli.status import Status, describe
+from groundwire.faces.cli.console import DIM, Console, styled
+from groundwire.faces.cli.style import LineWriter, Run, Styler, shorten
 from groundwire.model import (
     Answer,
     Citation,
@@ -24,210 +22,253 @@ from groundwire.model import (
     Event,
     ExtrasSeen,
     Finished,
-    Source,
-    Span,
+    SearchCall,
+    SearchCalled,
+    SearchStarted,
     TextDelta,
     TextSettled,
 )
 from groundwire.model.value import replace
+from groundwire.text.annotate import (
+    NumberWriter,
+    Placeholders,
+    StreamAnnotator,
+    annotate_numbers,
+    paragraph_breaks,
+    unfinished_marker,
+)
 from groundwire.text.links import find_markdown_links
-from groundwire.text.plain import is_plain_part
-from groundwire.text.sources import number_answer, source_key
+from groundwire.text.markdown import is_plain_text_part
+from groundwire.text.sanitise import one_line
+from groundwire.text.sources import SourceNumberer, number_answer
 
-MEASURE = 100
-"""Longer lines are hard to read."""
+_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_PLAIN_FRAMES = "-\\|/"
+_PERIOD = 0.12
+_SHOW_TIME_AFTER = 3
+"""Seconds before the elapsed time is shown."""
+
+
+class Status:
+    """The status line. A terminal that cannot overwrite lines gets each text once."""
+
+    def __init__(self, console: Console, clock: Callable[[], float]) -> None:
+        self._console = console
+        self._clock = clock
+        self._text = ""
+        self._since = clock()
+        self._frame = 0
+        self._drawn = False
+        encoding = (console.stderr.encoding or "").lower().replace("-", "")
+        self._frames = _FRAMES if encoding == "utf8" else _PLAIN_FRAMES
+
+    def show(self, text: str) -> None:
+        """Replace the text of the status line."""
+        text = one_line(text)
+        if text == self._text:
+            return
+        self._text = text
+        self._since = self._clock()
+        if self._console.notes_live:
+            self._draw()
+        elif self._console.stderr.isatty():
+            self._console.note(text)
+
+    def clear(self) -> None:
+        """Remove the status line."""
+        self._text = ""
+        if self._drawn:
+            self._drawn = False
+            self._console.write_note("\r\x1b[2K")
+
+    async def spin(self) -> None:
+        """Animate the status line until cancelled."""
+        while self._console.notes_live:
+            await asyncio.sleep(_PERIOD)
+            self._frame += 1
+            if self._text:
+                self._draw()
+
+    def _draw(self) -> None:
+        seconds = int(self._clock() - self._since)
+        elapsed = f" ({seconds} s)" if seconds >= _SHOW_TIME_AFTER else ""
+        columns, _ = self._console.size()
+        frame = self._frames[self._frame % len(self._frames)]
+        line = f"{frame} {shorten(self._text, columns - 16)}{elapsed}"
+        self._drawn = True
+        self._console.write_note("\r\x1b[2K" + (styled(line, DIM) if self._console.notes_colored else line))
+
+
+def describe(event: Event) -> str:
+    """What a searching provider is doing; empty for events that do not say it."""
+    if isinstance(event, SearchStarted):
+        return "Searching the web…"
+    if isinstance(event, SearchCalled):
+        call = event.call
+        if call.kind == "search":
+            return f"Searching: {' · '.join(call.queries)}" if call.queries else "Searching the web…"
+        return f"Reading: {call.url}" if call.url else "Reading a page…"
+    return ""
+
+
+MAX_WIDTH = 100
+"""Columns; longer lines are hard to read."""
 
 _LONGEST_WAIT = 600
 _LINK_BEGUN = re.compile(r"\(?\[[^\[\]\n]{0,400}(?:\](?:\((?:[^\s()]|\([^\s()]*\))*\)?)?)?$")
-_FOREIGN_AT_END = re.compile("[\ue200【][^】\ue201\n]{0,200}$")
 
 
-class Order:
-    """Numbers sources in the order in which they are asked for."""
-
-    def __init__(self) -> None:
-        self.sources: list[Source] = []
-        self._numbers: dict[str, int] = {}
-
-    def number(self, source: Source) -> int:
-        """The number of a source; a new one if it has none."""
-        key = source_key(source)
-        if key not in self._numbers:
-            self.sources.append(source)
-            self._numbers[key] = len(self.sources)
-        return self._numbers[key]
-
-    def take(self, citation: Citation) -> None:
-        """Number the sources of a citation."""
-        for item in citation.evidence:
-            self.number(item.source)
-
-    @property
-    def addresses(self) -> dict[int, str]:
-        """Where each number leads."""
-        return {number: source.url for number, source in enumerate(self.sources, 1)}
-
-
-class Live:
-    """Writes an answer while it comes."""
+class LiveRenderer:
+    """Writes an answer while it arrives."""
 
     def __init__(self, console: Console, status: Status) -> None:
         self._console = console
         self._status = status
         self._size = console.size()
-        self._ink = Ink(colored=console.colored, linked=console.linked)
-        self._paper = self._new_paper()
+        self._styler = Styler(colored=console.colored, linked=console.linked)
+        self._lines = self._line_writer()
         self._written: list[Run] = []
-        self._order = Order()
+        self._numberer = SourceNumberer()
+        self._annotator = StreamAnnotator(join=True, strip=True)
         self._tail = ""
-        self._base = 0
-        self._waiting: list[Citation] = []
+        """Text that is not written yet."""
         self._late: list[Citation] = []
         self._last: TextDelta | None = None
-        self._broken = False
-        """Has the line been ended after the last word?"""
 
     def feed(self, event: Event) -> None:
-        """Write what an event tells."""
+        """Write what an event adds."""
         match event:
             case TextDelta():
-                self._begin_paragraph(event)
-                self._release(_settled(self._tail, fresh=self._paper.fresh))
+                self._begin_text(event)
+                self._release(self._stable_length())
                 self._tail += event.text
-                self._release(_before_links(self._tail, _settled(self._tail, fresh=self._paper.fresh)))
+                self._release(_before_links(self._tail, self._stable_length()))
             case Cited(citation):
-                self._cite(citation)
+                if self._annotator.add(citation):
+                    # More may follow for the same position: numbers are written with the next word.
+                    self._numberer.add(citation)
+                else:
+                    self._late.append(citation)
             case TextSettled() | Finished():
                 self._release(len(self._tail))
-            case ExtrasSeen(extras=extras) if is_plain_part(extras):
-                self._ink = replace(self._ink, is_plain=True)
+            case ExtrasSeen(extras=extras) if is_plain_text_part(extras):
+                self._styler = replace(self._styler, is_plain=True)
             case _:
                 self._show(describe(event))
 
-    def finish(self, answer: Answer) -> Order:
-        """Write what waits, and all of it again if numbers are missing and can still be put in.
+    def finish(self, answer: Answer) -> SourceNumberer:
+        """Write the rest, or everything again if numbers are missing and can still be inserted.
 
-        The result is how the sources of what stands there now are numbered.
+        Returns the numbers of the sources as they are on the screen now.
         """
         self._status.clear()
         self._release(len(self._tail))
-        self._paper.close()
-        order, runs = self.whole(answer)
+        self._lines.close()
+        numberer, runs = self.whole(answer)
         if _visible(runs) != _visible(self._written):
             if not self._is_on_screen():
-                return self._order_of_late() if self._order.sources else order
-            above = f"\x1b[{self._paper.rows}A" if self._paper.rows else ""
+                return self._with_late() if self._numberer.sources else numberer
+            above = f"\x1b[{self._lines.rows}A" if self._lines.rows else ""
             self._console.write(f"{above}\r\x1b[J")
-            self._paper = self._new_paper()
-            self._paper.feed(runs)
-            self._paper.close()
+            self._lines = self._line_writer()
+            self._lines.feed(runs)
+            self._lines.close()
             self._late.clear()
-        return order
+        return numberer
 
-    def _order_of_late(self) -> Order:
-        """The numbers that stand there, and then the others."""
-        for citation in self._late:
-            self._order.take(citation)
-        return self._order
-
-    def end(self, *, apart: bool) -> None:
-        """Leave the cursor on a line of its own; `apart` with an empty line before it."""
-        if apart:
-            self._paper.blank()
+    def end(self, *, blank_line: bool) -> None:
+        """Move the cursor to a new line, optionally after a blank one."""
+        if blank_line:
+            self._lines.blank()
         else:
-            self._paper.end_line()
+            self._lines.end_line()
 
     @property
     def unplaced(self) -> list[Citation]:
-        """Citations whose numbers stand nowhere in what was written."""
+        """Citations whose numbers are not in the written text."""
         return self._late
 
-    def whole(self, answer: Answer) -> tuple[Order, list[Run]]:
-        """An answer with all its numbers, in the order in which they appear."""
-        order = Order()
+    def whole(self, answer: Answer) -> tuple[SourceNumberer, list[Run]]:
+        """A complete answer with all its numbers, in the order in which they were cited."""
+        numberer = SourceNumberer()
         for citation in answer.citations:
-            order.take(citation)
-        if not order.sources:
-            order.sources.extend(number_answer(answer).sources)
-        text = mark(answer.text, answer.citations, order.number, paragraph_breaks(answer))
-        return order, self._ink.runs(text.strip(), order.addresses)
+            numberer.add(citation)
+        if not numberer.sources:
+            numberer.sources.extend(number_answer(answer).sources)
+        placeholders = Placeholders(answer.text)
+        writer = NumberWriter(numberer.number, placeholders)
+        breaks = paragraph_breaks(answer, after=(SearchCall,))
+        text = annotate_numbers(answer.text, answer.citations, writer, breaks, strip=True).text
+        return numberer, self._styler.runs(text.strip(), numberer.urls, placeholders=placeholders)
 
-    def _begin_paragraph(self, event: TextDelta) -> None:
+    def _with_late(self) -> SourceNumberer:
+        """The numbers on the screen, followed by those of citations that could not be written."""
+        for citation in self._late:
+            self._numberer.add(citation)
+        return self._numberer
+
+    def _begin_text(self, event: TextDelta) -> None:
         self._status.clear()
         if self._last is not None and self._last.phase != event.phase:
-            self._break()
+            self._end_paragraph()
         self._last = event
 
     def _show(self, doing: str) -> None:
         if doing:
-            self._break()
+            self._end_paragraph()
             self._status.show(doing)
 
-    def _break(self) -> None:
-        """A new paragraph; the status line, too, needs a line of its own."""
+    def _end_paragraph(self) -> None:
+        """Begin a new paragraph; the status line needs a line of its own, too."""
         self._release(len(self._tail))
         if self._written:
             self._written.append(Run("\n\n"))
-            self._paper.blank()
-            self._broken = True
-
-    def _cite(self, citation: Citation) -> None:
-        span = citation.span
-        start = None if span is None else span.start if citation.anchor == "marker" else span.end
-        if start is None or start < self._base + self._broken:
-            self._late.append(citation)
-            return
-        # Others may follow for the same place: numbers are written with the next word.
-        self._waiting.append(citation)
+            self._lines.blank()
+            self._annotator.end_paragraph()
 
     def _release(self, length: int) -> None:
-        """Write so much of what waits, and the numbers in it."""
-        if not length and not self._waiting:
+        """Write so much of the tail, with the numbers of the citations that end in it."""
+        if not length and not self._annotator.pending():
             return
-        end = self._base + length
-        ready = [item for item in self._waiting if item.span is not None and item.span.end <= end]
-        self._waiting = [item for item in self._waiting if item not in ready]
-        text = mark(self._tail[:length], self._shifted(ready), self._order.number)
-        runs = self._ink.runs(text, self._order.addresses, fresh=self._paper.fresh)
-        self._tail = self._tail[length:]
-        self._base = end
-        self._broken = self._broken and not length
+        text, self._tail = self._tail[:length], self._tail[length:]
+        placeholders = Placeholders(text)
+        chunk = self._annotator.write(text, NumberWriter(self._numberer.number, placeholders))
+        runs = self._styler.runs(
+            chunk.text,
+            self._numberer.urls,
+            at_line_start=self._lines.at_line_start,
+            placeholders=placeholders,
+        )
         self._written += runs
-        self._paper.feed(runs)
+        self._lines.feed(runs)
 
-    def _shifted(self, citations: list[Citation]) -> Iterator[Citation]:
-        """The same, counted from the first word that is not yet written."""
-        for citation in citations:
-            if citation.span is not None:
-                start, end = citation.span
-                yield replace(citation, span=Span(max(start - self._base, 0), end - self._base))
+    def _stable_length(self) -> int:
+        """How much of the tail looks the same whatever follows."""
+        text = self._tail
+        line = text.rfind("\n") + 1
+        last = text[line:]
+        begun = _LINK_BEGUN.search(text)
+        offsets = [unfinished_marker(text), *((begun.start(),) if begun else ())]
+        if (line or self._lines.at_line_start) and last.startswith("#"):
+            offsets.append(line)
+        offsets += (text.rindex(markup) for markup in ("**", "`") if last.count(markup) % 2)
+        if (len(text) - len(text.rstrip("*"))) % 2:
+            offsets.append(len(text) - 1)
+        stable = min(offsets)
+        return stable if len(text) - stable <= _LONGEST_WAIT else len(text)
 
-    def _new_paper(self) -> Paper:
-        return Paper(min(self._size[0], MEASURE), self._console.write)
+    def _line_writer(self) -> LineWriter:
+        return LineWriter(min(self._size[0], MAX_WIDTH), self._console.write)
 
     def _is_on_screen(self) -> bool:
-        return self._console.size() == self._size and self._paper.rows < self._size[1] - 1
-
-
-def _settled(text: str, *, fresh: bool) -> int:
-    """How much of a text will look the same whatever follows."""
-    line = text.rfind("\n") + 1
-    last = text[line:]
-    places = [match.start() for match in (_LINK_BEGUN.search(text), _FOREIGN_AT_END.search(text)) if match]
-    if (line or fresh) and last.startswith("#"):
-        places.append(line)
-    places += (text.rindex(sign) for sign in ("**", "`") if last.count(sign) % 2)
-    if (len(text) - len(text.rstrip("*"))) % 2:
-        places.append(len(text) - 1)
-    place = min(places, default=len(text))
-    return place if len(text) - place <= _LONGEST_WAIT else len(text)
+        return self._console.size() == self._size and self._lines.rows < self._size[1] - 1
 
 
 def _before_links(text: str, end: int) -> int:
-    """How much of a text comes before its first link, up to an end."""
+    """The offset of the first link of a text, or an end before it."""
     return min(end, *(link.span.start for link in find_markdown_links(text)), len(text))
 
 
 def _visible(runs: list[Run]) -> str:
-    """What a reader sees, whatever the number of empty lines."""
+    """The text of runs, without regard to the number of empty lines."""
     return re.sub(r"\s*\n\s*", "\n", "".join(run.text for run in runs)).strip()

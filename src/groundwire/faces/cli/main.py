@@ -1,6 +1,6 @@
-"""The outermost edge of the command line: picks the command, and says how it ended.
+"""Entry point of the command line: parses the arguments, runs the command, returns the exit code.
 
-Nothing is imported before the command is known, so that help comes at once.
+Nothing else is imported before the command is known, so that help and usage errors are fast.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import sys
 from argparse import Namespace
 from importlib import import_module
 
-from groundwire.faces.cli.parsers import COMMANDS, OVERVIEW, UsageError, spread_domains
-from groundwire.faces.cli.printable import one_line
+from groundwire.faces.cli.arguments import COMMANDS, OVERVIEW, UsageError, spread_domains
+from groundwire.text.sanitise import one_line
 
 _INTERRUPTED = 130
 _USAGE = 2
 
 
 def run(words: list[str]) -> int:
-    """Run a command line and give its exit code."""
+    """Run a command line; returns the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
@@ -27,7 +27,7 @@ def run(words: list[str]) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("groundwire: interrupted\n")
         code = _INTERRUPTED
-    except BrokenPipeError:  # whoever reads has read enough
+    except BrokenPipeError:  # the reader of a pipe has closed it
         code = 0
     try:
         sys.stdout.flush()
@@ -47,19 +47,19 @@ def _run(words: list[str]) -> int:
     try:
         arguments = parse(words)
     except UsageError as error:
-        return _refuse(error, told="--json" in words)
+        return _report_usage(error, as_json="--json" in words)
     except SystemExit:  # a help text was printed
         return 0
-    edge = import_module("groundwire.faces.cli.edge")
-    code: int = edge.perform(words[0], arguments)
+    runner = import_module("groundwire.faces.cli.runner")
+    code: int = runner.run_command(words[0], arguments)
     return code
 
 
-def _refuse(error: UsageError, *, told: bool) -> int:
-    """Say what cannot be understood; `told` to a program as well."""
+def _report_usage(error: UsageError, *, as_json: bool) -> int:
+    """Report a usage error on standard error, and with `--json` on standard output as well."""
     message = one_line(error.message)
     sys.stderr.write(f"groundwire: {message}\nTry: {error.prog} --help\n")
-    if told:
+    if as_json:
         from json import dumps  # noqa: PLC0415  only for programs that made a mistake
 
         sys.stdout.write(dumps({"version": 1, "error": {"code": "INVALID_USAGE", "message": message}}) + "\n")
@@ -67,7 +67,7 @@ def _refuse(error: UsageError, *, told: bool) -> int:
 
 
 def parse(words: list[str]) -> Namespace:
-    """The arguments of a command line; `UsageError` where there are none."""
+    """Parse a command line; raises `UsageError`."""
     name = words[0]
     if name not in COMMANDS:
         raise UsageError(_unknown(name))

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 
 from groundwire.tools import TOOLS
-from groundwire.tools.texts import ARGUMENTS
+from groundwire.tools.registry import ARGUMENTS
 
 _FILE = """\
 // Written by `groundwire connect opencode --tools --write`; `groundwire connect opencode --undo` removes it.

@@ -1,24 +1,20 @@
-"""Citations written into the text of an answer, for clients that do not show structured ones.
+"""Citation rendering for clients that do not show structured citations.
 
-`markers` writes `[n]` after each claim (in the place of each marker anchor) and one list of sources at the
-end of the text, and removes the citations; `both` does the same and keeps the citations, at their new
-positions.
+`markers` writes `[n]` after each claim (instead of each marker anchor) and one list of sources at the end of
+the text, and removes the citations; `both` does the same and keeps the citations, at their new positions.
 
-A text part is held until it is settled, because its numbers belong inside it. Adjacent text parts become one.
-Searches that a provider reports after the text they served are moved before it. Once something is cited,
-whatever follows the text waits for more text or for the end, so that the list closes the last text part: some
+A text part is held back until it is settled, because its numbers belong inside it. Adjacent text parts become
+one. Searches that a provider reports after the text they served are moved before it. Once something is cited,
+events after the text wait for more text or for the end, so that the list closes the last text part: some
 clients print nothing else.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing
-from heapq import heappop, heappush
-from itertools import count
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from groundwire.faces.gateway.handler import Batches
 from groundwire.model import (
@@ -33,8 +29,6 @@ from groundwire.model import (
     SearchCalled,
     SearchReturned,
     SearchStarted,
-    Source,
-    Span,
     TextDelta,
     TextSettled,
     ToolCallDelta,
@@ -42,9 +36,9 @@ from groundwire.model import (
 )
 from groundwire.model.parts import Phase
 from groundwire.model.value import replace
+from groundwire.text.annotate import NumberWriter, StreamAnnotator
 from groundwire.text.markdown import render_sources
-from groundwire.text.marking import mark
-from groundwire.text.sources import source_key
+from groundwire.text.sources import SourceNumberer
 
 Rendering: TypeAlias = Literal["structured", "markers", "both"]
 RENDERINGS: tuple[Rendering, ...] = ("structured", "markers", "both")
@@ -55,7 +49,7 @@ _PartEvent: TypeAlias = (
 
 
 async def rendered(batches: Batches, mode: Rendering, *, passes: bool = False) -> Batches:
-    """The answer in another rendering; with `passes`, the vendor's own bytes stay as they are."""
+    """The answer in another rendering; with `passes`, verbatim bytes of the provider pass unchanged."""
     renderer = Renderer(keep_citations=mode == "both")
     passing = mode == "structured"
     async with aclosing(batches):
@@ -119,19 +113,19 @@ class _Text:
 
 
 class _Input:
-    """Puts the events of the provider in order: one entry for each text part, late searches first."""
+    """Orders the events of the provider: one entry for each text part, late searches before it."""
 
     def __init__(self) -> None:
         self._queue: deque[Event | _Text] = deque()
         self._unsettled: dict[int, _Text] = {}
         self._late: list[Event] = []
         self._extras: dict[int, list[ExtrasSeen]] = {}
-        """Of parts whose kind is not known yet."""
+        """Extras of parts whose kind is not known yet."""
         self._is_text: dict[int, bool] = {}
         self._late_parts: set[int] = set()
 
     def add(self, event: Event) -> None:
-        """Take one event other than a citation."""
+        """Add an event other than a citation."""
         match event:
             case Verbatim():
                 pass
@@ -154,7 +148,7 @@ class _Input:
                 self._queue.append(event)
 
     def ready(self) -> Iterator[Event | _Text]:
-        """Take out what nothing unsettled precedes."""
+        """Remove and return the entries before the first unsettled text."""
         while self._queue:
             first = self._queue[0]
             if isinstance(first, _Text):
@@ -193,19 +187,11 @@ class _Input:
         return late
 
     def _add_extras(self, event: ExtrasSeen, part: int) -> None:
-        """Signatures stay with their part, unless they sign a text that is rewritten here."""
+        """Keep extras with their part; those of text parts are dropped, because the text is rewritten."""
         if part not in self._is_text:
             self._extras.setdefault(part, []).append(event)
         elif not self._is_text[part]:
             self._add_part_event(event, part)
-
-
-class _Segment(NamedTuple):
-    """Where a written text part begins, and how positions in it moved."""
-
-    start: int
-    written: int
-    place: Callable[[int], int]
 
 
 class _Output:
@@ -214,30 +200,24 @@ class _Output:
     def __init__(self, *, keep_citations: bool) -> None:
         self._keep_citations = keep_citations
         self._cited = False
-        self._placed: list[tuple[int, int, Citation]] = []
-        """A heap by the end of the span, then by the order of arrival."""
-        self._order = count()
+        self._numberer = SourceNumberer()
+        self._annotator = StreamAnnotator()
+        # A citation that is kept covers its own marker, also next to one with the same number.
+        self._writer = NumberWriter(self._numberer.number, repeat=True)
         self._unplaced: list[Citation] = []
-        self._numbers: dict[str, int] = {}
-        self._sources: list[Source] = []
-        self._segments: list[_Segment] = []
-        self._read = 0
-        self._written = 0
         self._parts: dict[int, int] = {}
         self._count = 0
         self._open: int | None = None
         """The text part that is being written."""
         self._phase: Phase = ""
         self._after: list[_PartEvent] = []
-        """What follows the open text part."""
+        """Events after the open text part."""
 
     def add_citation(self, citation: Citation) -> None:
-        """Keep a citation until its text is written."""
+        """Queue a citation until its text is written."""
         self._cited = True
-        if citation.span is None:
-            self._unplaced.append(citation)
-        else:
-            heappush(self._placed, (citation.span.end, next(self._order), citation))
+        if not self._annotator.add(citation):
+            self._unplaced.append(replace(citation, span=None))
 
     def write_part(self, event: _PartEvent) -> Iterator[Event]:
         """Send an event of a part that is not text."""
@@ -250,64 +230,28 @@ class _Output:
     def write_text(self, entry: _Text) -> Iterator[Event]:
         """Send a text part with its numbers."""
         text = "".join(entry.chunks)
-        start = self._read
-        self._read += len(text)
         if not text:
             return
-        marked = mark(text, self._citations_in(start, self._read), self._number)
+        chunk = self._annotator.write(text, self._writer)
         if self._after or entry.phase != self._phase:
             yield from self._end_text()
         self._phase = entry.phase
-        yield TextDelta(self._text_part(), marked.text, self._phase)
-        self._segments.append(_Segment(start, self._written, marked.place))
+        yield TextDelta(self._text_part(), chunk.text, self._phase)
         if self._keep_citations:
-            yield from (Cited(self._moved(citation, start)) for citation in marked.citations)
-        self._written += len(marked.text)
+            yield from map(Cited, chunk.citations)
 
     def close(self) -> Iterator[Event]:
-        """Write the list of sources, and send what waited for it."""
-        self._unplaced += (replace(citation, span=None) for _, _, citation in sorted(self._placed))
+        """Write the list of sources, and send the events that waited for it."""
+        self._unplaced += (replace(citation, span=None) for citation in self._annotator.pending())
         for citation in self._unplaced:
-            for item in citation.evidence:
-                self._number(item.source)
-        if self._sources:
-            lines = render_sources(self._sources)
+            self._numberer.add(citation)
+        if self._numberer.sources:
+            lines = render_sources(self._numberer.sources)
             part = self._text_part()
-            yield TextDelta(part, f"\n\n{lines}" if self._written else lines, self._phase)
+            yield TextDelta(part, f"\n\n{lines}" if self._annotator.length else lines, self._phase)
         if self._keep_citations:
             yield from map(Cited, self._unplaced)
         yield from self._end_text()
-
-    def _citations_in(self, start: int, end: int) -> list[Citation]:
-        """The citations whose spans end in this text, with spans counted from its beginning."""
-        found: list[Citation] = []
-        while self._placed and self._placed[0][0] <= end:
-            _, _, citation = heappop(self._placed)
-            span = citation.span
-            if span is None or (span.end <= start and start):  # its text is sent already
-                self._unplaced.append(replace(citation, span=None))
-            else:
-                found.append(replace(citation, span=Span(span.start - start, span.end - start)))
-        return found
-
-    def _moved(self, citation: Citation, start: int) -> Citation:
-        if citation.span is None:
-            return citation
-        begin, end = citation.span
-        if begin >= 0:
-            return replace(citation, span=Span(begin + self._written, end + self._written))
-        # The claim began in an earlier text part.
-        index = bisect_right(self._segments, begin + start, key=lambda segment: segment.start) - 1
-        segment = self._segments[index]
-        first = segment.written + segment.place(begin + start - segment.start)
-        return replace(citation, span=Span(first, end + self._written))
-
-    def _number(self, source: Source) -> int:
-        key = source_key(source)
-        if key not in self._numbers:
-            self._sources.append(source)
-            self._numbers[key] = len(self._sources)
-        return self._numbers[key]
 
     def _text_part(self) -> int:
         if self._open is None:

@@ -33,9 +33,9 @@ from groundwire.model import (
 )
 from groundwire.model.value import value
 from groundwire.providers.spec import ProviderSpec
-from groundwire.text.sanitise import shown, visible, visible_json
+from groundwire.text.sanitise import sanitise, sanitise_json, sanitise_with_offsets
 from groundwire.text.sources import label_of, number_answer, number_sources
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 from groundwire.tools import call_tool
 from groundwire.tools.registry import WEBSEARCH
 from groundwire.tools.run import Searcher
@@ -225,8 +225,8 @@ async def _run(
 
 def _without_invisible(output: ToolOutput) -> ToolOutput:
     """The output without invisible characters; the offsets in the extension are adjusted."""
-    text, adjust = shown(output.text)
-    structured = as_object(visible_json(output.structured))
+    text, adjust = sanitise_with_offsets(output.text)
+    structured = as_object(sanitise_json(output.structured))
     extension = as_object(structured.get(FIELD))
     if structured.get("llmContent") == text and isinstance(inserted := extension.get("inserted"), list):
         moved: list[Json] = [
@@ -235,7 +235,7 @@ def _without_invisible(output: ToolOutput) -> ToolOutput:
             if isinstance(pair, list)
         ]
         structured[FIELD] = {**extension, "inserted": moved}
-    links = tuple(SourceLink(link.url, visible(link.title), visible(link.passage)) for link in output.links)
+    links = tuple(SourceLink(link.url, sanitise(link.title), sanitise(link.passage)) for link in output.links)
     return ToolOutput(text, structured, links, output.failed)
 
 
@@ -277,7 +277,7 @@ def _links(answer: Answer, sources: tuple[Source, ...]) -> Iterator[SourceLink]:
         item.source.url: item.quote for cited in answer.citations for item in cited.evidence if item.quote
     }
     for source in sources:
-        if url := safe_address(source.url):
+        if url := safe_url(source.url):
             passage = quotes.get(source.url) or (source.excerpts[0] if source.excerpts else "")
             yield SourceLink(url, label_of(source), " ".join(passage.split())[:_MAX_PASSAGE])
 

@@ -11,9 +11,8 @@ from typing import Protocol
 from groundwire.engine.pages import Page
 from groundwire.model import JsonObject
 from groundwire.tools import TOOLS, geminisearch
-from groundwire.tools.registry import AUTO, ToolSpec
+from groundwire.tools.registry import ARGUMENTS, AUTO, Texts, ToolSpec
 from groundwire.tools.run import Searcher
-from groundwire.tools.texts import ARGUMENTS, Texts
 
 _ERROR: JsonObject = {
     "type": "object",

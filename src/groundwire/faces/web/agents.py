@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from groundwire.chat.apps import is_id, read_app, write_app
-from groundwire.chat.languages import LANGUAGES
+from groundwire.chat.agents import LANGUAGES, is_id, names_google, options_of, read_app, write_app
 from groundwire.chat.questions import Controls
-from groundwire.chat.search_tools import names_google, options_of
 from groundwire.dialects.json import dump_json
 from groundwire.errors import ClientWireError, GroundwireError, TurnedAway
 from groundwire.faces.web.auth import read_form
 from groundwire.faces.web.headers import redirect, send_file
 from groundwire.faces.web.pages import PageRequest, PageRoute, WebApp, limits_of
-from groundwire.faces.web.visible import one_line
 from groundwire.model import Location
 from groundwire.model.value import replace
 from groundwire.store.base import Agent, Texts
+from groundwire.text.sanitise import one_line
 
 _SECTION = "agents"
 

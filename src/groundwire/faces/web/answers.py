@@ -1,14 +1,12 @@
-"""An answer as the page shows it, the same while it comes and when it is read again."""
+"""View of an answer for the page, the same while it is streamed and when it is loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
-from groundwire.chat.links import web_link
-from groundwire.chat.paragraphs import breaks_of
-from groundwire.chat.states import State, is_ungrounded, state_of
-from groundwire.faces.web.markdown import REL, write_prose
+from groundwire.chat.answers import AnswerState, is_ungrounded, state_of, web_link
+from groundwire.faces.web.markdown import REL, render_text
 from groundwire.faces.web.messages import (
     UserMessage,
     error_message,
@@ -17,7 +15,6 @@ from groundwire.faces.web.messages import (
     warning_message,
 )
 from groundwire.faces.web.suggestions import Suggestion, read_suggestions
-from groundwire.faces.web.visible import one_line, seen, shown
 from groundwire.model import (
     Answer,
     Citation,
@@ -26,12 +23,13 @@ from groundwire.model import (
     SearchCall,
     SearchResult,
     Source,
-    Span,
     ToolCall,
 )
-from groundwire.model.value import replace, value
+from groundwire.model.value import value
 from groundwire.store.base import StoredMessage
-from groundwire.text.plain import in_markdown
+from groundwire.text.annotate import MarkerStripper, map_citation, paragraph_breaks
+from groundwire.text.markdown import to_markdown
+from groundwire.text.sanitise import one_line, sanitise, sanitise_with_offsets
 from groundwire.text.sources import Numbering, label_of, number_answer, number_sources
 
 _LONGEST_PASSAGE = 400
@@ -41,14 +39,14 @@ _BROKEN = ("failed", "interrupted")
 
 @value
 class SourceView:
-    """A page as it is listed."""
+    """A source in a list."""
 
     title: str
     href: str
     host: str
-    """Whom the link leads to."""
+    """Host of the link."""
     domain: str
-    """Whose page the provider says it is, where a redirect hides it."""
+    """Domain given by the provider, where a redirect hides it."""
     date: str
     passages: tuple[str, ...]
     number: int | None = None
@@ -56,7 +54,7 @@ class SourceView:
 
 @value
 class SearchView:
-    """A search that was made, and why it failed if it did."""
+    """A search, and the reason if it failed."""
 
     query: str
     failure: str = ""
@@ -64,24 +62,24 @@ class SearchView:
 
 @value
 class AnswerView:
-    """Everything that is shown of an answer."""
+    """Everything the page shows of an answer."""
 
     id: str
-    state: State
+    state: AnswerState
     blocks: tuple[str, ...]
     whole: str
-    """Chips that speak for the whole answer."""
+    """Chips of citations without a position in the text."""
     cited: tuple[SourceView, ...]
     opened: tuple[SourceView, ...]
     retrieved: tuple[SourceView, ...]
     searches_made: tuple[SearchView, ...]
     searching: str | None
-    """What is being searched for; empty where that is not known, None where nothing is."""
+    """The current search; empty if its query is not known, None if there is none."""
     suggestions: tuple[Suggestion, ...]
     warnings: tuple[UserMessage, ...]
     error: UserMessage
     finish: UserMessage
-    """Why it does not say everything."""
+    """Why the answer is incomplete."""
     ungrounded: bool
     provider: str
     model: str
@@ -99,20 +97,20 @@ class AnswerView:
 
     @property
     def found(self) -> tuple[SourceView, ...]:
-        """All sources, for a look at them before the answer is complete."""
+        """All sources, shown while the answer is incomplete."""
         return (*self.cited, *self.opened, *self.retrieved)
 
 
 def view_of(
     message: StoredMessage, texts: Mapping[str, str], *, searched: bool, searching: bool = False
 ) -> AnswerView:
-    """The view of an answer. `searched` tells whether the web was to be searched, `searching` whether it
-    is being searched now."""
+    """The view of an answer. `searched`: the web was to be searched; `searching`: it is being
+    searched now."""
     answer = message.content
     if not isinstance(answer, Answer):
         answer = Answer()
     numbering = number_answer(answer) if answer.citations else Numbering((), {})
-    blocks, whole = _written(answer, numbering, message.id, texts["source"])
+    blocks, whole = _render(answer, numbering, message.id, texts["source"])
     others = number_sources(source for source in answer.sources if numbering.number(source) is None).sources
     state = state_of(answer)
     return AnswerView(
@@ -135,30 +133,33 @@ def view_of(
         (answer.usage.input_tokens or 0) + (answer.usage.output_tokens or 0),
         answer.usage.searches or len(_queries(answer)),
         answer.usage.cost,
-        seen("\n\n".join(part.text for part in answer.parts if isinstance(part, Reasoning))).strip(),
+        sanitise("\n\n".join(part.text for part in answer.parts if isinstance(part, Reasoning))).strip(),
         tuple(one_line(part.name) for part in answer.parts if isinstance(part, ToolCall)),
         message.created,
     )
 
 
-def _written(answer: Answer, numbering: Numbering, name: str, label: str) -> tuple[tuple[str, ...], str]:
-    answer = in_markdown(answer)
-    text, place = shown(answer.text)
-    citations = [_moved(citation, place) for citation in answer.citations]
-    breaks = sorted({place(point) for point in breaks_of(answer)})
+def _render(answer: Answer, numbering: Numbering, name: str, label: str) -> tuple[tuple[str, ...], str]:
+    """The blocks of HTML, and the chips of citations that have no position in them."""
+    answer = to_markdown(answer)
+    text, map_offset = display_text(answer.text)
+    citations = [map_citation(citation, map_offset) for citation in answer.citations]
+    breaks = sorted({map_offset(offset) for offset in paragraph_breaks(answer, after=(object,))})
     write = _chip_writer(numbering, name, label)
-    prose = write_prose(text, citations, breaks, write)
-    return prose.blocks, write(prose.unplaced, -1) if prose.unplaced else ""
+    rendered = render_text(text, citations, breaks, write)
+    return rendered.blocks, write(rendered.unplaced, -1) if rendered.unplaced else ""
 
 
-def _moved(citation: Citation, place: Callable[[int], int]) -> Citation:
-    if citation.span is None:
-        return citation
-    return replace(citation, span=Span(place(citation.span.start), place(citation.span.end)))
+def display_text(text: str) -> tuple[str, Callable[[int], int]]:
+    """The text without internal markers of providers and invisible characters, and a map of its offsets."""
+    stripper = MarkerStripper()
+    stripped = stripper.feed(text) + stripper.close()
+    sanitised, map_offset = sanitise_with_offsets(stripped)
+    return sanitised, lambda offset: map_offset(stripper.map_offset(offset))
 
 
 def _chip_writer(numbering: Numbering, name: str, label: str) -> Callable[[Sequence[Citation], int], str]:
-    def write(citations: Sequence[Citation], place: int) -> str:
+    def write(citations: Sequence[Citation], position: int) -> str:
         found: dict[int, Evidence] = {}
         for citation in citations:
             for item in citation.evidence:
@@ -167,7 +168,7 @@ def _chip_writer(numbering: Numbering, name: str, label: str) -> Callable[[Seque
                     found[number] = item
         ordered = sorted(found)
         return "".join(
-            _chip(number, found[number], numbering, f"{name}-{place + 1}-{number}", label)
+            _chip(number, found[number], numbering, f"{name}-{position + 1}-{number}", label)
             for number in ordered
         )
 
@@ -175,16 +176,16 @@ def _chip_writer(numbering: Numbering, name: str, label: str) -> Callable[[Seque
 
 
 def _chip(number: int, item: Evidence, numbering: Numbering, name: str, label: str) -> str:
-    """A number that leads to its source, and the card that is shown with it."""
+    """A number that links to its source, and the card with its details."""
     view = _source(numbering.sources[number - 1])
     passage = _passage(item.quote) or next(iter(view.passages), "")
     href = view.href or f"#source-{name.partition('-')[0]}-{number}"
     outward = f' target="_blank" rel="{REL}"' if view.href else ""
-    whose = " · ".join(filter(None, (view.domain, view.host, view.date)))
+    origin = " · ".join(filter(None, (view.domain, view.host, view.date)))
     card = f"card-{escape(name)}"
     parts = (
         f'<span class="card-title" dir="auto">{escape(view.title)}</span>',
-        f'<span class="card-host">{escape(whose)}</span>',
+        f'<span class="card-host">{escape(origin)}</span>',
         f'<span class="card-quote" dir="auto">{escape(passage)}</span>' if passage else "",
     )
     return (
@@ -235,7 +236,7 @@ def _searches_made(answer: Answer, texts: Mapping[str, str]) -> tuple[SearchView
             )
             if failure and not any(map(one_line, subjects)):
                 made[SearchView(texts["search"], failure)] = None
-    # A failure of a call that nobody told of.
+    # A failed call that was not reported.
     made |= dict.fromkeys(SearchView(texts["search"], failure) for failure in failures.values())
     return tuple(made)
 
@@ -245,7 +246,7 @@ def _queries(answer: Answer) -> list[str]:
 
 
 def _searching(answer: Answer) -> str:
-    """What the last search looks for, as far as it is known."""
+    """The query of the last search, as far as it is known."""
     last = next((part for part in reversed(answer.parts) if not isinstance(part, Reasoning)), None)
     if not isinstance(last, SearchCall):
         return ""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
-from groundwire.chat.languages import LANGUAGES, preferred
+from groundwire.chat.agents import LANGUAGES, preferred
 from groundwire.errors import TurnedAway
 from groundwire.files.text_file import PRIVATE, write_private
 from groundwire.model.value import value
@@ -24,6 +24,7 @@ from groundwire.server.asgi import Headers, HttpExchange
 
 if TYPE_CHECKING:
     from groundwire.server.app import HttpApp
+
 
 LOGOUTS_FILE = "page-logouts"
 _MAX_LOGOUTS_BYTES = 256 * 1024

@@ -19,11 +19,10 @@ from itertools import islice
 from typing import NamedTuple
 
 from groundwire.chat.agents import target_for
-from groundwire.chat.exporting import as_json, as_markdown
-from groundwire.chat.extracts import extract
-from groundwire.chat.questions import Asked, Controls, domains_in, readable_controls
-from groundwire.chat.states import is_unreadable
-from groundwire.chat.turns import Conversation, Turn
+from groundwire.chat.answers import extract, is_unreadable
+from groundwire.chat.export import session_as_json, session_as_markdown
+from groundwire.chat.questions import ChatQuestion, Controls, domains_in, readable_controls
+from groundwire.chat.turns import SessionTurns, Turn
 from groundwire.client import Groundwire
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import load_json
@@ -32,12 +31,12 @@ from groundwire.faces.web.answers import AnswerView
 from groundwire.faces.web.auth import MAX_FORM_BYTES, WebVisitor, check_token, read_form
 from groundwire.faces.web.headers import PRIVATE, SECURITY, redirect, send_error, sse_event
 from groundwire.faces.web.pages import PageRequest, PageRoute, WebApp
-from groundwire.faces.web.visible import one_line
 from groundwire.model import Json, Message
 from groundwire.model.value import value
 from groundwire.server.asgi import HttpExchange, cancel_on_disconnect
 from groundwire.server.response_writer import StreamingResponse
 from groundwire.store.base import Agent, StoredMessage
+from groundwire.text.sanitise import one_line
 
 LAST_WINDOW_TURNS = 5
 """Questions in the last window, which is shown first: few, but enough to fill a screen."""
@@ -222,7 +221,9 @@ async def _stream(web: WebApp, request: PageRequest, body: Json) -> None:
         await response.write(b"", more=False)
 
 
-async def _answer_stream(web: WebApp, request: PageRequest, question: Asked) -> AsyncGenerator[bytes, None]:
+async def _answer_stream(
+    web: WebApp, request: PageRequest, question: ChatQuestion
+) -> AsyncGenerator[bytes, None]:
     visitor, pages, clock = request.visitor, web.pages, asyncio.get_running_loop().time
     before: AnswerView | None = None
     turn: Turn | None = None
@@ -268,13 +269,13 @@ def _changed_blocks(old: tuple[str, ...], new: tuple[str, ...]) -> Json:
     return {"keep": keep, "blocks": list(new[keep:])}
 
 
-def _decode_question(visitor: WebVisitor, fields: Fields) -> Asked:
+def _decode_question(visitor: WebVisitor, fields: Fields) -> ChatQuestion:
     controls = Controls(
         domains_in(fields.text("allowed_domains")),
         domains_in(fields.text("blocked_domains")),
         *(fields.text(name).strip()[:100] for name in ("country", "region", "city", "timezone")),
     )
-    return Asked(
+    return ChatQuestion(
         fields.text("text"),
         visitor.owner,
         fields.text("session"),
@@ -285,7 +286,7 @@ def _decode_question(visitor: WebVisitor, fields: Fields) -> Asked:
     )
 
 
-def _last_controls(conversation: Conversation) -> Controls:
+def _last_controls(conversation: SessionTurns) -> Controls:
     questions = (turn.content for turn in reversed(conversation.turns) if isinstance(turn.content, Message))
     last = next(questions, None)
     return (readable_controls(last) if last is not None else None) or Controls()
@@ -297,15 +298,15 @@ _EXPORT_BATCH = 10
 
 async def export_markdown(web: WebApp, request: PageRequest) -> None:
     """Download a session as Markdown."""
-    conversation = await web.chat.leaves(request.visitor.owner, request.params["id"])
-    chunks = as_markdown(conversation, request.visitor.language)
+    conversation = await web.chat.read_session(request.visitor.owner, request.params["id"])
+    chunks = session_as_markdown(conversation, request.visitor.language)
     await _send_export(request.exchange, f"{conversation.session.id}.md", "text/markdown", chunks)
 
 
 async def export_json(web: WebApp, request: PageRequest) -> None:
     """Download a session as JSON."""
-    conversation = await web.chat.leaves(request.visitor.owner, request.params["id"])
-    chunks = as_json(conversation)
+    conversation = await web.chat.read_session(request.visitor.owner, request.params["id"])
+    chunks = session_as_json(conversation)
     await _send_export(request.exchange, f"{conversation.session.id}.json", "application/json", chunks)
 
 

@@ -1,8 +1,8 @@
-"""The text of an answer as HTML: CommonMark, sanitised, with chips where sources are cited.
+"""The text of an answer as HTML: CommonMark, sanitised, with citation chips.
 
-Chips never change the text. It is rendered with and without them, and if there is a difference their places
-are moved: to the words before them, to the ends of words, of lines; at last they stand below the text.
-Nothing is ever loaded from elsewhere: a picture becomes a link, and a link shows the host it leads to.
+Chips never change the text. It is rendered with and without them; where the results differ, chips are moved
+to the end of the word before them, of their word or of their line, and if nothing helps they follow the text.
+Nothing is loaded from other hosts: an image becomes a link, and a link shows the host it leads to.
 """
 
 from __future__ import annotations
@@ -20,19 +20,11 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from groundwire.chat.links import web_link
-from groundwire.faces.web.chips import (
-    Marked,
-    Place,
-    mark,
-    places_in,
-    to_line_end,
-    to_word_end,
-    to_words_before,
-)
-from groundwire.faces.web.visible import one_line
+from groundwire.chat.answers import web_link
 from groundwire.model import Citation
-from groundwire.model.value import value
+from groundwire.model.value import replace, value
+from groundwire.text.annotate import MarkerPlacement, MarkerPosition, Placeholders, annotate, place_markers
+from groundwire.text.sanitise import one_line
 
 REL = "noopener noreferrer nofollow ugc"
 _TAGS = {
@@ -49,99 +41,139 @@ _PYTHON_NAMES = frozenset(name for kind in _KINDS for name in dir(kind) if _NAME
     *("__get__", "__set__", "__delete__", "__set_name__", "__post_init__", "__fspath__", "__missing__"),
     *("__copy__", "__deepcopy__", "__bytes__", "__complex__", "__prepare__", "__getattr__"),
 }
-"""Names that Python gives a meaning to, so that nobody means emphasis by them."""
-_SETTLING: tuple[Callable[[str, int], int], ...] = (to_words_before, to_word_end, to_line_end)
+"""Names with a meaning in Python, which are never meant as emphasis."""
+_BLANK = re.compile(r"\s|$")
 _MOST_MOVED = 60
 
 ChipWriter = Callable[[Sequence[Citation], int], str]
-"""The HTML of the chips of a place, which has a number."""
+"""Writes the HTML of the chips at one position; positions are numbered from 0."""
+
+
+def _end_of_text_before(text: str, offset: int) -> int:
+    """The end of the last word before an offset, also if it is in another paragraph."""
+    return len(text[:offset].rstrip()) or offset
+
+
+def _end_of_word(text: str, offset: int) -> int:
+    found = _BLANK.search(text, offset)
+    return found.start() if found else offset
+
+
+def _end_of_line(text: str, offset: int) -> int:
+    """The end of the line; in a table, the end of the last cell."""
+    end = text.find("\n", offset)
+    start = text.rfind("\n", 0, offset) + 1
+    line = text[start : len(text) if end < 0 else end].rstrip()
+    if line.startswith("|") and line.endswith("|"):
+        line = line[:-1].rstrip()
+    return start + len(line)
+
+
+_MOVES: tuple[Callable[[str, int], int], ...] = (_end_of_text_before, _end_of_word, _end_of_line)
 
 
 @value
-class Prose:
-    """Blocks of HTML, and the citations that found no place in them."""
+class RenderedText:
+    """Top-level blocks of HTML, and the citations that have no chip in them."""
 
     blocks: tuple[str, ...]
     unplaced: tuple[Citation, ...] = ()
 
 
-def write_prose(text: str, citations: Sequence[Citation], breaks: Sequence[int], chips: ChipWriter) -> Prose:
-    """The text with its chips. Citations without a place speak for the whole."""
-    general = tuple(citation for citation in citations if citation.span is None)
-    places, cuts = places_in(text, citations)
-    bare = mark(text, (), cuts, breaks)
-    if len(text) > _LONGEST or bare is None:
-        return Prose((f"<pre>{escape(text)}</pre>",), tuple(citations))
-    plain = _blocks(bare.text)
-
-    def faithful(places: Sequence[Place]) -> _Told | None:
-        marked = mark(text, places, cuts, breaks)
-        return _faithful(marked, plain) if marked is not None else None
-
-    found = _settled(text, places, faithful) if places else None
+def render_text(
+    text: str, citations: Sequence[Citation], breaks: Sequence[int], chips: ChipWriter
+) -> RenderedText:
+    """Render Markdown with chips. Citations without a span are returned as unplaced."""
+    if len(text) > _LONGEST:
+        return RenderedText((f"<pre>{escape(text)}</pre>",), tuple(citations))
+    renderer = _ChipRenderer(text, place_markers(text, citations, attach_to_word=True), breaks)
+    found = renderer.render()
     if found is None:
-        return Prose(tuple(plain), tuple(citations))
-    kept = [citation for group in found.marked.groups for citation in group]
-    lost = (place.citation for place in places if place.citation not in kept)
-    blocks = tuple(_with_chips(block, found.marked, chips) for block in found.blocks)
-    return Prose(blocks, (*lost, *general))
+        return RenderedText(tuple(renderer.plain_blocks), tuple(citations))
+    placed = [citation for group in found.groups for citation in group]
+    unplaced = [citation for citation in citations if citation.span is not None and citation not in placed]
+    unplaced += (citation for citation in citations if citation.span is None)
+    blocks = (
+        renderer.pattern.sub(lambda match: chips(found.groups[int(match[1])], int(match[1])), block)
+        for block in found.blocks
+    )
+    return RenderedText(tuple(blocks), tuple(unplaced))
 
 
 @value
-class _Told:
-    """A text with marks, and what became of it."""
+class _BlocksWithPlaceholders:
+    """Blocks in which placeholder `n` marks the chips of the nth group of citations."""
 
-    marked: Marked
     blocks: tuple[str, ...]
+    groups: tuple[tuple[Citation, ...], ...]
 
 
-def _settled(
-    text: str, places: Sequence[Place], faithful: Callable[[Sequence[Place]], _Told | None]
-) -> _Told | None:
-    """The text with all marks that leave it as it is, each moved no further than needed."""
-    if (whole := faithful(places)) is not None:
-        return whole
-    kept = []
-    for place in places[:_MOST_MOVED]:
-        moves = (place, *(place._replace(point=settle(text, place.point)) for settle in _SETTLING))
-        if moved := next((one for one in moves if faithful((one,))), None):
-            kept.append(moved)
-    return faithful(kept) or _one_by_one(kept, faithful)
+class _ChipRenderer:
+    """Renders one text with as many placeholders for chips as leave its HTML unchanged."""
 
+    def __init__(self, text: str, placement: MarkerPlacement, breaks: Sequence[int]) -> None:
+        self._text = text
+        self._placement = placement
+        self._breaks = breaks
+        self._placeholders = Placeholders(text)
+        self.pattern = self._placeholders.pattern
+        self.plain_blocks = _blocks(self._annotate(())[0])
 
-def _one_by_one(places: Sequence[Place], faithful: Callable[[Sequence[Place]], _Told | None]) -> _Told | None:
-    """As many marks as bear each other."""
-    found: _Told | None = None
-    kept: list[Place] = []
-    for place in places:
-        if (told := faithful((*kept, place))) is not None:
-            found = told
-            kept.append(place)
-    return found
+    def render(self) -> _BlocksWithPlaceholders | None:
+        """The blocks, with each chip moved no further than necessary."""
+        positions = self._placement.positions
+        if not positions:
+            return None
+        if (whole := self._try(positions)) is not None:
+            return whole
+        moved = [found for position in positions[:_MOST_MOVED] if (found := self._move(position))]
+        return self._try(moved) or self._one_by_one(moved)
 
+    def _move(self, position: MarkerPosition) -> MarkerPosition | None:
+        """The nearest position at which the chip alone leaves the text unchanged."""
+        candidates = (
+            position,
+            *(position._replace(offset=move(self._text, position.offset)) for move in _MOVES),
+        )
+        return next((candidate for candidate in candidates if self._try((candidate,))), None)
 
-def _faithful(marked: Marked, plain: list[str]) -> _Told | None:
-    """The blocks, if they say with marks what they say without, and all marks are in what is said."""
-    tokens, environment = _parsed(marked.text)
-    if any(_in_attributes(token, marked) for token in tokens):
-        return None
-    blocks = _rendered(tokens, environment)
-    found = {match[1] for block in blocks for match in marked.pattern.finditer(block)}
-    bare = [marked.pattern.sub("", block) for block in blocks]
-    return _Told(marked, tuple(blocks)) if len(found) == len(marked.groups) and bare == plain else None
+    def _one_by_one(self, positions: Sequence[MarkerPosition]) -> _BlocksWithPlaceholders | None:
+        """As many chips as leave the text unchanged together."""
+        best: _BlocksWithPlaceholders | None = None
+        kept: list[MarkerPosition] = []
+        for position in positions:
+            if (found := self._try((*kept, position))) is not None:
+                best = found
+                kept.append(position)
+        return best
 
+    def _try(self, positions: Sequence[MarkerPosition]) -> _BlocksWithPlaceholders | None:
+        """Render with placeholders; None if they change the text, or one is not part of it."""
+        text, groups = self._annotate(positions)
+        tokens, environment = _parsed(text)
+        if any(map(self._in_attributes, tokens)):
+            return None
+        blocks = _rendered(tokens, environment)
+        found = {match[1] for block in blocks for match in self.pattern.finditer(block)}
+        plain = [self.pattern.sub("", block) for block in blocks]
+        if len(found) != len(groups) or plain != self.plain_blocks:
+            return None
+        return _BlocksWithPlaceholders(tuple(blocks), groups)
 
-def _in_attributes(token: Token, marked: Marked) -> bool:
-    return any(marked.pattern.search(str(item)) for item in token.attrs.values()) or any(
-        _in_attributes(child, marked) for child in token.children or ()
-    )
+    def _annotate(self, positions: Sequence[MarkerPosition]) -> tuple[str, tuple[tuple[Citation, ...], ...]]:
+        groups: list[tuple[Citation, ...]] = []
 
+        def write(citations: Sequence[Citation], _: bool) -> str:  # noqa: FBT001  a MarkerWriter
+            groups.append(tuple(citations))
+            return self._placeholders(len(groups) - 1)
 
-def _with_chips(block: str, marked: Marked, chips: ChipWriter) -> str:
-    def chip(number: int) -> str:
-        return chips(marked.groups[number], number)
+        placement = replace(self._placement, positions=tuple(positions))
+        return annotate(self._text, placement, write, self._breaks).text, tuple(groups)
 
-    return marked.pattern.sub(lambda match: chip(int(match[1])), block)
+    def _in_attributes(self, token: Token) -> bool:
+        return any(self.pattern.search(str(item)) for item in token.attrs.values()) or any(
+            map(self._in_attributes, token.children or ())
+        )
 
 
 def _blocks(text: str) -> list[str]:
@@ -158,12 +190,12 @@ def _rendered(tokens: list[Token], environment: dict[str, Any]) -> list[str]:
     parser = _parser()
     blocks: list[str] = []
     start = depth = 0
-    for place, token in enumerate(tokens, 1):
+    for index, token in enumerate(tokens, 1):
         depth += token.nesting
         if depth == 0:
-            html = parser.renderer.render(tokens[start:place], parser.options, environment)
+            html = parser.renderer.render(tokens[start:index], parser.options, environment)
             blocks.append(_clean(html))
-            start = place
+            start = index
     return blocks
 
 
@@ -184,14 +216,14 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 20}, renderer_cls=_Renderer)
     parser.enable(["table", "strikethrough"])
     parser.inline.ruler.before("emphasis", "name", _read_name)
-    # Which links are safe is decided where they are written, by the parser of everybody's addresses.
+    # `web_link` decides which links are safe when they are written.
     parser.validateLink = _any_link  # type: ignore[method-assign]
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     return parser
 
 
 def _read_name(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  as the parser calls it
-    """A name between double underscores is no emphasis where it is code: `object.__init__`, `__main__`."""
+    """Keeps dunder names of code, `object.__init__` or `__main__`, from becoming emphasis."""
     match = _NAME.match(state.src, state.pos)
     if match is None or not _is_code(state.src, match):
         return False
@@ -202,8 +234,8 @@ def _read_name(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  as th
 
 
 def _is_code(text: str, name: re.Match[str]) -> bool:
-    beside = text[name.start() - 1 : name.start()], text[name.end() : name.end() + 1]
-    return beside[0] == "." or beside[1] in ("(", ".", "[") or name[0] in _PYTHON_NAMES
+    around = text[name.start() - 1 : name.start()], text[name.end() : name.end() + 1]
+    return around[0] == "." or around[1] in ("(", ".", "[") or name[0] in _PYTHON_NAMES
 
 
 def _any_link(url: str) -> bool:  # noqa: ARG001
@@ -211,47 +243,47 @@ def _any_link(url: str) -> bool:  # noqa: ARG001
 
 
 class _Renderer(RendererHTML):
-    """CommonMark's renderer, with links and pictures of our own making."""
+    """CommonMark's renderer, with safe links, and links in place of images."""
 
-    def link_open(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
-        """An anchor, if the address is one of the web."""
-        token = tokens[place]
+    def link_open(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        """An anchor, if the URL is http or https."""
+        token = tokens[index]
         link = web_link(str(token.attrs.get("href", "")))
-        label = "".join(_words(tokens, place))
+        label = "".join(_label(tokens, index))
         token.meta = {"link": link}
-        closing = _closing(tokens, place)
+        closing = _closing(tokens, index)
         if closing is not None:
             closing.meta = {"host": "" if link is None or link.domain in label else link.domain, "open": link}
         return _anchor(link.href) if link else "<span>"
 
-    def link_close(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
-        """The end of the anchor, and whom it leads to."""
-        meta = tokens[place].meta
+    def link_close(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        """The end of the anchor, and the host it leads to."""
+        meta = tokens[index].meta
         if not meta.get("open"):
             return "</span>"
         host = meta.get("host", "")
         return "</a>" + (f' <span class="host">({escape(host)})</span>' if host else "")
 
-    def image(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
-        """A picture is not loaded: its address is linked."""
-        token = tokens[place]
+    def image(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        """A link to the image, which is not loaded."""
+        token = tokens[index]
         label = one_line(token.content) or "…"
         link = web_link(str(token.attrs.get("src", "")))
         if link is None:
             return escape(label)
         return f'{_anchor(link.href)}{escape(label)}</a> <span class="host">({escape(link.domain)})</span>'
 
-    def fence(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
-        """Code as it stands."""
-        return f"<pre><code>{escape(tokens[place].content)}</code></pre>"
+    def fence(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        """A code block, unchanged."""
+        return f"<pre><code>{escape(tokens[index].content)}</code></pre>"
 
-    def heading_open(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
-        """Headings of an answer stand below those of the page."""
-        return f"<{_heading(tokens[place].tag)}>"
+    def heading_open(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        """Headings of an answer are two levels below those of the page."""
+        return f"<{_heading(tokens[index].tag)}>"
 
-    def heading_close(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
+    def heading_close(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         """The end of a heading."""
-        return f"</{_heading(tokens[place].tag)}>"
+        return f"</{_heading(tokens[index].tag)}>"
 
 
 def _anchor(href: str) -> str:
@@ -262,14 +294,14 @@ def _heading(tag: str) -> str:
     return f"h{min(int(tag[1:]) + 2, 6)}"
 
 
-def _words(tokens: Sequence[Token], place: int) -> list[str]:
-    words = []
-    for token in tokens[place + 1 :]:
+def _label(tokens: Sequence[Token], index: int) -> list[str]:
+    contents = []
+    for token in tokens[index + 1 :]:
         if token.type == "link_close":
             break
-        words.append(token.content)
-    return words
+        contents.append(token.content)
+    return contents
 
 
-def _closing(tokens: Sequence[Token], place: int) -> Token | None:
-    return next((token for token in tokens[place + 1 :] if token.type == "link_close"), None)
+def _closing(tokens: Sequence[Token], index: int) -> Token | None:
+    return next((token for token in tokens[index + 1 :] if token.type == "link_close"), None)

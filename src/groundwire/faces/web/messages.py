@@ -10,9 +10,9 @@ from typing import Literal, TypeAlias
 
 from groundwire.chat.questions import InvalidDomain, OutsideAgent
 from groundwire.errors import GroundwireError
-from groundwire.faces.web.visible import one_line
 from groundwire.model import Answer, Warned
 from groundwire.model.value import value
+from groundwire.text.sanitise import one_line
 
 Kind: TypeAlias = Literal["warning", "error", "finish"]
 

@@ -18,23 +18,23 @@ from typing import TYPE_CHECKING, TypeAlias
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from groundwire.chat.agents import LANGUAGES, pick
+from groundwire.chat.answers import state_of
 from groundwire.chat.chat import Chat
-from groundwire.chat.exporting import footnoted
-from groundwire.chat.languages import LANGUAGES, pick
+from groundwire.chat.export import footnoted
 from groundwire.chat.questions import Controls, readable_controls
-from groundwire.chat.states import state_of
 from groundwire.chat.turns import Turn
 from groundwire.errors import GroundwireError
 from groundwire.faces.web.answers import AnswerView, view_of
 from groundwire.faces.web.auth import VisitorAuth, WebVisitor
 from groundwire.faces.web.headers import redirect, send_page
 from groundwire.faces.web.messages import error_line
-from groundwire.faces.web.visible import one_line, seen
 from groundwire.model import Answer, Message
 from groundwire.model.value import value
 from groundwire.server.asgi import HttpExchange
 from groundwire.server.routes import Endpoint, Route
 from groundwire.store.base import Agent, StoredMessage
+from groundwire.text.sanitise import one_line, sanitise
 
 if TYPE_CHECKING:
     from groundwire.server.app import HttpApp, RequestContext
@@ -92,7 +92,7 @@ class Pages:
     def question(self, visitor: WebVisitor, message: StoredMessage) -> Markup:
         """HTML of a question in the conversation."""
         content = message.content if isinstance(message.content, Message) else Message("user", ())
-        text, controls = seen(content.text), readable_controls(content)
+        text, controls = sanitise(content.text), readable_controls(content)
         limits = (
             self.texts[visitor.language]["unreadable_controls"] if controls is None else limits_of(controls)
         )
@@ -106,7 +106,9 @@ class Pages:
         html = self._answer_cache.get(key)
         if html is None:
             view = self.view(visitor, agent, message)
-            html = self._answer(visitor, agent, view, question=question, footnoted=seen(footnoted(content)))
+            html = self._answer(
+                visitor, agent, view, question=question, footnoted=sanitise(footnoted(content))
+            )
             if view.state != "running":
                 self._keep(key, html)
         return html

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-from groundwire.chat.links import web_link
-from groundwire.faces.web.visible import one_line
+from groundwire.chat.answers import web_link
 from groundwire.model.value import value
-from groundwire.text.urls import is_host_of
+from groundwire.text.sanitise import one_line
+from groundwire.text.urls import is_same_or_subdomain
 
 _MAX_HTML = 100_000
 _MAX_SUGGESTIONS = 20
@@ -40,7 +40,11 @@ class _SuggestionParser(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "a":
             link = web_link(dict(attrs).get("href") or "")
-            is_google = link is not None and is_host_of(link.host, _GOOGLE) and link.href.startswith("https:")
+            is_google = (
+                link is not None
+                and is_same_or_subdomain(link.host, _GOOGLE)
+                and link.href.startswith("https:")
+            )
             self._href = link.href if link is not None and is_google else ""
             self._label = []
 

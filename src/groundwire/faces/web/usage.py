@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from html import escape
 from math import floor, log10
 
-from groundwire.chat.spending import Series, by_model, cost_of, days_until, searches_of, series, tokens_of
+from groundwire.chat.usage import Series, by_model, cost_of, days_until, searches_of, series, tokens_of
 from groundwire.faces.web.pages import PageRequest, PageRoute, Texts, WebApp
-from groundwire.faces.web.visible import one_line
 from groundwire.store.base import UsageTotal
+from groundwire.text.sanitise import one_line
 
 WIDTH, HEIGHT = 720, 180
 _LEFT, _BOTTOM, _TOP = 52, 24, 10

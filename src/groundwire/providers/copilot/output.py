@@ -55,10 +55,10 @@ from groundwire.model import (
     Warned,
 )
 from groundwire.model.value import replace, value
-from groundwire.text.markers import DAGGER, strip_markers
+from groundwire.text.annotate import DAGGER, strip_markers
 from groundwire.text.offsets import to_points
-from groundwire.text.spans import anchor_kind, place_quote
-from groundwire.text.urls import safe_address
+from groundwire.text.spans import anchor_kind, locate_quote
+from groundwire.text.urls import safe_url
 
 NOTHING_FOUND = "No relevant web results found."
 _MARKER = re.compile(DAGGER)
@@ -174,7 +174,7 @@ def _marker_span(text: str, annotation: Fields) -> Span | None:
             marker = text[max(span.start, 0) : max(span.end, 0)]
             if _MARKER.fullmatch(marker) and label in ("", marker):
                 return span
-    return place_quote(text, -1, -1, label) if _MARKER.fullmatch(label) else None
+    return locate_quote(text, -1, -1, label) if _MARKER.fullmatch(label) else None
 
 
 def parse_message(content: str, citations_json: Json, query: str) -> CopilotResult:
@@ -283,7 +283,7 @@ def _plain_source(item: Json) -> Source | None:
 
 def _source(item: Fields) -> Source | None:
     """The source; None if its URL is not safe to show."""
-    url = safe_address(item.text("url"))
+    url = safe_url(item.text("url"))
     return Source(url, single_line(item.text("title"))) if url else None
 
 

@@ -34,7 +34,7 @@ from groundwire.model import (
     Warned,
 )
 from groundwire.model.value import replace
-from groundwire.text.numbers import NumberReader, Numbers
+from groundwire.text.annotate import CitedNumbers, NumberReader
 
 _CLAIM_PADDING = " \t\n,;:.!?…。"
 _NOT_EMITTED = (UsageSeen, Verbatim)
@@ -235,10 +235,12 @@ class SearchRound:
             yield from self._text_events(part, self._readers[part].close(), TextDelta(part, ""))
         yield TextSettled(self._first + 2 * part)
 
-    def _text_events(self, part: int, pieces: Iterable[str | Numbers], event: TextDelta) -> Iterator[Event]:
+    def _text_events(
+        self, part: int, pieces: Iterable[str | CitedNumbers], event: TextDelta
+    ) -> Iterator[Event]:
         number = self._first + 2 * part
         for piece in pieces:
-            if isinstance(piece, Numbers):
+            if isinstance(piece, CitedNumbers):
                 yield from self._cited(number, piece.known)
             else:
                 self._transcript.add(number, piece)
@@ -274,7 +276,7 @@ class SearchRound:
         part = next((part for part in reversed(parts) if self._raw.start(part) <= offset), None)
         if part is None:
             return offset
-        inside = self._readers[part].place(offset - self._raw.start(part))
+        inside = self._readers[part].map_offset(offset - self._raw.start(part))
         return self._transcript.start(self._first + 2 * part) + inside
 
 

@@ -1,0 +1,349 @@
+"""`groundwire index`: adds, lists, shows and removes pages of the embedded engine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from groundwire.commands.config import load_config
+from groundwire.dialects.json import dump_json
+from groundwire.engine.crawl.crawler import BatchIndexer, Crawler, CrawlSource, CrawlTally, parse_source
+from groundwire.engine.crawl.results import CrawledPage, CrawlOptions, CrawlResult
+from groundwire.engine.index.base import Index, PageInfo, Stored
+from groundwire.errors import GroundwireError
+from groundwire.faces.cli import exit_codes
+from groundwire.faces.cli.arguments import UsageError
+from groundwire.faces.cli.console import YELLOW, Console
+from groundwire.faces.cli.live import Status
+from groundwire.faces.cli.runner import error_line, report_error
+from groundwire.faces.cli.style import align_columns
+from groundwire.model import JsonObject
+from groundwire.text.sanitise import escape_invisible_json, one_line, sanitise
+from groundwire.transport.fetch import Fetcher
+from groundwire.transport.ssrf import PUBLIC, REFUSED, SsrfPolicy
+
+_DRAW_INTERVAL = 0.1
+_NOTE_INTERVAL = 2.0
+_WITHOUT_ADDRESS = (
+    "These pages have no web address, so that answers cannot link to them; --base-url gives them one."
+)
+
+
+def open_store(folder: Path, store: str = "") -> Index:
+    """Open the index."""
+    from groundwire.engine.index.location import open_configured_index  # noqa: PLC0415  imports the engine
+
+    return open_configured_index(folder, store)
+
+
+def open_fetcher(sources: Iterable[CrawlSource], *, private: bool) -> Fetcher:
+    """A fetcher of public pages, and with `private` of the named hosts in private networks."""
+    from groundwire.transport.safe_fetch import SafeFetcher  # noqa: PLC0415  imports the HTTP client
+    from groundwire.transport.weburl import InvalidUrl, parse  # noqa: PLC0415
+
+    if not private:
+        return SafeFetcher(PUBLIC)
+    trusted = set()
+    for what in sources:
+        with suppress(InvalidUrl):  # the fetcher refuses it later
+            if isinstance(what, str):
+                parts = parse(what)
+                trusted.add((parts.host, parts.port))
+    return SafeFetcher(SsrfPolicy(trusted=frozenset(trusted)))
+
+
+def add(arguments: Namespace, console: Console, folder: Path, store: str) -> int:
+    """Run `index add`."""
+    sources = [parse_source(text, console.cwd) for text in arguments.what]
+    with open_store(folder, store) as index:
+        adding = _IndexAdd(arguments, console, index, folder.parent / "crawls")
+        try:
+            tally = asyncio.run(adding.run(sources))
+        except KeyboardInterrupt:
+            adding.conclude()
+            console.note("Stopped. What is stored stays; the same command goes on from there.")
+            raise
+    adding.conclude()
+    if tally.pages:
+        return exit_codes.OK
+    console.note("groundwire: no page was found")
+    return exit_codes.UPSTREAM if tally.network else exit_codes.NOTHING_FOUND
+
+
+class _IndexAdd:
+    """One run of `index add`."""
+
+    def __init__(self, arguments: Namespace, console: Console, index: Index, kept: Path) -> None:
+        self._arguments = arguments
+        self._console = console
+        self._index = index
+        self._kept = kept
+        self._status = Status(console, time.monotonic)
+        self._noted = self._drawn = time.monotonic()
+        self._tally = CrawlTally()
+        self._unaddressed = False
+
+    async def run(self, sources: list[CrawlSource]) -> CrawlTally:
+        """Crawl and store."""
+        arguments = self._arguments
+        fetcher = open_fetcher(sources, private=arguments.private)
+        gathering = Crawler(fetcher, _scope(arguments), kept=self._kept)
+        outcomes = gathering.outcomes(
+            sources, collection=arguments.collection or "", language=arguments.language or ""
+        )
+        storing = BatchIndexer(self._index, gathering.checkpoint, self._report)
+        spinning = asyncio.create_task(self._status.spin())
+        self._status.show("Reading…")
+        try:
+            return await storing.store(outcomes)
+        finally:
+            self._tally = storing.tally()
+            spinning.cancel()
+            with suppress(asyncio.CancelledError):
+                await spinning
+            self._status.clear()
+            await fetcher.aclose()
+
+    def conclude(self) -> None:
+        """Print the result."""
+        if self._arguments.json:
+            text = escape_invisible_json(dump_json({"version": 1, **encode_tally(self._tally)}))
+            self._console.write(text + "\n")
+        else:
+            for line in tally_lines(self._tally):
+                self._console.write(line + "\n")
+        if self._unaddressed:
+            self._console.note(_WITHOUT_ADDRESS, YELLOW)
+        if not self._arguments.private and any(entry.why == REFUSED for entry in self._tally.skipped):
+            self._console.note("Is it in your own network? Then add --private.")
+
+    def _report(self, tally: CrawlTally, outcome: CrawlResult | None) -> None:
+        now = time.monotonic()
+        where = ""
+        if isinstance(outcome, CrawledPage):
+            where = outcome.page.url
+            self._unaddressed |= where.startswith("file:")
+        if self._console.notes_live:
+            if now - self._drawn >= _DRAW_INTERVAL:
+                self._drawn = now
+                self._status.show(f"{tally.pages} pages {where}")
+        elif now - self._noted >= _NOTE_INTERVAL:
+            self._noted = now
+            self._console.note(f"{tally.pages} pages so far")
+
+
+def _scope(arguments: Namespace) -> CrawlOptions:
+    pages = arguments.max_pages
+    return CrawlOptions(
+        base_url=arguments.base_url or "",
+        as_html=arguments.as_html,
+        follow=bool(arguments.max_depth or pages),
+        pages=pages or CrawlOptions().pages,
+        depth=arguments.max_depth,
+    )
+
+
+def stored_line(stored: Stored) -> str:
+    """The number of added, updated and unchanged pages, as text."""
+    parts = [
+        f"{stored.added:,} added",
+        f"{stored.updated:,} updated",
+        f"{stored.unchanged:,} unchanged",
+        *([f"{stored.duplicates:,} duplicates"] if stored.duplicates else []),
+    ]
+    return ", ".join(parts)
+
+
+def tally_lines(tally: CrawlTally) -> list[str]:
+    """The result as lines of text, with the skipped pages and the reasons."""
+    lines = [stored_line(tally.stored)]
+    if tally.skipped:
+        lines.append(f"{sum(entry.count for entry in tally.skipped):,} skipped:")
+    for entry in tally.skipped:
+        more = "" if entry.count <= len(entry.examples) else ", …"
+        examples = ", ".join(one_line(example) for example in entry.examples)
+        lines.append(f"  {entry.count:,} {one_line(entry.why)}: {examples}{more}")
+    return lines
+
+
+def encode_tally(tally: CrawlTally) -> JsonObject:
+    """The result as JSON."""
+    return {
+        **encode_stored(tally.stored),
+        "skipped": [
+            {"why": entry.why, "count": entry.count, "examples": list(entry.examples)}
+            for entry in tally.skipped
+        ],
+    }
+
+
+def encode_stored(stored: Stored) -> JsonObject:
+    """The number of added, updated and unchanged pages, as JSON."""
+    return {
+        "added": stored.added,
+        "updated": stored.updated,
+        "unchanged": stored.unchanged,
+        "duplicates": stored.duplicates,
+    }
+
+
+_EMPTY = "groundwire: nothing is indexed yet; begin with: groundwire index add FOLDER"
+_ADDING = frozenset(("base_url", "as_html", "max_depth", "max_pages", "language", "private"))
+_ALLOWED_OPTIONS: Mapping[str, frozenset[str]] = {
+    "add": _ADDING | {"what", "collection"},
+    "list": frozenset(("collection", "prefix")),
+    "show": frozenset(("what",)),
+    "remove": frozenset(("what", "collection")),
+    "stats": frozenset(),
+    "refresh": frozenset(),
+}
+"""Options of each action, besides `--json` and `--data-dir`."""
+
+
+def run_index(arguments: Namespace, console: Console) -> int:
+    """Run an action."""
+    _check(arguments)
+    try:
+        config = load_config(arguments, console)
+        folder = os.path.join(config.data_dir, "index")
+        if arguments.action == "add":
+            return add(arguments, console, Path(folder), config.store)
+        if arguments.action == "refresh":
+            with open_store(Path(folder), config.store) as index:
+                return _refresh(index, arguments, console)
+        if not config.store and not os.path.isdir(folder):
+            console.note(_EMPTY)
+            return exit_codes.NOTHING_FOUND
+        with open_store(Path(folder), config.store) as index:
+            return _ACTIONS[arguments.action](index, arguments, console)
+    except GroundwireError as error:
+        if arguments.json:
+            body: JsonObject = {"code": error.code, "message": error_line(error, console.env)}
+            _print_json(console, {"error": body})
+        return report_error(error, console)
+
+
+def _check(arguments: Namespace) -> None:
+    action = arguments.action
+    every = frozenset[str]().union(*_ALLOWED_OPTIONS.values())
+    for name in sorted(every - _ALLOWED_OPTIONS[action]):
+        if getattr(arguments, name):
+            shown = "an address" if name == "what" else f"--{name.replace('_', '-')}"
+            raise UsageError(f"{shown} does not go with `index {action}`")
+    if action in ("add", "show") and not arguments.what:
+        raise UsageError(f"`index {action}` needs {'something to add' if action == 'add' else 'an address'}")
+    if action == "remove" and bool(arguments.what) == bool(arguments.collection):
+        raise UsageError("`index remove` needs addresses, or a collection with --collection")
+
+
+def _list(index: Index, arguments: Namespace, console: Console) -> int:
+    found = index.pages(arguments.collection or "", arguments.prefix or "")
+    if arguments.json:
+        pages = [_encode(info) for info in found]
+        _print_json(console, {"pages": list(pages)})
+        return exit_codes.OK if pages else exit_codes.NOTHING_FOUND
+    count = 0
+    for count, info in enumerate(found, 1):  # noqa: B007  the last number is how many there were
+        console.stdout.write(f"{one_line(info.url)}  {one_line(info.title)}".rstrip() + "\n")
+    console.stdout.flush()
+    if not count:
+        console.note("groundwire: no page is stored there")
+    return exit_codes.OK if count else exit_codes.NOTHING_FOUND
+
+
+def _show(index: Index, arguments: Namespace, console: Console) -> int:
+    code = exit_codes.OK
+    for address in arguments.what:
+        page = index.page(address)
+        if page is None:
+            console.note(f"groundwire: no page is stored under {one_line(address)}")
+            code = exit_codes.NOTHING_FOUND
+        elif arguments.json:
+            info = PageInfo(
+                page.url, page.title, page.collection, len(page.text), page.published, page.language
+            )
+            _print_json(console, {**_encode(info), "text": page.text})
+        else:
+            console.write(sanitise(page.text).rstrip("\n") + "\n")
+    return code
+
+
+def _remove(index: Index, arguments: Namespace, console: Console) -> int:
+    count = index.remove(urls=arguments.what, collection=arguments.collection or "")
+    if arguments.json:
+        _print_json(console, {"removed": count})
+    else:
+        console.print(f"removed {count} page{'' if count == 1 else 's'}")
+    return exit_codes.OK if count else exit_codes.NOTHING_FOUND
+
+
+def _stats(index: Index, arguments: Namespace, console: Console) -> int:
+    stats = index.stats()
+    if arguments.json:
+        _print_json(
+            console,
+            {
+                "pages": stats.pages,
+                "passages": stats.passages,
+                "bytes_on_disk": stats.bytes_on_disk,
+                "collections": dict(stats.collections),
+                "format": stats.format,
+            },
+        )
+        return exit_codes.OK
+    rows = [
+        ("pages", f"{stats.pages:,}"),
+        ("passages", f"{stats.passages:,}"),
+        ("on disk", f"{stats.bytes_on_disk / 1_000_000:,.1f} MB"),
+        *((f"  {one_line(name) or '(none)'}", f"{count:,}") for name, count in stats.collections),
+    ]
+    for line in align_columns(rows):
+        console.write(line + "\n")
+    return exit_codes.OK
+
+
+def _refresh(index: Index, arguments: Namespace, console: Console) -> int:
+    from groundwire.engine.knowledge import BuildProgress, refresh  # noqa: PLC0415  reads the whole library
+
+    status = Status(console, time.monotonic)
+
+    def report(progress: BuildProgress) -> None:
+        status.show(f"{progress.done} of {progress.total}: {progress.what}")
+
+    try:
+        stored = refresh(index, report)
+    finally:
+        status.clear()
+    if arguments.json:
+        _print_json(console, encode_stored(stored))
+    else:
+        console.print(stored_line(stored))
+    return exit_codes.OK
+
+
+def _encode(info: PageInfo) -> JsonObject:
+    return {
+        "url": info.url,
+        "title": info.title,
+        "collection": info.collection,
+        "characters": info.characters,
+        "published": info.published,
+        "language": info.language,
+    }
+
+
+def _print_json(console: Console, body: JsonObject) -> None:
+    console.write(escape_invisible_json(dump_json({"version": 1, **body})) + "\n")
+
+
+_ACTIONS: Mapping[str, Callable[[Index, Namespace, Console], int]] = {
+    "list": _list,
+    "show": _show,
+    "remove": _remove,
+    "stats": _stats,
+}

@@ -1,0 +1,200 @@
+"""`groundwire search`: answers a question with citations."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from contextlib import aclosing, suppress
+from typing import Protocol
+
+from groundwire.client import search_request
+from groundwire.commands.config import open_client
+from groundwire.errors import GroundwireError, RequestError
+from groundwire.faces.cli import exit_codes, output
+from groundwire.faces.cli.arguments import UsageError
+from groundwire.faces.cli.console import Console, SearchClient
+from groundwire.faces.cli.live import LiveRenderer, Status, describe
+from groundwire.faces.cli.output import SearchQuestion, write_footer, write_sources
+from groundwire.faces.cli.runner import report_error
+from groundwire.model import NOTHING_FOUND, Answer, Assembler, Event, Failed, Request
+from groundwire.model.value import replace
+
+_FORMATS = ("json", "jsonl", "markdown", "raw")
+
+
+class AnswerWriter(Protocol):
+    """Writes an answer in one of the output formats."""
+
+    def feed(self, event: Event) -> None:
+        """Take an event."""
+
+    def finish(self, answer: Answer) -> None:
+        """Write the rest."""
+
+
+class CompleteWriter:
+    """Writes the answer when it is complete."""
+
+    def __init__(self, console: Console, status: Status, render: Callable[[Answer], str]) -> None:
+        self._console = console
+        self._status = status
+        self._format = render
+
+    def feed(self, event: Event) -> None:
+        """Show what is being searched for."""
+        if doing := describe(event):
+            self._status.show(doing)
+
+    def finish(self, answer: Answer) -> None:
+        """Print the answer."""
+        self._status.clear()
+        text = self._format(answer)
+        if text.strip():
+            self._console.write(text.rstrip("\n") + "\n")
+
+
+class EventLineWriter:
+    """Writes every event as one line of JSON."""
+
+    def __init__(self, console: Console, status: Status) -> None:
+        self._console = console
+        self._status = status
+
+    def feed(self, event: Event) -> None:
+        """Print the event."""
+        self._status.clear()
+        self._console.write(output.as_line(event) + "\n")
+
+    def finish(self, answer: Answer) -> None:
+        """Write nothing: every event is written already."""
+
+
+class TerminalWriter:
+    """Writes the answer to a terminal while it arrives."""
+
+    def __init__(self, console: Console, status: Status, *, complete: bool) -> None:
+        self._console = console
+        self._status = status
+        self._live = LiveRenderer(console, status)
+        self._complete = complete
+
+    def feed(self, event: Event) -> None:
+        """Write what an event adds."""
+        if not self._complete:
+            self._live.feed(event)
+        elif doing := describe(event):
+            self._status.show(doing)
+
+    def finish(self, answer: Answer) -> None:
+        """Write the rest, and the sources."""
+        numberer = self._live.finish(answer)
+        self._live.end(blank_line=bool(numberer.sources))
+        write_sources(self._console, numberer, self._live.unplaced, answer)
+
+
+_COMPLETE_FORMATS: Mapping[str, Callable[[Answer], str]] = {
+    "": output.as_text,
+    "markdown": output.as_markdown,
+    "raw": output.as_raw,
+}
+
+
+def run_search(arguments: Namespace, console: Console) -> int:
+    """Send the question, and print the answer."""
+    output_format = _format(arguments)
+    question = SearchQuestion(_query(arguments, console), arguments.provider, arguments.model)
+    try:
+        client = open_client(arguments, console)
+        request = search_request(question.query, client.config.search)
+        if question.provider not in ("auto", *client.names):
+            raise RequestError(f"unknown provider {question.provider!r}; known are {', '.join(client.names)}")
+        request = replace(request, stream=not arguments.no_stream)
+        return asyncio.run(_run(client, question, request, output_format, console))
+    except GroundwireError as error:
+        # No request was sent: the error is written in the output format as well.
+        _write_error(error, output_format, question, console)
+        return report_error(error, console)
+
+
+async def _run(
+    client: SearchClient, question: SearchQuestion, request: Request, output_format: str, console: Console
+) -> int:
+    began = time.monotonic()
+    status = Status(console, time.monotonic)
+    writer = _writer(output_format, question, console, status, complete=not request.stream)
+    assembler = Assembler()
+    status.show("Asking…" if question.provider == "auto" else f"Asking {question.provider}…")
+    client.watch_index(lambda done: status.show(f"Reading {done.what} ({done.done} of {done.total})"))
+    spinning = asyncio.create_task(status.spin())
+    try:
+        async with aclosing(
+            client.stream(request, provider=question.provider, model=question.model)
+        ) as events:
+            async for event in events:
+                assembler.feed(event)
+                writer.feed(event)
+    except GroundwireError as error:
+        assembler.feed(Failed(error))
+        writer.feed(Failed(error))
+    finally:
+        spinning.cancel()
+        with suppress(asyncio.CancelledError):
+            await spinning
+        status.clear()
+        await client.aclose()
+    answer = assembler.answer()
+    writer.finish(answer)
+    write_footer(console, answer, question, time.monotonic() - began)
+    return _end(answer, question, console)
+
+
+def _end(answer: Answer, question: SearchQuestion, console: Console) -> int:
+    if answer.error is not None:
+        return report_error(answer.error, console)
+    if answer.detail == NOTHING_FOUND:
+        return exit_codes.NOTHING_FOUND  # the answer says so itself
+    if answer.text.strip():
+        return exit_codes.OK
+    if answer.finish in ("filtered", "refused"):
+        console.note("groundwire: there is no answer; rephrase the question, or choose another provider")
+        return exit_codes.FAILURE
+    console.note(
+        f"groundwire: nothing was found for {question.query!r}; try other words or fewer restrictions"
+    )
+    return exit_codes.NOTHING_FOUND
+
+
+def _writer(
+    output_format: str, question: SearchQuestion, console: Console, status: Status, *, complete: bool
+) -> AnswerWriter:
+    if output_format == "jsonl":
+        return EventLineWriter(console, status)
+    if output_format == "json":
+        return CompleteWriter(console, status, lambda answer: output.as_json(answer, question))
+    if not output_format and console.moves:
+        return TerminalWriter(console, status, complete=complete)
+    return CompleteWriter(console, status, _COMPLETE_FORMATS[output_format])
+
+
+def _format(arguments: Namespace) -> str:
+    chosen = [name for name in _FORMATS if getattr(arguments, name)]
+    if len(chosen) > 1:
+        raise UsageError(f"{' and '.join(f'--{name}' for name in chosen)} cannot be used together")
+    return chosen[0] if chosen else ""
+
+
+def _query(arguments: Namespace, console: Console) -> str:
+    words: list[str] = arguments.query
+    query = console.read() if words == ["-"] else " ".join(words)
+    return query.strip()
+
+
+def _write_error(
+    error: GroundwireError, output_format: str, question: SearchQuestion, console: Console
+) -> None:
+    if output_format == "json":
+        console.write(output.as_json(Answer(error=error), question) + "\n")
+    elif output_format == "jsonl":
+        console.write(output.as_line(Failed(error)) + "\n")

@@ -1,0 +1,57 @@
+"""`groundwire serve`: runs the gateway."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from typing import cast
+
+from groundwire.commands.config import load_config
+from groundwire.commands.http_app import ListenOptions, ServiceBackend, base_url, open_socket, serve
+from groundwire.config.schema import Config
+from groundwire.faces.cli.console import BOLD, Console
+from groundwire.faces.cli.runner import redactor
+from groundwire.server.access_log import set_up_logging
+from groundwire.server.auth import check_bind
+from groundwire.server.keys import KeyFile
+
+
+def run_serve(arguments: Namespace, console: Console) -> int:
+    """Serve until interrupted."""
+    config = load_config(arguments, console)
+    place = ListenOptions(
+        arguments.host or config.gateway.host,
+        config.gateway.port if arguments.port is None else arguments.port,
+        arguments.workers,
+        arguments.drain,
+    )
+    keys = sum(not key.revoked for key in KeyFile(config.data_dir).entries())
+    check_bind(place.host, has_keys=keys > 0)
+    with open_socket(place) as listener:
+        connect = _connect(config, console)
+        usable = [name for name, ok in connect().usable().items() if ok]
+        _announce(console, base_url(listener, place.host), usable, keys)
+        set_up_logging(arguments.log_level, console.stderr, redactor(console.env).redact)
+        return serve(place, listener, connect, console.env)
+
+
+def _connect(config: Config, console: Console) -> Callable[[], ServiceBackend]:
+    return lambda: cast("ServiceBackend", console.connect(config, console.env))
+
+
+def _announce(console: Console, address: str, usable: list[str], keys: int) -> None:
+    """Print the URL, and how to configure clients."""
+    note = console.note
+    note(f"groundwire: serving at {address} (Ctrl-C ends it)", BOLD)
+    note(f"  providers    {', '.join(usable) or 'none that can be used: groundwire doctor says why'}")
+    note(f"  keys         {_keys(keys)}")
+    note(f"  Claude Code  ANTHROPIC_BASE_URL={address} claude")
+    note(f"  OpenAI SDK   OPENAI_BASE_URL={address}/v1  (Codex, OpenCode: the same base URL)")
+    note(f"  Gemini       GOOGLE_GEMINI_BASE_URL={address} gemini")
+    note(f"  all paths    {address}/docs")
+
+
+def _keys(count: int) -> str:
+    if not count:
+        return "none needed on this machine; clients may send any"
+    return f"one of {count} needed: groundwire keys list" if count > 1 else "the one of groundwire keys list"

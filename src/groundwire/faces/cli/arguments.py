@@ -1,0 +1,436 @@
+"""Arguments of every command, and their help.
+
+Only argparse is imported here, so that help and completion are fast. The types of the configuration check
+arguments; they are imported when there is a value to check.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Callable
+
+__all__ = ["COMMANDS", "OVERVIEW", "CommandParser", "CommandSpec", "UsageError", "spread_domains"]
+
+_DOMAIN_FLAGS = ("--allow", "--block")
+_DOMAIN = re.compile(r"[^\s.,/]+(?:\.[^\s.,/]+)+(?:/\S*)?")
+
+
+class UsageError(Exception):
+    """The command line is not valid."""
+
+    def __init__(self, message: str, prog: str = "groundwire") -> None:
+        super().__init__(message)
+        self.message = message
+        self.prog = prog
+
+
+class CommandParser(argparse.ArgumentParser):
+    """An argument parser that raises `UsageError` instead of exiting."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        """Raise `UsageError`."""
+        raise UsageError(message, self.prog)
+
+
+class CommandSpec:
+    """A command: its help and its arguments. `run_NAME` in `groundwire.commands` runs it."""
+
+    def __init__(
+        self, summary: str, define: Callable[[CommandParser], None], description: str, *examples: str
+    ) -> None:
+        self.summary = summary
+        self.define = define
+        self.description = description
+        self.examples = examples
+
+    def parser(self, name: str) -> CommandParser:
+        """The parser of the arguments."""
+        parser = CommandParser(
+            prog=f"groundwire {name}",
+            description=self.description,
+            epilog="\n".join(["examples:", *(f"  {example}" for example in self.examples)]),
+            formatter_class=_formatter,
+            allow_abbrev=False,
+            add_help=False,
+        )
+        self.define(parser)
+        parser.add_argument("-h", "--help", action="help", help="show this text and end")
+        return parser
+
+
+def spread_domains(words: list[str]) -> list[str]:
+    """`--allow a.com b.com` as `--allow=a.com --allow=b.com`, so that a list does not swallow the question.
+
+    The first word after the option is always a domain, those after it only if they look like one.
+    """
+    spread: list[str] = []
+    flag = ""
+    for index, word in enumerate(words):
+        if word == "--":
+            return [*spread, *words[index:]]
+        if word in _DOMAIN_FLAGS:
+            flag = word
+            spread.append(word)
+        elif flag and spread[-1] == flag:
+            spread[-1] = f"{flag}={word}"
+        elif flag and _DOMAIN.fullmatch(word):
+            spread.append(f"{flag}={word}")
+        else:
+            flag = ""
+            spread.append(word)
+    return spread
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    # Without a width, argparse imports shutil, which takes longer than the rest of the help.
+    try:
+        columns = os.get_terminal_size().columns
+    except OSError:
+        columns = 100
+    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=min(columns, 100) - 2)
+
+
+_EXPECTED = {"DOMAINS": "expected a bare host such as example.com"}
+
+
+def checked(kind: str) -> Callable[[str], str]:
+    """An argument type that accepts what the configuration accepts for a setting of this type."""
+
+    def check(text: str) -> str:
+        from groundwire.config import kinds  # noqa: PLC0415  imported only to check a value
+        from groundwire.errors import ConfigError  # noqa: PLC0415
+
+        try:
+            getattr(kinds, kind).check([text] if kind == "DOMAINS" else text, kinds.Context("", "", 0.0))
+        except ConfigError as error:
+            expected = _EXPECTED.get(kind) or error.message.partition(", found")[0]
+            raise argparse.ArgumentTypeError(f"{text!r}: {expected}") from None
+        return text
+
+    return check
+
+
+def domains(text: str) -> list[str]:
+    """Host names, separated by commas."""
+    check = checked("DOMAINS")
+    return [check(domain) for domain in text.split(",")]
+
+
+def count(text: str) -> int:
+    """A whole number from 1."""
+    if not text.isdecimal() or not 0 < len(text) < 10 or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 1")
+    return int(text)
+
+
+def address(text: str) -> str:
+    """An http or https URL without query and fragment."""
+    from groundwire.text.urls import safe_url  # noqa: PLC0415  imported only to check a value
+
+    safe = safe_url(text)
+    if not safe or "?" in safe or "#" in safe:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected an address such as https://docs.example.com/")
+    return safe
+
+
+def language(text: str) -> str:
+    """A language code of two letters."""
+    if len(text) != 2 or not text.isascii() or not text.isalpha():
+        raise argparse.ArgumentTypeError(f"{text!r}: expected two letters, such as de")
+    return text.lower()
+
+
+def port(text: str) -> int:
+    """A port number."""
+    if not text.isdecimal() or len(text) > 5 or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number up to 65535")
+    return int(text)
+
+
+FORMATS = ("openai-responses", "openai-chat", "anthropic", "gemini", "mcp")
+LANGUAGES = ("en", "de")
+CLIENTS = ("opencode", "claude-code", "codex", "gemini-cli", "cursor", "vscode", "claude-desktop")
+SHELLS = ("bash", "zsh", "fish")
+LOG_LEVELS = ("debug", "info", "warning", "error")
+INDEX_ACTIONS = ("add", "list", "show", "remove", "stats", "refresh")
+
+
+def _data_dir(parser: CommandParser) -> None:
+    parser.add_argument("--data-dir", metavar="DIR", help="where groundwire keeps its data")
+
+
+def _search_arguments(parser: CommandParser) -> None:
+    add = parser.add_argument
+    add("query", nargs="+", metavar="QUERY", help="the question; words are joined, - reads it from stdin")
+    add("--provider", metavar="NAME", default="auto", help="whom to ask (default: the first you can use)")
+    add("--model", metavar="NAME", default="", help="which of its models")
+    add = parser.add_argument_group("output").add_argument
+    add("--json", action="store_true", help="the whole answer as one JSON object")
+    add("--jsonl", action="store_true", help="every event as it comes, one JSON object a line")
+    add("--markdown", action="store_true", help="Markdown, with numbers that are links")
+    add("--raw", action="store_true", help="the words alone, without numbers and sources")
+    add("--no-stream", action="store_true", help="show nothing before the answer is complete")
+    group = parser.add_argument_group(
+        "search", "Restrictions are kept or refused. Hints are used where the provider can, else reported."
+    )
+    add = group.add_argument
+    add("--allow", metavar="DOMAIN…", action="extend", type=domains, help="search only these sites")
+    add("--block", metavar="DOMAIN…", action="extend", type=domains, help="never use these sites")
+    add("--no-live", dest="live", action="store_const", const=False, help="only what the provider has stored")
+    add("--country", metavar="CODE", type=checked("COUNTRY"), help="where you are, two letters: DE")
+    add("--city", metavar="NAME", type=checked("TEXT"), help="where you are")
+    add("--region", metavar="NAME", type=checked("TEXT"), help="where you are")
+    add("--timezone", metavar="NAME", type=checked("TEXT"), help="where you are: Europe/Berlin")
+    add("--language", metavar="CODE", type=checked("TEXT"), help="preferred language of the pages: de")
+    add("--since", metavar="WHEN", type=checked("SINCE"), help="only pages from then on: 7d, 2026-01-01")
+    add("--max-sources", metavar="N", type=count, help="how many sources to use")
+    add("--max-uses", metavar="N", type=count, help="how many searches to make")
+    add("--context", choices=("low", "medium", "high"), help="how much of the pages the model reads")
+    _data_dir(parser)
+
+
+def _tool(parser: CommandParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="a tool; `groundwire tools` lists them")
+    parser.add_argument(
+        "arguments", metavar="ARGUMENTS", nargs="?", default="{}", help="a JSON object; - reads it from stdin"
+    )
+    _data_dir(parser)
+
+
+def _tools(parser: CommandParser) -> None:
+    parser.add_argument("--format", choices=FORMATS, help="definitions for an API (default: a list to read)")
+    parser.add_argument("--lang", choices=LANGUAGES, default="en", help="language of the descriptions")
+    parser.add_argument(
+        "--special",
+        action="store_true",
+        help="webSearch and googleSearch, which the model's provider runs: their definitions, or with "
+        "--format the entry that declares them",
+    )
+
+
+def _providers(parser: CommandParser) -> None:
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    _data_dir(parser)
+
+
+def _doctor(parser: CommandParser) -> None:
+    parser.add_argument("--live", dest="ask", action="store_true", help="also ask each provider for one word")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    _data_dir(parser)
+
+
+def _config(parser: CommandParser) -> None:
+    parser.add_argument("action", choices=("show",), help="show: every setting that is not empty")
+    parser.add_argument("--origin", action="store_true", help="with the place each setting comes from")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    _data_dir(parser)
+
+
+def _index(parser: CommandParser) -> None:
+    add = parser.add_argument
+    add("action", choices=INDEX_ACTIONS, help="what to do")
+    add("what", nargs="*", metavar="WHAT", help="add: files, folders, addresses; show, remove: addresses")
+    add("--collection", metavar="NAME", help="the collection that is meant, or to add to")
+    add("--json", action="store_true", help="as JSON")
+    add = parser.add_argument_group("add").add_argument
+    add("--base-url", metavar="URL", type=address, help="URL of the file or folder on the web")
+    add("--as-html", action="store_true", help="there, Markdown and reStructuredText end in .html")
+    add("--max-depth", metavar="N", type=count, help="follow links within the site, so many deep")
+    add("--max-pages", metavar="N", type=count, help="follow links, at most so many pages (default: 200)")
+    add("--language", metavar="CODE", type=language, help="of pages that do not say theirs: de")
+    add("--private", action="store_true", help="the addresses may be in your own network")
+    add = parser.add_argument_group("list").add_argument
+    add("--prefix", metavar="URL", help="only addresses that begin so")
+    _data_dir(parser)
+
+
+def _mcp(parser: CommandParser) -> None:
+    parser.add_argument("--all", action="store_true", help="offer every tool, also those without a key")
+    parser.add_argument("--lang", choices=LANGUAGES, default="en", help="language of the descriptions")
+    _data_dir(parser)
+
+
+def _connect(parser: CommandParser) -> None:
+    add = parser.add_argument
+    add("client", choices=CLIENTS, help="the program to connect")
+    add("--write", action="store_true", help="edit its file, and keep a copy of what was there")
+    add("--undo", action="store_true", help="put back what was there")
+    add = parser.add_argument_group("which way (default: groundwire mcp, started by the client)").add_argument
+    add("--http", action="store_true", help="the MCP server of a running gateway")
+    add("--gateway", action="store_true", help="its own model requests, through a running gateway")
+    add("--tools", action="store_true", help="custom tools with fixed names (opencode)")
+    add("--url", metavar="URL", type=address, help="where the gateway is (default: http://127.0.0.1:8484)")
+
+
+def _serve(parser: CommandParser) -> None:
+    add = parser.add_argument
+    add("--host", metavar="ADDRESS", help="where to listen (default: 127.0.0.1); any other needs keys")
+    add("--port", metavar="N", type=port, help="the port (default: 8484); 0 takes one that is free")
+    add("--workers", metavar="N", type=count, default=1, help="how many processes (default: 1)")
+    add("--drain", metavar="SECONDS", type=count, default=30, help="how long answers may go on at the end")
+    add("--log-level", choices=LOG_LEVELS, default="info", help="what is logged, as JSON lines on stderr")
+    _data_dir(parser)
+
+
+def _keys(parser: CommandParser) -> None:
+    parser.add_argument("action", choices=("create", "list", "revoke"), help="what to do")
+    parser.add_argument("which", nargs="?", default="", metavar="KEY", help="revoke: its id or its name")
+    parser.add_argument("--name", default="", help="create: whose key it is, for the list")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    _data_dir(parser)
+
+
+def _login(parser: CommandParser) -> None:
+    add = parser.add_argument
+    add("provider", nargs="?", default="", metavar="PROVIDER", help="whose key; without one: who takes a key")
+    add("--remove", action="store_true", help="remove the stored key")
+    # A key on the command line would be in the shell history; it is refused and not repeated.
+    add("key", nargs="*", help=argparse.SUPPRESS)
+    _data_dir(parser)
+
+
+def _completion(parser: CommandParser) -> None:
+    parser.add_argument("shell", choices=SHELLS, help="the shell to complete in")
+
+
+COMMANDS: dict[str, CommandSpec] = {
+    "search": CommandSpec(
+        "search the web and print a cited answer",
+        _search_arguments,
+        "Search the web and print an answer whose claims name their sources.",
+        'groundwire search "who maintains SQLite?"',
+        "groundwire search --provider gemini --since 7d news about Rust",
+        'groundwire search "PEP 703 status" --allow python.org peps.python.org',
+        'groundwire search "weather tomorrow" --city Hamburg --country DE --json | jq .sources',
+        "echo 'what changed in Python 3.14?' | groundwire search - --markdown > answer.md",
+    ),
+    "tool": CommandSpec(
+        "run one of the tools and print its JSON result",
+        _tool,
+        "Run a tool as an agent would, and print its result: llmContent, returnDisplay, sources, error.",
+        """groundwire tool websearch_gemini '{"query": "latest CPython release"}'""",
+        """groundwire tool websearch '{"query": "SQLite", "provider": "anthropic", "max_uses": 2}'""",
+        "groundwire tool geminisearch - < arguments.json",
+    ),
+    "tools": CommandSpec(
+        "list the tools, or print their definitions",
+        _tools,
+        "List the tools, or print their definitions for an API.",
+        "groundwire tools",
+        "groundwire tools --format openai-responses",
+        "groundwire tools --format mcp --lang de",
+        "groundwire tools --special --format openai-responses",
+    ),
+    "providers": CommandSpec(
+        "show whom you can ask, and what each can do",
+        _providers,
+        "Show every provider: whether it can be used, why, with which model, and which options it knows.",
+        "groundwire providers",
+        "groundwire providers --json | jq '.providers[] | select(.usable) | .name'",
+    ),
+    "login": CommandSpec(
+        "store a vendor's key",
+        _login,
+        "Store the key of a vendor in credentials.toml, which only you can read. It is entered at a\n"
+        "prompt without echo, or read from standard input. A key in the environment is used first.",
+        "groundwire login gemini",
+        "pass show brave | groundwire login brave",
+        "groundwire login openai --remove",
+        "groundwire login    # which providers take a key, and which have one",
+    ),
+    "doctor": CommandSpec(
+        "find out what works and what is missing",
+        _doctor,
+        "Say what was found where. Nothing is sent to anybody, unless with --live.",
+        "groundwire doctor",
+        "groundwire doctor --live",
+    ),
+    "config": CommandSpec(
+        "show the configuration of this run",
+        _config,
+        "Show the settings of this run; keys are never shown.",
+        "groundwire config show",
+        "groundwire config show --origin",
+    ),
+    "index": CommandSpec(
+        "add, list, show and remove pages of your own",
+        _index,
+        "Pages that `groundwire search --provider local` finds: add them, look at them, remove them.\n\n"
+        "add takes files, folders, web archives, web addresses and sitemaps. HTML, Markdown,\n"
+        "reStructuredText, text and PDF are read. Links are followed only with --max-depth or\n"
+        "--max-pages. What has not changed is not stored again; what was interrupted goes on.",
+        "groundwire index add docs/ --base-url https://docs.example.com/ --as-html",
+        "groundwire index add https://docs.example.com/ --max-depth 3 --max-pages 500",
+        "groundwire index add https://example.com/sitemap.xml crawl.warc.gz handbook.pdf",
+        "groundwire index add http://wiki.intranet/ --private --max-depth 2 --collection wiki",
+        "groundwire index list --prefix https://docs.example.com/",
+        "groundwire index show https://docs.example.com/install.html",
+        "groundwire index remove --collection wiki",
+        "groundwire index refresh    # what comes with Python: its library, installed packages",
+    ),
+    "mcp": CommandSpec(
+        "serve the tools to an MCP client",
+        _mcp,
+        "Serve the search tools over the Model Context Protocol, on standard input and output.\n"
+        "Clients start this themselves; `groundwire connect` says how to set them up.",
+        "groundwire mcp",
+        "groundwire mcp --all --lang de",
+    ),
+    "connect": CommandSpec(
+        "connect OpenCode, Claude Code, Codex and others",
+        _connect,
+        "Show what a client needs in its configuration to search with groundwire, or put it there.\n"
+        "Comments and order are kept; a copy of the file is kept next to it until --undo.",
+        "groundwire connect claude-code",
+        "groundwire connect codex --write",
+        "groundwire connect opencode --tools --write",
+        "groundwire connect claude-code --gateway --write",
+        "groundwire connect cursor --undo",
+    ),
+    "serve": CommandSpec(
+        "answer the clients of other vendors' APIs",
+        _serve,
+        "Serve the APIs of Anthropic, OpenAI and Google with cited web search.\n"
+        "Ctrl-C ends it: running requests may finish, new ones are refused.",
+        "groundwire serve",
+        "groundwire serve --port 9000 --workers 2",
+        "groundwire serve --host 0.0.0.0      # after groundwire keys create",
+        "ANTHROPIC_BASE_URL=http://127.0.0.1:8484 claude",
+    ),
+    "keys": CommandSpec(
+        "make, list and revoke keys for the gateway",
+        _keys,
+        "Keys for users of `groundwire serve`. A key is shown once, when it is made.",
+        "groundwire keys create --name laptop",
+        "groundwire keys list",
+        "groundwire keys revoke laptop",
+    ),
+    "completion": CommandSpec(
+        "print a script for completion in your shell",
+        _completion,
+        "Print a script that completes commands and options.",
+        'eval "$(groundwire completion bash)"     # in ~/.bashrc',
+        'eval "$(groundwire completion zsh)"      # in ~/.zshrc, after compinit',
+        "groundwire completion fish > ~/.config/fish/completions/groundwire.fish",
+    ),
+}
+
+OVERVIEW = "\n".join(
+    [
+        "usage: groundwire COMMAND …",
+        "",
+        "Cited web search with whatever key you have.",
+        "",
+        "commands:",
+        *(f"  {name:<12}{command.summary}" for name, command in COMMANDS.items()),
+        "",
+        "options:",
+        "  -h, --help    show this text and end",
+        "  --version     show the version and end",
+        "",
+        'Start with: groundwire search "your question"',
+        "Every command explains itself: groundwire search --help",
+    ]
+)

@@ -1,1 +1,0 @@
-"""One module for each command: `run(arguments, console)` gives its exit code."""

@@ -1,0 +1,46 @@
+"""A hit is shown in its surroundings, and marked."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundwire.chat.answers import extract
+
+LINE = "Der Dom in Köln ist eine Kirche. " * 9 + "Die Straße führt über den Rhein. " + "Und so weiter. " * 20
+
+
+@pytest.mark.parametrize(
+    ("wanted", "marked"),
+    [
+        ("uber rhei", ["über", "Rhein"]),
+        ("STRASSE", ["Straße"]),
+        ('"führt über"', ["führt", "über"]),
+        ("strasse dom", ["Dom", "Dom", "Dom"]),
+        ('"die strasse"', ["Die", "Straße"]),
+        ('"eine kirche die"', ["eine", "Kirche", "Die"]),
+    ],
+)
+def test_all_hits_around_the_first_are_marked(wanted: str, marked: list[str]) -> None:
+    pieces = extract(LINE, wanted)
+    assert [text for text, hit in pieces if hit] == marked
+    assert "".join(text for text, _ in pieces).strip("…") in LINE
+    assert len("".join(text for text, _ in pieces)) < 200
+
+
+def test_a_hit_at_either_end_is_shown_without_a_gap() -> None:
+    assert extract("Köln", "kol") == [("Köln", True)]
+    assert extract("in Köln", "koln") == [("in ", False), ("Köln", True)]
+    assert extract("Köln am Rhein", "koln") == [("Köln", True), (" am Rhein", False)]
+
+
+def test_what_has_no_hit_is_shown_from_its_beginning() -> None:
+    assert extract("Nothing here", "elsewhere") == [("Nothing here", False)]
+    assert extract("", "x") == [("", False)]
+
+
+def test_scripts_without_blanks_are_marked_as_they_are_written() -> None:
+    assert extract("これは日本語の本です", "日本語") == [("これは日本語の本です", True)]
+
+
+def test_words_that_are_written_in_two_signs_are_marked_whole() -> None:
+    assert extract("in Ko\u0308ln!", "köln") == [("in ", False), ("Ko\u0308ln", True), ("!", False)]

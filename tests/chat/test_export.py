@@ -1,0 +1,91 @@
+"""Sessions leave as Markdown with footnotes, and as JSON that can be read again."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from markdown_it import MarkdownIt
+
+from groundwire.chat.answers import stopped
+from groundwire.chat.export import footnoted, session_as_json, session_as_markdown
+from groundwire.chat.turns import SessionTurns
+from groundwire.model import Answer, Citation, Evidence, Message, Source, Span, Text
+from groundwire.model.json import decode
+from groundwire.model.value import replace
+from groundwire.store.base import Agent, Session, StoredMessage
+
+A = Source("https://a.example/one", "One [page] <b>")
+B = Source("javascript:alert(1)", "Two")
+ANSWER = Answer(
+    (Text("First claim. Second claim [1]."),),
+    (
+        Citation(Span(0, 12), (Evidence(A, "quoted"),)),
+        Citation(Span(13, 25), (Evidence(B), Evidence(A))),
+    ),
+    finish="stop",
+)
+TALK = SessionTurns(
+    Session("s", "a", "", "What\nis it?"),
+    Agent("a", {"en": "Helper", "de": "Helfer"}),
+    (
+        StoredMessage("q", "s", Message("user", (Text("What?\nReally?"),)), number=1),
+        StoredMessage("r", "s", ANSWER, "p", number=2),
+    ),
+)
+
+
+def test_claims_have_footnotes_and_footnotes_their_sources() -> None:
+    text = footnoted(ANSWER)
+    body, _, notes = text.partition("\n\n")
+    assert body == "First claim.[^1] Second claim[^1][^2] [1]."
+    assert notes.splitlines() == [r"[^1]: One \[page\] \<b\> <https://a.example/one>", "[^2]: Two"]
+
+
+def test_every_footnote_of_a_session_is_defined_once() -> None:
+    later = StoredMessage("r2", "s", ANSWER, "p", number=4)
+    text = "".join(session_as_markdown(replace(TALK, turns=(*TALK.turns, later)), "de"))
+    used = set(re.findall(r"\[\^([\d-]+)\](?!:)", text))
+    defined = re.findall(r"^\[\^([\d-]+)\]:", text, re.MULTILINE)
+    assert used == set(defined)
+    assert len(defined) == len(set(defined))
+    assert "<b>" not in MarkdownIt("commonmark", {"html": False}).render(text)
+    assert text.startswith("# What is it?\n\n> What?\n> Really?\n\n**Helfer**")
+
+
+def test_an_answer_that_broke_off_is_exported_as_such() -> None:
+    turns = (*TALK.turns[:1], replace(TALK.turns[1], content=replace(ANSWER, error=stopped())))
+    assert "**Helper** (stopped)" in "".join(session_as_markdown(replace(TALK, turns=turns)))
+
+
+def test_json_holds_everything_that_is_kept() -> None:
+    body = json.loads("".join(session_as_json(TALK)))
+    assert [decode(item["content"]) for item in body["messages"]] == [turn.content for turn in TALK.turns]
+    assert (body["version"], body["title"]) == (1, "What\nis it?")
+    assert json.loads("".join(session_as_json(replace(TALK, turns=()))))["messages"] == []
+
+
+def test_no_export_holds_anything_that_nobody_sees() -> None:
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
+    flag = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
+    hostile = f"\x1b]0;owned\x07 \u202eexe.txt {hidden}{flag}\x9b31m"
+    source = Source("https://a.example/", f"Title {hostile}")
+    answer = Answer(
+        (Text(f"Claim {hostile}."),), (Citation(Span(0, 5), (Evidence(source, hostile),)),), finish="stop"
+    )
+    talk = replace(
+        TALK,
+        session=Session("s", "a", "", f"Subject {hostile}"),
+        turns=(
+            StoredMessage("q", "s", Message("user", (Text(hostile),)), number=1),
+            StoredMessage("r", "s", answer, "p", number=2),
+        ),
+    )
+    unseen = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
+    markdown, body = "".join(session_as_markdown(talk)), "".join(session_as_json(talk))
+    assert unseen.search(markdown) is None
+    assert unseen.search(body) is None
+    assert hidden not in markdown
+    assert hidden not in body
+    assert markdown.count(flag) == 4
+    assert decode(json.loads(body)["messages"][1]["content"]) == answer

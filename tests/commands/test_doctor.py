@@ -1,0 +1,101 @@
+"""What the doctor looks at."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from importlib import metadata
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import pytest
+
+from groundwire.commands import doctor
+from groundwire.commands.doctor import Check, config_files, data_directory, probe_each, versions
+from groundwire.errors import Overloaded, TimedOut
+from groundwire.model import Event, Failed, Request, SearchOptions, TextDelta
+from tests.faces.fakes import FakeClient
+
+
+def test_versions_are_told() -> None:
+    found = {check.what: check for check in versions()}
+    assert all(check.state == "ok" for check in found.values())
+    assert "Python 3." in next(iter(found.values())).detail
+
+
+def test_a_library_that_is_missing_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_LIBRARIES", ("groundwire-no-such-library",))
+    assert list(versions())[-1].state == "problem"
+
+
+def test_the_files_that_are_there_are_named(tmp_path: Path) -> None:
+    opencode = tmp_path / ".config/opencode/opencode.json"
+    opencode.parent.mkdir(parents=True)
+    opencode.write_text("{}")
+    own = tmp_path / "own.toml"
+    own.write_text("")
+    env = {"GROUNDWIRE_CONFIG": str(own), "OPENCODE_CONFIG_CONTENT": "{}"}
+    found = {
+        check.what: check.detail for check in config_files(env, str(tmp_path), str(tmp_path / "project"))
+    }
+    assert found[str(own)] == "read"
+    assert found[str(tmp_path / "project/groundwire.toml")] == "not there"
+    assert found[str(opencode)] == "read"
+    assert found["environment OPENCODE_CONFIG_CONTENT"] == "read"
+
+
+def test_a_data_directory_is_good_when_it_can_be_written_or_made(tmp_path: Path) -> None:
+    assert data_directory(str(tmp_path)) == Check("ok", str(tmp_path), "writable")
+    below = str(tmp_path / "a/b")
+    assert data_directory(below) == Check("ok", below, "will be made when it is needed")
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_data_directory_that_cannot_be_written_is_a_problem() -> None:
+    assert data_directory("/proc").state == "problem"
+
+
+class Silent(FakeClient):
+    """Never answers."""
+
+    async def stream(
+        self,
+        query: str | Request,
+        *,
+        provider: str = "auto",
+        model: str = "",
+        options: SearchOptions | None = None,
+    ) -> AsyncGenerator[Event, None]:
+        await asyncio.Event().wait()
+        yield TextDelta(0, "never")
+
+
+def test_a_provider_that_breaks_off_or_never_answers_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_PROBE_TIMEOUT", 0.05)
+    (broken,) = asyncio.run(
+        probe_each(FakeClient([TextDelta(0, "o"), Failed(Overloaded("busy"))]), ["gemini"])
+    )
+    assert broken.error == Overloaded("busy")
+    (silent,) = asyncio.run(probe_each(Silent(), ["gemini"]))
+    assert isinstance(silent.error, TimedOut)
+
+
+@pytest.mark.parametrize("extra", ["documents", "postgres"])
+def test_an_extra_that_is_missing_is_named_with_the_command_that_adds_it(
+    extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = doctor._extra_packages()[extra]
+    assert gone
+    assert [check.state for check in doctor.extras("") if check.what == extra] == ["ok"]
+
+    def version(name: str) -> str:
+        if name in gone:
+            raise PackageNotFoundError(name)
+        return metadata.version(name)
+
+    monkeypatch.setattr(doctor, "version", version)
+    found = {check.what: check for check in doctor.extras("postgresql://db/x")}
+    assert f"pip install 'groundwire[{extra}]'" in found[extra].detail
+    assert all(name in found[extra].detail for name in gone)
+    assert found[extra].state == ("problem" if extra == "postgres" else "note")
+    assert all(check.state == "ok" for name, check in found.items() if name != extra)

@@ -1,0 +1,187 @@
+"""Markdown and numbers on a terminal."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundwire.faces.cli.console import BOLD, CYAN, DIM
+from groundwire.faces.cli.style import LineWriter, Run, Styler, shorten, text_width
+from groundwire.model import Citation, Evidence, Source, Span
+from groundwire.text.annotate import NumberWriter, Placeholders, annotate_numbers
+from tests.faces.screen import Screen
+
+PLAIN = Styler()
+FULL = Styler(colored=True, linked=True)
+SOURCE = Source("https://a.example/x", "A")
+
+
+PLACEHOLDERS = Placeholders("")
+
+
+def marked(text: str, end: int) -> str:
+    citations = [Citation(Span(0, end), (Evidence(SOURCE),))]
+    return annotate_numbers(text, citations, NumberWriter(lambda _: 7, PLACEHOLDERS)).text
+
+
+def numbered(styler: Styler, text: str, end: int, url: str = SOURCE.url) -> list[Run]:
+    return styler.runs(marked(text, end), {7: url}, placeholders=PLACEHOLDERS)
+
+
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [
+        ("plain", [Run("plain")]),
+        ("a **bold** word", [Run("a "), Run("bold", BOLD), Run(" word")]),
+        ("`code`", [Run("code", CYAN)]),
+        ("## Title\ntext", [Run("Title", BOLD), Run("\ntext")]),
+        ("see [docs](https://d.example/a_(b))", [Run("see "), Run("docs", "", "https://d.example/a_(b)")]),
+        ("2**3 and 2 ** 3", [Run("2**3 and 2 ** 3")]),
+        ("a * b", [Run("a * b")]),
+        ("[x](javascript:alert)", [Run("[x](javascript:alert)")]),
+        ("C# is", [Run("C# is")]),
+    ],
+)
+def test_markdown_is_shown_where_the_terminal_can(text: str, runs: list[Run]) -> None:
+    assert FULL.runs(text, {}) == runs
+
+
+@pytest.mark.parametrize("text", ["a **bold** word", "`code`", "## Title", "see [docs](https://d.example)"])
+def test_markdown_stands_as_written_where_it_cannot(text: str) -> None:
+    assert "".join(run.text for run in PLAIN.runs(text, {})) == text
+    assert all(not run.style and not run.url for run in PLAIN.runs(text, {}))
+
+
+def test_a_number_is_a_link_to_its_source() -> None:
+    assert numbered(FULL, "claim", 5) == [Run("claim"), Run("[7]", DIM, SOURCE.url)]
+
+
+def test_a_number_inside_bold_words_is_still_a_number() -> None:
+    assert numbered(FULL, "**claim**", 7) == [
+        Run("claim", BOLD),
+        Run("[7]", DIM, SOURCE.url),
+    ]
+    assert "".join(run.text for run in numbered(PLAIN, "**claim**", 7)) == "**claim[7]**"
+
+
+def test_brackets_of_the_answer_s_own_words_are_no_numbers() -> None:
+    assert FULL.runs("array[1]", {1: SOURCE.url}) == [Run("array[1]")]
+
+
+def test_a_number_leads_nowhere_that_is_not_the_web() -> None:
+    assert numbered(FULL, "claim", 5, "javascript:alert(1)")[1].url == ""
+
+
+def test_a_hash_in_the_middle_of_a_line_is_no_heading() -> None:
+    assert FULL.runs("# 5", {}, at_line_start=False) == [Run("# 5")]
+
+
+def test_placeholders_are_found_again_between_the_words() -> None:
+    assert PLACEHOLDERS.pattern.split(marked("one two", 3)) == ["one", "7", " two"]
+
+
+def test_plain_text_is_written_as_it_is_beside_its_numbers() -> None:
+    text = "## object.__init__: `self` and **kwargs** <b> [x](https://d.example/)"
+    styler = Styler(colored=True, linked=True, is_plain=True)
+    assert styler.runs(text, {}) == [Run(text)]
+    assert numbered(styler, text, len(text)) == [Run(text), Run("[7]", DIM, SOURCE.url)]
+
+
+def written(*texts: str, width: int = 20) -> tuple[str, LineWriter]:
+    out: list[str] = []
+    lines = LineWriter(width, out.append)
+    for text in texts:
+        lines.feed([Run(text)])
+    lines.close()
+    return "".join(out), lines
+
+
+def test_lines_are_broken_between_words() -> None:
+    assert written("the quick brown fox jumps over")[0] == "the quick brown fox\njumps over"
+
+
+def test_it_does_not_matter_where_the_pieces_are_cut() -> None:
+    text = "the quick **brown** fox\n\n- jumps over the lazy dog again\n"
+    assert written(*text)[0] == written(text)[0]
+
+
+def test_items_of_a_list_hang() -> None:
+    assert written("- the quick brown fox\n1. jumps over the lazy dog")[0] == (
+        "- the quick brown\n  fox\n1. jumps over the\n   lazy dog"
+    )
+
+
+def test_a_word_that_is_too_long_is_broken() -> None:
+    assert written("https://example.com/a/long/path")[0] == "https://example.com/\na/long/path"
+
+
+def test_indentation_is_kept() -> None:
+    assert written("    code here")[0] == "    code here"
+
+
+def test_at_most_one_empty_line_stands_between_paragraphs_and_none_at_the_top() -> None:
+    assert written("\n\na\n\n\n\nb")[0] == "a\n\nb"
+
+
+def test_a_mark_stays_with_its_word() -> None:
+    out: list[str] = []
+    lines = LineWriter(10, out.append)
+    lines.feed([Run("one two six"), Run("[1]"), Run(" ten")])
+    lines.close()
+    assert "".join(out) == "one two\nsix[1] ten"
+
+
+def test_wide_signs_may_be_broken_anywhere_and_count_twice() -> None:
+    assert written("東京の人口は約1400万人です。", width=10)[0] == "東京の人口\nは約1400万\n人です。"
+
+
+def test_a_blank_line_can_be_asked_for_and_comes_once() -> None:
+    out: list[str] = []
+    lines = LineWriter(20, out.append)
+    lines.blank()
+    lines.feed([Run("a")])
+    lines.blank()
+    lines.blank()
+    lines.feed([Run("b")])
+    lines.end_line()
+    lines.end_line()
+    assert "".join(out) == "a\n\nb\n"
+    assert lines.rows == 3
+
+
+def test_an_indent_wider_than_the_screen_gives_way_to_the_word() -> None:
+    out, lines = written(" \t\t1", width=8)
+    assert out == "       1"
+    assert lines.rows == 0
+
+
+def test_styles_and_links_take_no_room() -> None:
+    out: list[str] = []
+    lines = LineWriter(10, out.append)
+    lines.feed([Run("0123456789", "1", "https://a.example/long")])
+    lines.close()
+    screen = Screen(10)
+    screen.feed("".join(out))
+    assert screen.text == "0123456789"
+    assert screen.links == [("0123456789", "https://a.example/long")]
+    assert lines.rows == 0
+
+
+@given(
+    st.lists(st.text(alphabet=st.sampled_from("ab \n\t-1.京🏙️é\u0301\u200d"), max_size=40), max_size=8),
+    st.integers(8, 40),
+)
+def test_no_line_is_too_wide_and_the_rows_are_counted(texts: list[str], width: int) -> None:
+    out, lines = written(*texts, width=width)
+    screen = Screen(width, 10_000)
+    screen.feed(out.replace("\n", "\r\n"))
+    assert lines.rows == out.count("\n") == screen.row
+    assert all(text_width(line.rstrip()) <= width for line in out.split("\n"))
+    assert "".join(out.split()) == "".join("".join(texts).split())
+
+
+def test_a_text_is_shortened_to_columns() -> None:
+    assert shorten("short", 5) == "short"
+    assert shorten("too long", 5) == "too…"
+    assert shorten("東京の人口", 6) == "東京…"
