@@ -15,12 +15,12 @@ import pytest
 from groundwire import Groundwire, Location, SearchOptions
 from groundwire.client import search_request
 from groundwire.client_protocol import SearchClient
+from groundwire.commands.main import parse
 from groundwire.config.load import load
 from groundwire.config.options import checked_options
 from groundwire.config.schema import Config, GatewaySettings, ProviderSettings
 from groundwire.errors import InvalidArguments, InvalidQuery
 from groundwire.faces.cli.arguments import UsageError
-from groundwire.faces.cli.main import parse
 from groundwire.model import Source, TextDelta
 from groundwire.providers.spec import flatten
 from groundwire.routing.cache import CacheStatus

@@ -23,12 +23,12 @@ from typing import NamedTuple
 import pytest
 
 from groundwire.chat.agents import read_app
+from groundwire.commands.main import parse
+from groundwire.commands.runner import run_command
 from groundwire.config.load import load
 from groundwire.credentials.lookup import Lookup, LookupContext, find
 from groundwire.dialects.websearch.response import decode_response
 from groundwire.faces.cli.console import Console
-from groundwire.faces.cli.main import parse
-from groundwire.faces.cli.runner import run_command
 from groundwire.model import Source, assemble
 from groundwire.testing.answers import told
 from groundwire.testing.script import answer, load_script

@@ -12,7 +12,7 @@ def main() -> int:
     if sys.argv[1:] == ["--version"]:
         print(f"groundwire {__version__}")  # noqa: T201
         return 0
-    from groundwire.faces.cli.main import run  # noqa: PLC0415  the version needs nothing else
+    from groundwire.commands.main import run  # noqa: PLC0415  the version needs nothing else
 
     return run(sys.argv[1:])
 

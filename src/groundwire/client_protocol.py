@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from groundwire.providers.passthrough.writer import PassthroughWriter
+
 if TYPE_CHECKING:
     from groundwire.config.schema import Config
     from groundwire.credentials.lookup import LookupResult
@@ -20,6 +22,18 @@ if TYPE_CHECKING:
     from groundwire.routing.cache import CacheStatus
     from groundwire.routing.resolve import ResolvedTarget
 
+__all__ = ["AnswerStream", "PassthroughWriter", "SearchClient", "no_model_message"]
+
+_NO_MODEL = (
+    "no model can be asked without searching: {advice}, or configure the key of a model's provider "
+    "(see: groundwire doctor)"
+)
+
+
+def no_model_message(advice: str) -> str:
+    """The error message for a request without web search where only engines can be used."""
+    return _NO_MODEL.format(advice=advice)
+
 
 class AnswerStream(AsyncGenerator["Sequence[Event]", None]):
     """The batches of an answer, with the target that was resolved and the status of the response cache.
@@ -27,12 +41,13 @@ class AnswerStream(AsyncGenerator["Sequence[Event]", None]):
     Iterating uses the wrapped generator directly; this class adds nothing to the path of a batch.
     """
 
-    __slots__ = ("_batches", "cache_status", "target")
+    __slots__ = ("_batches", "cache_status", "on_cache_status", "target")
 
     def __init__(self, target: ResolvedTarget) -> None:
         self.target = target
         self.cache_status: CacheStatus | None = None
         """Set before the first batch if the request was looked up in the response cache."""
+        self.on_cache_status: Callable[[CacheStatus], None] | None = None
         self._batches: AsyncGenerator[Sequence[Event], None]
 
     def attach(self, batches: AsyncGenerator[Sequence[Event], None]) -> AnswerStream:
@@ -43,6 +58,8 @@ class AnswerStream(AsyncGenerator["Sequence[Event]", None]):
     def set_cache_status(self, status: CacheStatus) -> None:
         """Record where the answer comes from."""
         self.cache_status = status
+        if self.on_cache_status is not None:
+            self.on_cache_status(status)
 
     def __aiter__(self) -> AsyncGenerator[Sequence[Event], None]:
         return self._batches

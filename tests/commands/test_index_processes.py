@@ -83,7 +83,7 @@ def test_an_interrupted_crawl_keeps_what_it_has_and_goes_on(tmp_path: Path) -> N
 HELD = """
 import sys, threading
 from groundwire.engine.crawl import files
-from groundwire.faces.cli.main import run
+from groundwire.commands.main import run
 read_file = files._read_file
 def held(path, *rest):
     if path.name == "p25.md":
@@ -120,7 +120,7 @@ def test_an_interrupted_folder_keeps_what_it_has_and_waits_for_no_file(tmp_path:
 def test_help_loads_nothing_heavy() -> None:
     program = (
         "import sys\n"
-        "from groundwire.faces.cli.main import run\n"
+        "from groundwire.commands.main import run\n"
         "code = run(['index', '--help'])\n"
         "heavy = {'lxml', 'tantivy', 'docutils', 'asyncio', 'sqlite3'} & set(sys.modules)\n"
         "sys.exit(repr(heavy) if heavy else code)"

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import pytest
 
+from groundwire.commands.main import parse
+from groundwire.commands.runner import run_command
 from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.console import Console
-from groundwire.faces.cli.main import parse
-from groundwire.faces.cli.runner import run_command
 from tests.credentials.builders import write_private
 
 KEY = "sk-very-secret-0123456789"

@@ -305,7 +305,7 @@ def test_the_version_needs_almost_nothing() -> None:
 
 
 def test_help_needs_no_network_library() -> None:
-    program = "from groundwire.faces.cli.main import run; run(['search', '--help'])"
+    program = "from groundwire.commands.main import run; run(['search', '--help'])"
     assert not modules_after(program) & {"asyncio", "ssl", "groundwire.model", "shutil"}
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 
 from groundwire.client import ProviderStatus
+from groundwire.commands.main import parse
+from groundwire.commands.runner import run_command
 from groundwire.config.schema import Config
 from groundwire.credentials.lookup import LookupResult
 from groundwire.credentials.secret import Secret
-from groundwire.engine.knowledge import BuildProgress
 from groundwire.errors import GroundwireError
 from groundwire.faces.cli.console import Console
-from groundwire.faces.cli.main import parse
-from groundwire.faces.cli.runner import run_command
 from groundwire.model import (
     Citation,
     Cited,
@@ -40,6 +39,7 @@ from groundwire.model import (
 from groundwire.model.value import replace
 from groundwire.providers.policy import Capabilities, Support
 from groundwire.providers.spec import ProviderSpec
+from tests.stub_client import StubClient
 
 COLOGNE = Source("https://stadt.example/koeln", "Köln in Zahlen", "cited")
 CITIES = Source("https://statistik.example/staedte", "Großstädte", "cited")
@@ -67,7 +67,7 @@ LATE: tuple[Event, ...] = (
 """Citations after the text, as Gemini tells them."""
 
 
-class FakeClient:
+class FakeClient(StubClient):
     """Answers with prepared events; an error among them is raised in its place."""
 
     def __init__(
@@ -77,21 +77,16 @@ class FakeClient:
         statuses: Sequence[ProviderStatus] = (),
         findings: Mapping[str, list[LookupResult]] | None = None,
     ) -> None:
-        self.config = config or Config()
+        super().__init__(config)
         self._events = events
         self._statuses = list(statuses)
         self._findings = dict(findings or {})
         self.requests: list[tuple[Request, str, str]] = []
         self.added: dict[str, tuple[ProviderSpec, Secret | None]] = {}
-        self.closed = False
 
     @property
     def names(self) -> tuple[str, ...]:
         return ("gemini", "anthropic", "openai", *self.config.providers)
-
-    @property
-    def order(self) -> tuple[str, ...]:
-        return self.config.order
 
     async def stream(
         self,
@@ -112,21 +107,11 @@ class FakeClient:
     def providers(self) -> list[ProviderStatus]:
         return self._statuses
 
-    @property
-    def keyed(self) -> tuple[str, ...]:
-        return self.names
-
     def findings(self, name: str) -> list[LookupResult]:
         return self._findings.get(name, [])
 
     def add(self, row: ProviderSpec, key: Secret | None = None) -> None:
         self.added[row.name] = (row, key)
-
-    def watch_index(self, report: Callable[[BuildProgress], None]) -> None:
-        """Nothing is made here."""
-
-    async def aclose(self) -> None:
-        self.closed = True
 
 
 class Terminal(io.StringIO):

@@ -16,11 +16,11 @@ from groundwire.chat.chat import Chat
 from groundwire.chat.questions import ChatQuestion
 from groundwire.client import Groundwire
 from groundwire.commands.http_app import create_app
+from groundwire.commands.main import parse
+from groundwire.commands.runner import run_command
 from groundwire.config.load import load
 from groundwire.errors import UnknownModel
 from groundwire.faces.cli.console import Console
-from groundwire.faces.cli.main import parse
-from groundwire.faces.cli.runner import run_command
 from groundwire.faces.mcp.calls import FetchAllowList, run_tool
 from groundwire.model import Source
 from groundwire.store.base import Agent

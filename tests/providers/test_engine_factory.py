@@ -113,9 +113,9 @@ def test_a_disabled_server_is_not_used(tmp_path: Path, enabled: bool) -> None:
     "program",
     [
         "import groundwire; groundwire.Groundwire()",
-        "from groundwire.faces.cli.main import run; run(['providers'])",
-        "from groundwire.faces.cli.main import run; run(['doctor'])",
-        "from groundwire.faces.cli.main import run; run(['search', '--help'])",
+        "from groundwire.commands.main import run; run(['providers'])",
+        "from groundwire.commands.main import run; run(['doctor'])",
+        "from groundwire.commands.main import run; run(['search', '--help'])",
     ],
 )
 def test_the_http_client_is_not_imported_before_the_first_call(tmp_path: Path, program: str) -> None:

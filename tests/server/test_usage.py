@@ -27,8 +27,8 @@ CODEX = {"id": "1", "model": "auto", "commands": {"search_query": [{"q": "one"},
 class BackendWithUsage(FixedBackend):
     """Reports its provider and its usage."""
 
-    async def batches(
-        self, request: Request, *, provider: str = "auto", model: str = ""
+    async def answer(
+        self, request: Request, *, provider: str, model: str
     ) -> AsyncGenerator[Sequence[Event], None]:
         self.requests.append(request)
         yield (Started("1", "model-1", "gemini"), TextDelta(0, "Yes."), UsageSeen(COST), Finished())

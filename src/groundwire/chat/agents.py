@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Container, Iterator
 
 from groundwire.client import Groundwire
+from groundwire.client_protocol import no_model_message
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import load_json
 from groundwire.dialects.openai_responses.search import TOOLS
@@ -21,7 +22,7 @@ from groundwire.errors import ClientWireError, ConfigError
 from groundwire.model import Json, JsonObject, Location, SearchOptions, Warned
 from groundwire.model.request import ContextSize
 from groundwire.model.value import replace
-from groundwire.routing.resolve import AUTO, ENGINES, no_model_message
+from groundwire.routing.resolve import AUTO
 from groundwire.store.base import UNKNOWN_OWNER, Agent, Texts
 from groundwire.text.domains import is_domain_entry
 from groundwire.tools.definitions import GOOGLE_SEARCH, WEB_SEARCH
@@ -108,8 +109,10 @@ def target_for(agent: Agent, groundwire: Groundwire) -> tuple[str, str]:
         return provider, model
     if provider == AUTO:
         usable = groundwire.usable()
-        provider = next((name for name in groundwire.order if name not in ENGINES and usable.get(name)), "")
-    if not provider or provider in ENGINES:
+        provider = next(
+            (name for name in groundwire.order if name not in groundwire.engines and usable.get(name)), ""
+        )
+    if not provider or provider in groundwire.engines:
         raise ConfigError(no_model_message("turn on web search for this agent"))
     return provider, model
 

@@ -7,11 +7,12 @@ from argparse import Namespace
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from groundwire.client_protocol import SearchClient
 from groundwire.config.load import load
 from groundwire.config.schema import Config, Setting
 from groundwire.dialects.json import dump_json
 from groundwire.faces.cli import exit_codes
-from groundwire.faces.cli.console import DIM, YELLOW, Console, SearchClient, styled
+from groundwire.faces.cli.console import DIM, YELLOW, Console, styled
 from groundwire.model import Json, JsonObject, SearchOptions
 from groundwire.providers.policy import check_domains
 from groundwire.text.sanitise import escape_invisible_json, one_line

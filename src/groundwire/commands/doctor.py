@@ -20,15 +20,16 @@ from typing import Literal, TypeAlias
 
 from groundwire import __version__
 from groundwire.client import ProviderStatus
+from groundwire.client_protocol import SearchClient
 from groundwire.commands.config import load_config
 from groundwire.commands.providers import SWITCHED_OFF, encode_status, switched_off
+from groundwire.commands.runner import error_line, report_error
 from groundwire.config import opencode, paths
 from groundwire.credentials.lookup import LookupResult
 from groundwire.dialects.json import dump_json
 from groundwire.errors import ConfigError, GroundwireError, TimedOut
 from groundwire.faces.cli import exit_codes
-from groundwire.faces.cli.console import BOLD, DIM, RED, Console, SearchClient, styled
-from groundwire.faces.cli.runner import error_line, report_error
+from groundwire.faces.cli.console import BOLD, DIM, RED, Console, styled
 from groundwire.model import Failed, Json, JsonObject, Limits, Message, Request, Text
 from groundwire.model.value import value
 from groundwire.text.sanitise import escape_invisible_json, one_line

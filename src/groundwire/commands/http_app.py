@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from tempfile import TemporaryDirectory
 from time import time
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING
 
 from groundwire.chat.chat import chat_for
 from groundwire.client import Groundwire
+from groundwire.client_protocol import SearchClient
 from groundwire.errors import ConfigError
 from groundwire.faces.gateway.count_tokens import COUNT_TOKENS_ROUTES
 from groundwire.faces.gateway.endpoints import DIALECT_ROUTES
@@ -23,7 +24,7 @@ from groundwire.faces.mcp.http import mcp_app, mcp_route
 from groundwire.faces.web.app import routes_for
 from groundwire.model.value import value
 from groundwire.server.access_log import RequestLog, log_request
-from groundwire.server.app import AccessRecord, Backend, HttpApp
+from groundwire.server.app import AccessRecord, HttpApp
 from groundwire.server.auth import AccessControl
 from groundwire.server.http_server import create_server
 from groundwire.server.keys import KeyFile, Keyring, load_secret
@@ -35,7 +36,7 @@ from groundwire.server.workers import WorkerProcesses, bind_socket, tune_gc
 from groundwire.store.open import StoreProbe, open_store
 
 if TYPE_CHECKING:
-    from groundwire.faces.mcp.tool_list import McpBackend
+    from groundwire.client_protocol import SearchClient
 
 GATEWAY_ROUTES: tuple[Route, ...] = (
     *DIALECT_ROUTES,
@@ -49,7 +50,11 @@ _KILL_AFTER = 5.0
 
 
 def create_app(
-    groundwire: Backend, env: Mapping[str, str], *, host: str = "", timeouts: ResponseTimeouts | None = None
+    groundwire: SearchClient,
+    env: Mapping[str, str],
+    *,
+    host: str = "",
+    timeouts: ResponseTimeouts | None = None,
 ) -> HttpApp:
     """The application with the routes of the gateway and MCP."""
     config = groundwire.config
@@ -59,7 +64,7 @@ def create_app(
     if settings.request_log:
         observers = (*observers, RequestLog(settings.request_log, time))
     secret = load_secret(config.data_dir, env)
-    mcp = mcp_app(cast("McpBackend", groundwire), secret=secret)
+    mcp = mcp_app(groundwire, secret=secret)
     app = HttpApp(
         groundwire,
         RouteTable((*GATEWAY_ROUTES, mcp_route(mcp))),
@@ -105,14 +110,6 @@ class ListenOptions:
     """Seconds that open requests have to end after a signal."""
 
 
-class ServiceBackend(Backend, Protocol):
-    """A `Groundwire` that can be warmed up."""
-
-    def prepare(self) -> None:
-        """Import what the first request would otherwise wait for."""
-        ...
-
-
 def open_socket(options: ListenOptions) -> socket.socket:
     """The listening socket; raises `ConfigError` if the address cannot be used."""
     try:
@@ -146,7 +143,7 @@ def base_url(listener: socket.socket, host: str) -> str:
 def serve(
     options: ListenOptions,
     listener: socket.socket,
-    connect: Callable[[], ServiceBackend],
+    connect: Callable[[], SearchClient],
     env: Mapping[str, str],
 ) -> int:
     """Serve until a signal; returns the exit code. Each process creates its own `Groundwire`."""
@@ -168,7 +165,7 @@ def serve(
 async def _serve(
     options: ListenOptions,
     listener: socket.socket,
-    groundwire: ServiceBackend,
+    groundwire: SearchClient,
     env: Mapping[str, str],
     *,
     parent_alive: int | None = None,

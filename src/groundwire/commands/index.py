@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from groundwire.commands.config import load_config
+from groundwire.commands.runner import error_line, report_error
 from groundwire.dialects.json import dump_json
 from groundwire.engine.crawl.crawler import BatchIndexer, Crawler, CrawlSource, CrawlTally, parse_source
 from groundwire.engine.crawl.results import CrawledPage, CrawlOptions, CrawlResult
@@ -20,7 +21,6 @@ from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.arguments import UsageError
 from groundwire.faces.cli.console import YELLOW, Console
 from groundwire.faces.cli.live import Status
-from groundwire.faces.cli.runner import error_line, report_error
 from groundwire.faces.cli.style import align_columns
 from groundwire.model import JsonObject
 from groundwire.text.sanitise import escape_invisible_json, one_line, sanitise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from argparse import Namespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from groundwire.commands.config import open_client
 from groundwire.faces.cli import exit_codes
@@ -13,7 +13,7 @@ from groundwire.faces.mcp.handshake import require_mcp_package
 from groundwire.faces.mcp.stdio import serve
 
 if TYPE_CHECKING:
-    from groundwire.faces.mcp.tool_list import McpBackend
+    pass
 
 
 def run_mcp(arguments: Namespace, console: Console) -> int:
@@ -27,7 +27,7 @@ def run_mcp(arguments: Namespace, console: Console) -> int:
 
 
 async def _serve(arguments: Namespace, console: Console) -> None:
-    client = cast("McpBackend", open_client(arguments, console))
+    client = open_client(arguments, console)
     try:
         await serve(client, language=arguments.lang, every=arguments.all)
     finally:

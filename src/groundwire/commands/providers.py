@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from getpass import getpass
 
 from groundwire.client import ProviderStatus
+from groundwire.client_protocol import SearchClient
 from groundwire.commands.config import open_client
 from groundwire.config.schema import Config
 from groundwire.credentials.secret import Secret, sendable
@@ -18,7 +19,7 @@ from groundwire.dialects.json import dump_json
 from groundwire.errors import RequestError
 from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.arguments import UsageError
-from groundwire.faces.cli.console import BOLD, Console, SearchClient, styled
+from groundwire.faces.cli.console import BOLD, Console, styled
 from groundwire.faces.cli.style import align_columns
 from groundwire.model import JsonObject
 from groundwire.providers.policy import OPTIONS, Support

@@ -10,14 +10,15 @@ from contextlib import aclosing, suppress
 from typing import Protocol
 
 from groundwire.client import search_request
+from groundwire.client_protocol import SearchClient
 from groundwire.commands.config import open_client
+from groundwire.commands.runner import report_error
 from groundwire.errors import GroundwireError, RequestError
 from groundwire.faces.cli import exit_codes, output
 from groundwire.faces.cli.arguments import UsageError
-from groundwire.faces.cli.console import Console, SearchClient
+from groundwire.faces.cli.console import Console
 from groundwire.faces.cli.live import LiveRenderer, Status, describe
 from groundwire.faces.cli.output import SearchQuestion, write_footer, write_sources
-from groundwire.faces.cli.runner import report_error
 from groundwire.model import NOTHING_FOUND, Answer, Assembler, Event, Failed, Request
 from groundwire.model.value import replace
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable
-from typing import cast
 
+from groundwire.client_protocol import SearchClient
 from groundwire.commands.config import load_config
-from groundwire.commands.http_app import ListenOptions, ServiceBackend, base_url, open_socket, serve
+from groundwire.commands.http_app import ListenOptions, base_url, open_socket, serve
+from groundwire.commands.runner import redactor
 from groundwire.config.schema import Config
 from groundwire.faces.cli.console import BOLD, Console
-from groundwire.faces.cli.runner import redactor
 from groundwire.server.access_log import set_up_logging
 from groundwire.server.auth import check_bind
 from groundwire.server.keys import KeyFile
@@ -35,8 +35,8 @@ def run_serve(arguments: Namespace, console: Console) -> int:
         return serve(place, listener, connect, console.env)
 
 
-def _connect(config: Config, console: Console) -> Callable[[], ServiceBackend]:
-    return lambda: cast("ServiceBackend", console.connect(config, console.env))
+def _connect(config: Config, console: Console) -> Callable[[], SearchClient]:
+    return lambda: console.connect(config, console.env)
 
 
 def _announce(console: Console, address: str, usable: list[str], keys: int) -> None:

@@ -8,12 +8,12 @@ from argparse import Namespace
 from textwrap import wrap
 
 from groundwire.commands.config import load_config
+from groundwire.commands.runner import report_error
 from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import ClientWireError
 from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.arguments import UsageError
 from groundwire.faces.cli.console import BOLD, Console, styled
-from groundwire.faces.cli.runner import report_error
 from groundwire.model import NOTHING_FOUND, Json
 from groundwire.text.sanitise import escape_invisible_json
 from groundwire.tools import TOOLS, Outcome, call_tool

@@ -28,7 +28,6 @@ __all__ = [
     "ENGINES",
     "Plan",
     "ResolvedTarget",
-    "no_model_message",
     "plan_for",
     "ranked",
     "resolve",
@@ -49,11 +48,6 @@ _VENDORS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
         re.compile(r"gpt-|chatgpt-|codex-|o\d(?:-|$)", re.IGNORECASE),
         ("openai", "openai_oauth", "openai_chat"),
     ),
-)
-
-_NO_MODEL = (
-    "no model can be asked without searching: {advice}, or configure the key of a model's provider "
-    "(see: groundwire doctor)"
 )
 
 
@@ -194,8 +188,3 @@ def plan_for(
             '`groundwire login`, or add "*" to the order to ask the others too (see: groundwire doctor)'
         )
     return Plan(targets)
-
-
-def no_model_message(advice: str) -> str:
-    """The error message for a request without web search where only engines can be used."""
-    return _NO_MODEL.format(advice=advice)

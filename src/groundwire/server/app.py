@@ -9,19 +9,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from groundwire.config.schema import Config, GatewaySettings
+from groundwire.config.schema import GatewaySettings
 from groundwire.dialects.base import Reply
 from groundwire.dialects.json import dump_json
 from groundwire.dialects.registry import dialect
 from groundwire.errors import GroundwireError, TurnedAway
 from groundwire.model import Event, Request, Usage
 from groundwire.model.value import value
-from groundwire.routing.cache import OnCacheStatus, ResponseCache
-from groundwire.routing.resolve import resolve
 from groundwire.server.asgi import JSON, ClientDisconnected, HttpExchange, Receive, Scope, Send
 from groundwire.server.auth import AccessControl
 from groundwire.server.idempotency import HEADER as IDEMPOTENCY_KEY
@@ -34,7 +32,7 @@ from groundwire.server.routes import RouteMatch, RouteTable
 from groundwire.server.shutdown import ActiveStreams, closing_error
 
 if TYPE_CHECKING:
-    from groundwire.client import ProviderStatus
+    from groundwire.client_protocol import SearchClient
     from groundwire.server.usage import UsageRecorder
 
 log = logging.getLogger("groundwire.gateway")
@@ -45,23 +43,6 @@ _PUBLIC_REQUESTS = 256
 """Requests to public routes beyond `max_requests`: the web page can still say that the server is full."""
 _BODY_UNREAD = frozenset({408, 413, 415})
 """After these statuses the connection is closed: the rest of the body must not be parsed as a request."""
-
-
-class Backend(Protocol):
-    """The methods of `Groundwire` that the application needs."""
-
-    @property
-    def config(self) -> Config: ...
-
-    def batches(
-        self, request: Request, *, provider: str = ..., model: str = ...
-    ) -> AsyncGenerator[Sequence[Event], None]: ...
-
-    def usable(self) -> Mapping[str, bool]: ...
-
-    def providers(self) -> list[ProviderStatus]: ...
-
-    async def aclose(self) -> None: ...
 
 
 @value
@@ -131,7 +112,7 @@ class HttpApp:
 
     def __init__(
         self,
-        groundwire: Backend,
+        groundwire: SearchClient,
         routes: RouteTable,
         access: AccessControl,
         *,
@@ -149,7 +130,6 @@ class HttpApp:
         self.active_streams = ActiveStreams()
         self.load_shedder = LoadShedder()
         self.idempotency = IdempotencyCache()
-        self.cache = ResponseCache(groundwire.batches, groundwire.config.gateway.cache_seconds, monotonic)
         self.metrics = Metrics()
         self.on_close: list[Callable[[], Awaitable[None]]] = [groundwire.aclose]
         self.usage_recorder: UsageRecorder | None = None
@@ -167,19 +147,15 @@ class HttpApp:
         """The largest request body that is read."""
         return self.settings.max_body_mb * 2**20
 
-    def resolve(self, model: str, usable: Mapping[str, bool] | None = None) -> tuple[str, str]:
-        """The provider and model that a model name of a request stands for; raises for an unknown one."""
-        known = self.groundwire.usable() if usable is None else usable
-        return resolve(model, self.groundwire.config.aliases, known)
-
     def batches(
-        self, request: Request, *, provider: str, model: str, note: OnCacheStatus | None = None
+        self, request: Request, *, provider: str, model: str, info: ResponseInfo | None = None
     ) -> AsyncGenerator[Sequence[Event], None]:
         """The events of an answer, from the cache or a provider; fails when the application closes."""
         check_request(request)
-        return self.active_streams.track(
-            self.cache.batches(request, provider=provider, model=model, note=note)
-        )
+        stream = self.groundwire.batches(request, provider=provider, model=model, cached=True)
+        if info is not None:
+            stream.on_cache_status = info.set_cache_status
+        return self.active_streams.track(stream)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI entry point."""

@@ -11,14 +11,16 @@ import asyncio
 import json
 from collections.abc import Callable, Iterable
 from time import monotonic
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from groundwire.errors import GroundwireError
 from groundwire.model import Event, Failed, Finished, JsonObject, Started, Usage, UsageSeen, Warned
 from groundwire.model.value import replace, value
-from groundwire.routing.cache import CacheStatus
 from groundwire.routing.continuation import add_usage
 from groundwire.server.asgi import Headers, HttpExchange
+
+if TYPE_CHECKING:
+    from groundwire.routing.cache import CacheStatus
 
 _MAX_RETRY_AFTER = 24 * 3600
 _MAX_WARNINGS_HEADER = 2000

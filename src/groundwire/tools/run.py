@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from groundwire.config.kinds import format_time, parse_time
-from groundwire.config.schema import Config
-from groundwire.credentials.secret import Secret
 from groundwire.dialects.base import Reply
 from groundwire.dialects.websearch.errors import WrongArguments
 from groundwire.dialects.websearch.request import decode_provider_request, decode_request
@@ -25,31 +23,17 @@ from groundwire.errors import (
 )
 from groundwire.model import Answer, Assembler, Event, Failed, JsonObject, Request, SearchOptions
 from groundwire.model.value import field_names, replace, value
-from groundwire.providers.spec import ProviderSpec
 from groundwire.tools import geminisearch
 from groundwire.tools.registry import AUTO, TOOLS, WEBSEARCH, ToolSpec, failure_code
+
+if TYPE_CHECKING:
+    from groundwire.client_protocol import SearchClient
 
 _ADVICE = "Try again later, or check the configuration: groundwire doctor"
 
 
-class Searcher(Protocol):
-    """The part of `Groundwire` that tools use."""
-
-    @property
-    def config(self) -> Config: ...
-    @property
-    def names(self) -> tuple[str, ...]: ...
-
-    def stream(
-        self,
-        query: str | Request,
-        *,
-        provider: str = ...,
-        model: str = ...,
-        options: SearchOptions | None = ...,
-    ) -> AsyncGenerator[Event, None]: ...
-
-    def add(self, row: ProviderSpec, key: Secret | None = None) -> None: ...
+OpenStream: TypeAlias = "Callable[[Request, str, str], AsyncGenerator[Event, None]]"
+"""Opens the events of a request for a provider and a model."""
 
 
 class _Blocked(Refused):
@@ -67,25 +51,35 @@ class Outcome:
 
 
 async def run_tool(
-    searcher: Searcher, name: str, arguments: object, clock: Callable[[], float] = time.time
+    client: SearchClient, name: str, arguments: object, clock: Callable[[], float] = time.time
 ) -> JsonObject:
     """Call a tool: `llmContent`, `returnDisplay`, perhaps `sources`, and `error` if it failed."""
-    return (await call_tool(searcher, name, arguments, clock)).result
+    return (await call_tool(client, name, arguments, clock)).result
 
 
 async def call_tool(
-    searcher: Searcher, name: str, arguments: object, clock: Callable[[], float] = time.time
+    client: SearchClient,
+    name: str,
+    arguments: object,
+    clock: Callable[[], float] = time.time,
+    *,
+    open_stream: OpenStream | None = None,
 ) -> Outcome:
-    """Call a tool; returns its result and its answer."""
+    """Call a tool; returns its result and its answer. `open_stream` replaces `client.stream`."""
     request = Request(())
     assembler = Assembler()
     code = failure_code(AUTO)
     try:
         tool = _tool(name)
         code = tool.failed
-        request, provider = _read(searcher, tool, arguments, clock())
+        request, provider = _read(client, tool, arguments, clock())
         code = failure_code(provider) if tool is WEBSEARCH else tool.failed
-        async with aclosing(searcher.stream(request, provider=provider, model=request.model)) as events:
+        stream = (
+            client.stream(request, provider=provider, model=request.model)
+            if open_stream is None
+            else open_stream(request, provider, request.model)
+        )
+        async with aclosing(stream) as events:
             async for event in events:
                 assembler.feed(event)
     except GroundwireError as error:
@@ -95,7 +89,7 @@ async def call_tool(
         answer = replace(answer, error=_coded(answer.error, code))
     result = encode_response(answer, Reply(request=request))
     if name == geminisearch.NAME:
-        result |= geminisearch.raw_metadata(searcher.config, answer)
+        result |= geminisearch.raw_metadata(client.config, answer)
     return Outcome(result, answer)
 
 
@@ -113,22 +107,22 @@ def _tool(name: str) -> ToolSpec:
     return TOOLS[name]
 
 
-def _read(searcher: Searcher, tool: ToolSpec, arguments: object, now: float) -> tuple[Request, str]:
+def _read(client: SearchClient, tool: ToolSpec, arguments: object, now: float) -> tuple[Request, str]:
     """Decode the arguments: the request, and the provider."""
     if not isinstance(arguments, dict):
         raise WrongArguments("The arguments must be a JSON object.", f"{tool.name} takes an object.")
     if tool is not WEBSEARCH:
         request = decode_provider_request(arguments, tool.name)
         if tool.provider == geminisearch.NAME:
-            searcher.add(geminisearch.row_of(searcher.config), geminisearch.key_of(searcher.config))
-        return replace(request, search=searcher.config.search), tool.provider
+            client.add(geminisearch.row_of(client.config), geminisearch.key_of(client.config))
+        return replace(request, search=client.config.search), tool.provider
     request = decode_request(arguments)
     provider = str(request.extras.get(DIALECT, {}).get("provider", AUTO))
-    if provider not in (AUTO, *searcher.names):
-        known = ", ".join(searcher.names)
+    if provider not in (AUTO, *client.names):
+        known = ", ".join(client.names)
         raise InvalidArguments(f"There is no provider {provider!r}; there are {known}.")
     options = _with_times(request.search or SearchOptions(), now)
-    return replace(request, search=_with_defaults(options, searcher.config.search)), provider
+    return replace(request, search=_with_defaults(options, client.config.search)), provider
 
 
 def _with_times(options: SearchOptions, now: float) -> SearchOptions:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from groundwire.commands.main import parse
 from groundwire.faces.cli.arguments import COMMANDS, OVERVIEW, UsageError, spread_domains
-from groundwire.faces.cli.main import parse
 
 FLAGS = {
     "search": (

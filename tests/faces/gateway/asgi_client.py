@@ -17,20 +17,20 @@ from groundwire.providers.policy import Capabilities
 from groundwire.server.app import HttpApp
 from groundwire.server.asgi import AsgiMessage
 from groundwire.testing.answers import told
+from tests.stub_client import StubClient
 
 LOCAL = {"host": "127.0.0.1:8484"}
 
 
-class FixedBackend:
+class FixedBackend(StubClient):
     """Answers every request with the same text."""
 
     def __init__(self, config: Config) -> None:
-        self.config = config
+        super().__init__(config)
         self.requests: list[Request] = []
-        self.closed = False
 
-    async def batches(
-        self, request: Request, *, provider: str = "auto", model: str = ""
+    async def answer(
+        self, request: Request, *, provider: str, model: str
     ) -> AsyncGenerator[Sequence[Event], None]:
         self.requests.append(request)
         yield told("Yes, it does.", Source("https://a.example/x", "A"), model=model or "model-1")
@@ -43,9 +43,6 @@ class FixedBackend:
             ProviderStatus(name, name.title(), ok, "", f"{name}-1", "gemini", "", Capabilities())
             for name, ok in self.usable().items()
         ]
-
-    async def aclose(self) -> None:
-        self.closed = True
 
 
 class AsgiResponse(NamedTuple):

@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 
-from groundwire.client import ProviderStatus
 from groundwire.commands.http_app import create_app
 from groundwire.config.schema import Config
 from groundwire.errors import GroundwireError
 from groundwire.model import Event, Request
 from groundwire.model.value import replace
 from groundwire.server.app import HttpApp
+from tests.stub_client import StubClient
 
 
-class ScriptedBackend:
+class ScriptedBackend(StubClient):
     """Yields scripted events; a scripted error is raised."""
 
     def __init__(self, *lines: Event | GroundwireError, usable: Sequence[str] = ("gemini",)) -> None:
+        super().__init__()
         self.lines = lines
-        self.config = Config()
         self.asked: list[tuple[str, str, Request]] = []
         self._usable = dict.fromkeys(usable, True)
 
-    async def batches(
-        self, request: Request, *, provider: str = "auto", model: str = ""
+    async def answer(
+        self, request: Request, *, provider: str, model: str
     ) -> AsyncGenerator[Sequence[Event], None]:
         self.asked.append((provider, model, request))
         for line in self.lines:
@@ -34,12 +34,6 @@ class ScriptedBackend:
 
     def usable(self) -> Mapping[str, bool]:
         return self._usable
-
-    def providers(self) -> list[ProviderStatus]:
-        return []
-
-    async def aclose(self) -> None:
-        pass
 
 
 def app_for(actor: ScriptedBackend, folder: Path, config: Config | None = None) -> HttpApp:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from tempfile import TemporaryDirectory
 from time import monotonic
 
-from groundwire.client import ProviderStatus
 from groundwire.commands.http_app import create_app
 from groundwire.config.schema import Config
 from groundwire.credentials.redact import Redactor
@@ -39,6 +38,7 @@ from groundwire.server.http_server import create_server
 from groundwire.testing.upstream import ScriptedResponse, Upstream, answer
 from groundwire.transport.http import Http
 from tests.faces.gateway.serving import BASES, HOST
+from tests.stub_client import StubClient
 
 PAGE = Passage("https://snow.example/may", "Snow", "Snow fell on 3 May 2031. It was wet.", 0)
 QUERY = "snow in May"
@@ -73,26 +73,23 @@ class Engine:
         return EngineResult((PAGE,), (query,))
 
 
-class Asking:
+class Asking(StubClient):
     """What a gateway needs, made of providers alone."""
 
     def __init__(self, providers: Mapping[str, Provider], config: Config) -> None:
-        self.config = config
+        super().__init__(config)
         self._names = tuple(providers)
         self._router = Router(providers, health=Health(monotonic), sleep=asyncio.sleep, random=lambda: 0.5)
 
-    def batches(self, request: Request, *, provider: str = "auto", model: str = "") -> Batches:
+    async def answer(self, request: Request, *, provider: str, model: str) -> Batches:
         chosen = self._names[:1] if provider == "auto" else (provider,)
-        return self._router.batches(request, Plan(tuple(ResolvedTarget(name, model) for name in chosen)))
+        plan = Plan(tuple(ResolvedTarget(name, model) for name in chosen))
+        async with aclosing(self._router.batches(request, plan)) as batches:
+            async for batch in batches:
+                yield batch
 
     def usable(self) -> Mapping[str, bool]:
         return dict.fromkeys(self._names, True)
-
-    def providers(self) -> list[ProviderStatus]:
-        return []
-
-    async def aclose(self) -> None:
-        pass
 
 
 @asynccontextmanager

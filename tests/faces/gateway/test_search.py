@@ -101,11 +101,11 @@ def test_with_sse_it_is_events(tmp_path: Path) -> None:
 class Slow(ScriptedBackend):
     """Says nothing for a moment."""
 
-    async def batches(
-        self, request: Request, *, provider: str = "auto", model: str = ""
+    async def answer(
+        self, request: Request, *, provider: str, model: str
     ) -> AsyncGenerator[Sequence[Event], None]:
         await asyncio.sleep(0.35)
-        async for batch in super().batches(request, provider=provider, model=model):
+        async for batch in super().answer(request, provider=provider, model=model):
             yield batch
 
 

@@ -16,8 +16,8 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 
-from groundwire.faces.cli.main import parse
-from groundwire.faces.cli.runner import run_command
+from groundwire.commands.main import parse
+from groundwire.commands.runner import run_command
 from groundwire.faces.mcp.stdio import StdinLines
 from groundwire.testing.upstream import Upstream
 from tests.faces.fakes import Bench

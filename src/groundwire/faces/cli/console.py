@@ -10,18 +10,15 @@ import os
 import re
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TextIO
 
 from groundwire.faces.cli.arguments import UsageError
 from groundwire.text.sanitise import sanitise
 
 if TYPE_CHECKING:
-    from groundwire.client import ProviderStatus
+    from groundwire.client_protocol import SearchClient
     from groundwire.config.schema import Config
-    from groundwire.credentials.lookup import LookupResult
-    from groundwire.engine.knowledge import BuildProgress
-    from groundwire.model import Event, Request, SearchOptions
 
 _PLAIN = ("", "dumb", "unknown")
 _LINKING_PROGRAMS = frozenset({"iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "zed", "WarpTerminal"})
@@ -29,39 +26,6 @@ _LINKING_TERMINALS = re.compile(r"xterm-(?:kitty|ghostty)|alacritty.*|foot.*|wez
 _LINKING_VARIABLES = ("WT_SESSION", "KONSOLE_VERSION", "DOMTERM", "KITTY_WINDOW_ID")
 _FIRST_LINKING_VTE = 5000
 _FIRST_LINKING_TMUX = (3, 4)
-
-
-class SearchClient(Protocol):
-    """The part of `Groundwire` that commands use."""
-
-    @property
-    def config(self) -> Config: ...
-    @property
-    def names(self) -> tuple[str, ...]: ...
-    @property
-    def order(self) -> tuple[str, ...]: ...
-
-    def stream(
-        self,
-        query: str | Request,
-        *,
-        provider: str = ...,
-        model: str = ...,
-        options: SearchOptions | None = ...,
-    ) -> AsyncGenerator[Event, None]: ...
-
-    def providers(self) -> list[ProviderStatus]: ...
-
-    @property
-    def keyed(self) -> tuple[str, ...]: ...
-
-    def findings(self, name: str) -> list[LookupResult]: ...
-
-    def add(self, row: Any, key: Any = ...) -> None: ...
-
-    def watch_index(self, report: Callable[[BuildProgress], None]) -> None: ...
-
-    async def aclose(self) -> None: ...
 
 
 class Console:

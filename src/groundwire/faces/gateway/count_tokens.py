@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import dump_json
@@ -22,13 +22,6 @@ _MESSAGE_FIELDS = ("messages", "contents")
 _TOKENS_PER_MESSAGE = 4
 _TOKENS_PER_IMAGE = 1600
 """Upper bound of what vendors count for an image of usual size."""
-
-
-@runtime_checkable
-class TokenCounter(Protocol):
-    """A `Groundwire` that can ask a provider to count; None if the provider cannot."""
-
-    async def count_tokens(self, request: Request, *, provider: str, model: str) -> int | None: ...
 
 
 async def count_messages(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -> None:
@@ -63,11 +56,8 @@ async def _count(app: HttpApp, context: RequestContext, model: str, field: str) 
 
 
 async def _provider_count(app: HttpApp, context: RequestContext, request: Request) -> int | None:
-    groundwire = app.groundwire
-    provider, model = app.resolve(request.model)
-    if not isinstance(groundwire, TokenCounter):
-        return None
-    count = await groundwire.count_tokens(request, provider=provider, model=model)
+    provider, model = app.groundwire.resolve(request.model)
+    count = await app.groundwire.count_tokens(request, provider=provider, model=model)
     context.provider = provider if count is not None else ""
     return count
 

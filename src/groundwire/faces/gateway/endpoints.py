@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from groundwire.client_protocol import no_model_message
 from groundwire.errors import TurnedAway, UnsupportedFeature
-from groundwire.faces.gateway.clients.claude_code import SEARCH_OFF, search_target, web_search_events
+from groundwire.faces.gateway.clients.claude_code import (
+    SEARCH_OFF,
+    as_search,
+    search_target,
+    side_query,
+    web_search_events,
+)
 from groundwire.faces.gateway.clients.codex import CODEX_ROUTES
 from groundwire.faces.gateway.clients.quirks import (
     ZeroUsage,
@@ -29,14 +36,13 @@ from groundwire.faces.gateway.rendering import rendered
 from groundwire.faces.gateway.search import SEARCH_ROUTES
 from groundwire.model import Event, FunctionTool, Limits, Request, SearchOptions, Started, Warned
 from groundwire.model.value import field_names, replace
-from groundwire.routing.intent import as_search, side_query
-from groundwire.routing.resolve import ENGINES, no_model_message
 from groundwire.server.asgi import cancel_on_disconnect
 from groundwire.server.response_writer import ResponseInfo
 from groundwire.server.routes import Endpoint, Route
 from groundwire.tools.registry import AUTO
 
 if TYPE_CHECKING:
+    from groundwire.client_protocol import SearchClient
     from groundwire.server.app import HttpApp, RequestContext
 
 DEFAULT_SEARCH = SearchOptions()
@@ -112,7 +118,7 @@ def _search_answer(
         request = replace(request, wire=None)  # rendering rules out passthrough
     parsed = replace(parsed, reply=replace(parsed.reply, citations="exact"))
     return parsed, web_search_events(
-        lambda: app.batches(request, provider=provider, model=model, note=info.set_cache_status),
+        lambda: app.batches(request, provider=provider, model=model, info=info),
         query,
         chosen or "both",
     )
@@ -122,10 +128,10 @@ def _model_answer(
     app: HttpApp, parsed: ParsedRequest, headers: Mapping[str, str], info: ResponseInfo
 ) -> tuple[ParsedRequest, Batches]:
     request, dialect = parsed.request, parsed.endpoint.dialect
-    usable, configured = app.groundwire.usable(), app.settings.render
-    provider, model = app.resolve(request.model, usable)
-    check_engine_request(request, provider, usable)
-    searches = request.search or not is_engine_target(provider, usable)
+    client, configured = app.groundwire, app.settings.render
+    provider, model = client.resolve(request.model)
+    check_engine_request(request, provider, client)
+    searches = request.search or not is_engine_target(provider, client)
     searching = request if searches else replace(request, search=DEFAULT_SEARCH)
     if searching.search is None and CITATIONS_HEADER not in headers:
         # There will be no citations, so no text needs to be held back for them.
@@ -134,10 +140,10 @@ def _model_answer(
     passes = rendering == "structured" or accepts_vendor_text(headers, dialect, configured)
     if not passes or parsed.endpoint.array:
         request = replace(request, wire=None)  # rendering rules out passthrough
-    batches = app.batches(request, provider=provider, model=model, note=info.set_cache_status)
+    batches = app.batches(request, provider=provider, model=model, info=info)
     transforms: list[Transform] = []
     if searching.search is not None and (ignored := ignored_by_engines(request)):
-        transforms.append(_EngineWarning(ignored).feed)
+        transforms.append(_EngineWarning(ignored, client.engines).feed)
     if rendering != "structured":
         batches = transform_batches(batches, transforms) if transforms else batches
         batches, transforms = rendered(batches, rendering, passes=passes), []
@@ -149,21 +155,22 @@ def _model_answer(
 # Search engines as targets
 
 
-def is_engine_target(provider: str, usable: Mapping[str, bool]) -> bool:
+def is_engine_target(provider: str, client: SearchClient) -> bool:
     """Does the target lead to a search engine, which searches even if the request does not declare a
     search?"""
     if provider != AUTO:
-        return provider in ENGINES
-    return not any(ok and name not in ENGINES for name, ok in usable.items())
+        return provider in client.engines
+    return not any(ok and name not in client.engines for name, ok in client.usable().items())
 
 
-def check_engine_request(request: Request, provider: str, usable: Mapping[str, bool]) -> None:
+def check_engine_request(request: Request, provider: str, client: SearchClient) -> None:
     """Refuse a request without web search where only search engines can be used.
 
     A request that names an engine as its model is a search.
     """
-    engines_only = any(usable.values()) and is_engine_target(provider, usable)
-    if provider == AUTO and request.search is None and engines_only:
+    if provider != AUTO or request.search is not None:
+        return
+    if any(client.usable().values()) and is_engine_target(provider, client):
         raise UnsupportedFeature(no_model_message("declare the web search tool of your API in the request"))
 
 
@@ -194,8 +201,9 @@ def _ignored(request: Request) -> Iterator[str]:
 class _EngineWarning:
     """Adds a warning after `Started` if an engine answers: the parts of the request that it ignores."""
 
-    def __init__(self, ignored: tuple[str, ...]) -> None:
+    def __init__(self, ignored: tuple[str, ...], engines: frozenset[str]) -> None:
         self._ignored = ignored
+        self._engines = engines
         self._done = False
 
     def feed(self, batch: Sequence[Event]) -> Sequence[Event]:
@@ -207,7 +215,7 @@ class _EngineWarning:
 
     def _with_warning(self, event: Event) -> Iterator[Event]:
         yield event
-        if isinstance(event, Started) and event.provider in ENGINES:
+        if isinstance(event, Started) and event.provider in self._engines:
             yield Warned(
                 "ignored_by_engine",
                 f"{event.provider} is a search engine and answers only the last question; "

@@ -11,6 +11,7 @@ from functools import cache
 from time import time
 from typing import TypeAlias, cast
 
+from groundwire.client_protocol import PassthroughWriter
 from groundwire.dialects.base import CitationPolicy, Dialect, Reply, StreamEncoder
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import dump_json, load_json
@@ -18,7 +19,6 @@ from groundwire.dialects.registry import dialect
 from groundwire.errors import ClientWireError, GroundwireError, InvalidArguments
 from groundwire.model import Event, Failed, JsonObject, Request, Started, Verbatim, Warned, Wire, assemble
 from groundwire.model.value import replace, value
-from groundwire.providers.passthrough.writer import PassthroughWriter
 from groundwire.server.asgi import JSON, Headers, HttpExchange
 from groundwire.server.response_writer import (
     ResponseInfo,

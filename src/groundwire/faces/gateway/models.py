@@ -12,7 +12,8 @@ from groundwire.server.asgi import JSON
 from groundwire.server.routes import Endpoint, Route
 
 if TYPE_CHECKING:
-    from groundwire.server.app import Backend, HttpApp, RequestContext
+    from groundwire.client_protocol import SearchClient
+    from groundwire.server.app import HttpApp, RequestContext
 
 AUTO = "auto"
 
@@ -26,7 +27,7 @@ class ModelEntry:
     provider: str = ""
 
 
-def model_entries(groundwire: Backend) -> tuple[ModelEntry, ...]:
+def model_entries(groundwire: SearchClient) -> tuple[ModelEntry, ...]:
     """`auto`, the aliases, and the default model of every usable provider."""
     ready = [status for status in groundwire.providers() if status.usable]
     return (
@@ -106,7 +107,7 @@ async def show_model(app: HttpApp, context: RequestContext, params: Mapping[str,
     listed = {model.id: model for model in model_entries(groundwire)}
     entry = listed.get(name)
     if entry is None:
-        provider, _ = app.resolve(name)
+        provider, _ = app.groundwire.resolve(name)
         entry = ModelEntry(name, name, provider if provider != AUTO else "groundwire")
     format_entry = _FORMATS.get(context.dialect, _DEFAULT_FORMAT)[1]
     await _respond(context, format_entry(entry))

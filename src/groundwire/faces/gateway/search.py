@@ -6,10 +6,9 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from groundwire.config.schema import Config
 from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import ClientWireError
-from groundwire.model import Event, Json, Request, SearchOptions
+from groundwire.model import Event, Json, Request
 from groundwire.server.asgi import JSON, cancel_on_disconnect
 from groundwire.server.limits import check_query
 from groundwire.server.response_writer import ResponseInfo
@@ -18,46 +17,7 @@ from groundwire.tools.registry import WEBSEARCH
 from groundwire.tools.run import call_tool
 
 if TYPE_CHECKING:
-    from groundwire.credentials.secret import Secret
-    from groundwire.providers.spec import ProviderSpec
     from groundwire.server.app import HttpApp, RequestContext
-
-
-class _ToolSearcher:
-    """The application as a searcher for `call_tool`: it adds limits, cache and metadata."""
-
-    def __init__(self, app: HttpApp, info: ResponseInfo) -> None:
-        self._app = app
-        self._info = info
-
-    @property
-    def config(self) -> Config:
-        return self._app.groundwire.config
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self._app.groundwire.usable())
-
-    async def stream(
-        self,
-        query: str | Request,
-        *,
-        provider: str = "auto",
-        model: str = "",
-        options: SearchOptions | None = None,  # noqa: ARG002  they are part of the request
-    ) -> AsyncGenerator[Event, None]:
-        """Stream the events of an answer."""
-        request = query if isinstance(query, Request) else Request(())
-        batches = self._app.batches(request, provider=provider, model=model)
-        async with aclosing(batches):
-            async for batch in batches:
-                self._info.observe_events(batch)
-                for event in batch:
-                    yield event
-
-    def add(self, row: ProviderSpec, key: Secret | None = None) -> None:
-        """Not needed: only tools with their own provider call it."""
-        raise NotImplementedError
 
 
 async def search(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -> None:
@@ -76,7 +36,15 @@ async def search(app: HttpApp, context: RequestContext, _: Mapping[str, str]) ->
 
 
 async def _respond(app: HttpApp, context: RequestContext, info: ResponseInfo, arguments: Json) -> None:
-    outcome = await call_tool(_ToolSearcher(app, info), WEBSEARCH.name, arguments)
+    async def open_stream(request: Request, provider: str, model: str) -> AsyncGenerator[Event, None]:
+        """The events with the limits, the cache and the access record of the application."""
+        async with aclosing(app.batches(request, provider=provider, model=model)) as batches:
+            async for batch in batches:
+                info.observe_events(batch)
+                for event in batch:
+                    yield event
+
+    outcome = await call_tool(app.groundwire, WEBSEARCH.name, arguments, open_stream=open_stream)
     error = outcome.answer.error
     if error is not None:
         context.outcome = error.code

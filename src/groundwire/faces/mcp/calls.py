@@ -10,15 +10,14 @@ from contextlib import aclosing
 from hashlib import sha256
 from typing import TypeAlias
 
-from groundwire.config.schema import Config
-from groundwire.credentials.secret import Secret
+from groundwire.client_protocol import SearchClient
 from groundwire.dialects.extras import FIELD
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import dump_json
 from groundwire.dialects.websearch.errors import encode_error_result
 from groundwire.dialects.websearch.request import decode_provider_request
 from groundwire.errors import FetchRefused, GroundwireError, InvalidArguments, NotFound
-from groundwire.faces.mcp.tool_list import FETCH, SEARCH, McpBackend
+from groundwire.faces.mcp.tool_list import FETCH, SEARCH
 from groundwire.model import (
     Answer,
     Event,
@@ -26,19 +25,17 @@ from groundwire.model import (
     JsonObject,
     Request,
     SearchCalled,
-    SearchOptions,
     SearchReturned,
     Source,
     TextDelta,
 )
 from groundwire.model.value import value
-from groundwire.providers.spec import ProviderSpec
 from groundwire.text.sanitise import sanitise, sanitise_json, sanitise_with_offsets
 from groundwire.text.sources import label_of, number_answer, number_sources
 from groundwire.text.urls import safe_url
 from groundwire.tools import call_tool
 from groundwire.tools.registry import WEBSEARCH
-from groundwire.tools.run import Searcher
+from groundwire.tools.run import OpenStream
 
 _SIGNATURE_LENGTH = 16
 _MAX_REMEMBERED = 10_000
@@ -130,41 +127,16 @@ class ProgressReporter:
             await asyncio.sleep(_PAUSE)
 
 
-class ObservedSearcher:
-    """A searcher that calls a function for each event."""
+def observed_stream(client: SearchClient, on_event: Callable[[Event], None]) -> OpenStream:
+    """Opens streams of a client, and calls a function for each event."""
 
-    def __init__(self, searcher: Searcher, on_event: Callable[[Event], None]) -> None:
-        self._searcher = searcher
-        self._on_event = on_event
-
-    @property
-    def config(self) -> Config:
-        """The configuration."""
-        return self._searcher.config
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of all providers."""
-        return self._searcher.names
-
-    async def stream(
-        self,
-        query: str | Request,
-        *,
-        provider: str = "auto",
-        model: str = "",
-        options: SearchOptions | None = None,
-    ) -> AsyncGenerator[Event, None]:
-        """Stream the events of an answer."""
-        stream = self._searcher.stream(query, provider=provider, model=model, options=options)
-        async with aclosing(stream) as events:
+    async def open_stream(request: Request, provider: str, model: str) -> AsyncGenerator[Event, None]:
+        async with aclosing(client.stream(request, provider=provider, model=model)) as events:
             async for event in events:
-                self._on_event(event)
+                on_event(event)
                 yield event
 
-    def add(self, row: ProviderSpec, key: Secret | None = None) -> None:
-        """Add a provider to the configured ones."""
-        self._searcher.add(row, key)
+    return open_stream
 
 
 _MAX_PAGE_TEXT = 60_000
@@ -193,29 +165,29 @@ class ToolOutput:
 
 
 async def run_tool(
-    backend: McpBackend,
+    client: SearchClient,
     allow_list: FetchAllowList,
     name: str,
     arguments: JsonObject,
     on_event: Callable[[Event], None],
 ) -> ToolOutput:
     """Run a tool. Invisible characters from pages are removed before the model gets them."""
-    return _without_invisible(await _run(backend, allow_list, name, arguments, on_event))
+    return _without_invisible(await _run(client, allow_list, name, arguments, on_event))
 
 
 async def _run(
-    backend: McpBackend,
+    client: SearchClient,
     allow_list: FetchAllowList,
     name: str,
     arguments: JsonObject,
     on_event: Callable[[Event], None],
 ) -> ToolOutput:
     if name == FETCH:
-        return await _fetch(backend, allow_list, arguments)
-    searcher = ObservedSearcher(backend, on_event)
+        return await _fetch(client, allow_list, arguments)
+    open_stream = observed_stream(client, on_event)
     if name == SEARCH:
-        return await _search(searcher, allow_list, arguments)
-    outcome = await call_tool(searcher, name, arguments)
+        return await _search(client, allow_list, arguments, open_stream)
+    outcome = await call_tool(client, name, arguments, open_stream=open_stream)
     for link in _links(outcome.answer, outcome.answer.sources):
         allow_list.add(link.url)
     links = tuple(_links(outcome.answer, number_answer(outcome.answer).sources))
@@ -240,13 +212,13 @@ def _without_invisible(output: ToolOutput) -> ToolOutput:
 
 
 async def _search(
-    searcher: ObservedSearcher, allow_list: FetchAllowList, arguments: JsonObject
+    client: SearchClient, allow_list: FetchAllowList, arguments: JsonObject, open_stream: OpenStream
 ) -> ToolOutput:
     try:
         decode_provider_request(arguments, SEARCH)
     except GroundwireError as error:
         return _failed(encode_error_result(error), {"results": []})
-    outcome = await call_tool(searcher, WEBSEARCH.name, arguments)
+    outcome = await call_tool(client, WEBSEARCH.name, arguments, open_stream=open_stream)
     if outcome.answer.error is not None:
         return _failed(outcome.result, {"results": []})
     return _results(outcome.answer, allow_list)
@@ -282,12 +254,12 @@ def _links(answer: Answer, sources: tuple[Source, ...]) -> Iterator[SourceLink]:
             yield SourceLink(url, label_of(source), " ".join(passage.split())[:_MAX_PASSAGE])
 
 
-async def _fetch(backend: McpBackend, allow_list: FetchAllowList, arguments: JsonObject) -> ToolOutput:
+async def _fetch(client: SearchClient, allow_list: FetchAllowList, arguments: JsonObject) -> ToolOutput:
     name = arguments.get("id")
     try:
         if not isinstance(name, str) or not name.strip() or len(arguments) > 1:
             raise InvalidArguments("fetch takes `id`, a string, and nothing else.")
-        return await _read(backend, allow_list, name.strip())
+        return await _read(client, allow_list, name.strip())
     except GroundwireError as error:
         empty: JsonObject = {"id": str(name or ""), "title": "", "text": "", "url": ""}
         result: JsonObject = {
@@ -298,10 +270,10 @@ async def _fetch(backend: McpBackend, allow_list: FetchAllowList, arguments: Jso
         return _failed(result, empty)
 
 
-async def _read(backend: McpBackend, allow_list: FetchAllowList, name: str) -> ToolOutput:
+async def _read(client: SearchClient, allow_list: FetchAllowList, name: str) -> ToolOutput:
     url = allow_list.resolve(name)
     try:
-        page = await backend.page(url or name, live=bool(url))
+        page = await client.page(url or name, live=bool(url))
     except NotFound:
         if url:
             raise

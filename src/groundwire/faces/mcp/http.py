@@ -35,7 +35,7 @@ from groundwire.server.routes import Route
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-    from groundwire.faces.mcp.tool_list import McpBackend
+    from groundwire.client_protocol import SearchClient
     from groundwire.server.app import HttpApp, RequestContext
 
 RawHeaders: TypeAlias = Mapping[bytes, bytes]
@@ -46,17 +46,19 @@ _METHOD = b"mcp-method"
 _ACCEPTED = (b"application/json", b"text/event-stream")
 
 
-def mcp_app(backend: McpBackend, *, secret: bytes = b"", language: str = "en", every: bool = False) -> McpApp:
+def mcp_app(
+    client: SearchClient, *, secret: bytes = b"", language: str = "en", every: bool = False
+) -> McpApp:
     """Create the application. Processes with the same secret accept the ids of each other's search
     results."""
-    return McpApp(backend, secret or urandom(32), language=language, every=every)
+    return McpApp(client, secret or urandom(32), language=language, every=every)
 
 
 class McpApp:
     """ASGI application for MCP clients; call `aclose` at shutdown."""
 
-    def __init__(self, backend: McpBackend, secret: bytes, *, language: str, every: bool) -> None:
-        self._backend = backend
+    def __init__(self, client: SearchClient, secret: bytes, *, language: str, every: bool) -> None:
+        self._client = client
         self._secret = secret
         self._language = language
         self._every = every
@@ -114,7 +116,7 @@ class McpApp:
         if is_initialized_notification(text):
             await _respond(send, 202, b"")
             return True
-        tools = lambda: tool_definitions(self._backend, self._language, every=self._every)  # noqa: E731
+        tools = lambda: tool_definitions(self._client, self._language, every=self._every)  # noqa: E731
         reply = early_reply(text, tools, stateless=stateless)
         if reply is None or headers.get(_METHOD, _method(text)) != _method(text):
             return False
@@ -134,7 +136,7 @@ class McpApp:
         from groundwire.faces.mcp.server import SearchServer, session_manager  # noqa: PLC0415  see above
 
         allow_list = FetchAllowList(self._secret)
-        server = SearchServer(self._backend, allow_list, language=self._language, every=self._every)
+        server = SearchServer(self._client, allow_list, language=self._language, every=self._every)
         manager = session_manager(server)
         async with manager.run():
             started.set_result(manager)

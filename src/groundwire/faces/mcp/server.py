@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from mcp.shared._stream_protocols import WriteStream
     from mcp.shared.message import SessionMessage
 
+    from groundwire.client_protocol import SearchClient
     from groundwire.faces.mcp.calls import FetchAllowList
     from groundwire.faces.mcp.handshake import HandshakeReply
     from groundwire.faces.mcp.stdio import StdinLines
-    from groundwire.faces.mcp.tool_list import McpBackend
 
 _LINKS_VERSION = "2025-06-18"
 _CANCELLED = -32800
@@ -47,9 +47,9 @@ class SearchServer:
     """The tools of one `Groundwire`, as an MCP server."""
 
     def __init__(
-        self, backend: McpBackend, allow_list: FetchAllowList, *, language: str = "en", every: bool = False
+        self, client: SearchClient, allow_list: FetchAllowList, *, language: str = "en", every: bool = False
     ) -> None:
-        self._backend = backend
+        self._client = client
         self._allow_list = allow_list
         self._language = language
         self._every = every
@@ -69,7 +69,7 @@ class SearchServer:
     async def _list(
         self, _: ServerRequestContext[dict[str, object]], __: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        definitions = tool_definitions(self._backend, self._language, every=self._every)
+        definitions = tool_definitions(self._client, self._language, every=self._every)
         return types.ListToolsResult(tools=[types.Tool.model_validate(entry) for entry in definitions])
 
     async def _call(
@@ -78,9 +78,7 @@ class SearchServer:
         if params.name not in NAMES:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool {params.name!r}.", list(NAMES))
         progress = ProgressReporter(context.session.report_progress)
-        work = run_tool(
-            self._backend, self._allow_list, params.name, params.arguments or {}, progress.observe
-        )
+        work = run_tool(self._client, self._allow_list, params.name, params.arguments or {}, progress.observe)
         output = await self._run_call(_call_key(context, context.request_id), work, progress)
         return _result(output, links=is_version_at_least(context.protocol_version, _LINKS_VERSION))
 

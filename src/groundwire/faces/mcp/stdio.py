@@ -29,7 +29,7 @@ from groundwire.faces.mcp.tool_list import tool_definitions
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from groundwire.faces.mcp.tool_list import McpBackend
+    from groundwire.client_protocol import SearchClient
     from groundwire.model import JsonObject
 
 _CHUNK = 64 * 1024
@@ -97,9 +97,9 @@ class StdinLines:
                 self._loop.call_soon_threadsafe(self._chunks.put_nowait, chunk)
 
 
-async def serve(backend: McpBackend, *, language: str = "en", every: bool = False) -> None:
+async def serve(client: SearchClient, *, language: str = "en", every: bool = False) -> None:
     """Serve until the client closes its end, or SIGTERM."""
-    running = asyncio.create_task(_serve(backend, language, every=every))
+    running = asyncio.create_task(_serve(client, language, every=every))
     loop = asyncio.get_running_loop()
     with suppress(NotImplementedError):  # Windows has no signals for an event loop
         loop.add_signal_handler(signal.SIGTERM, running.cancel)
@@ -111,19 +111,19 @@ async def serve(backend: McpBackend, *, language: str = "en", every: bool = Fals
             await running
 
 
-async def _serve(backend: McpBackend, language: str, *, every: bool) -> None:
+async def _serve(client: SearchClient, language: str, *, every: bool) -> None:
     lines = StdinLines(sys.stdin.fileno())
     loading = asyncio.create_task(asyncio.to_thread(import_with_mcp, "groundwire.faces.mcp.server"))
     try:
         handshake = await _answer_handshake(
-            lines, loading, lambda: tool_definitions(backend, language, every=every)
+            lines, loading, lambda: tool_definitions(client, language, every=every)
         )
     except BrokenPipeError:
         return  # the client has exited
     await loading  # imports the package `mcp`, in a thread
     from groundwire.faces.mcp.server import SearchServer, serve_stdio_client  # noqa: PLC0415  see above
 
-    tools = SearchServer(backend, FetchAllowList(os.urandom(32)), language=language, every=every)
+    tools = SearchServer(client, FetchAllowList(os.urandom(32)), language=language, every=every)
     await serve_stdio_client(tools, lines, handshake)
 
 

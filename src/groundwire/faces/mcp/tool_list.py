@@ -6,13 +6,11 @@ Output schemas are open objects: results may contain the extension `groundwire`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Protocol
 
-from groundwire.engine.pages import Page
+from groundwire.client_protocol import SearchClient
 from groundwire.model import JsonObject
 from groundwire.tools import TOOLS, geminisearch
 from groundwire.tools.registry import ARGUMENTS, AUTO, Texts, ToolSpec
-from groundwire.tools.run import Searcher
 
 _ERROR: JsonObject = {
     "type": "object",
@@ -109,32 +107,16 @@ _ID: Texts = {
 }
 
 
-class McpBackend(Searcher, Protocol):
-    """The methods of `Groundwire` that the MCP server needs."""
-
-    def usable(self) -> Mapping[str, bool]:
-        """Every provider, and whether it is usable now."""
-        ...
-
-    async def page(self, url: str, *, live: bool = ...) -> Page:
-        """A page from the index, or else, if `live`, from the web. Raises `GroundwireError`."""
-        ...
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        ...
-
-
-def tool_definitions(backend: McpBackend, language: str = "en", *, every: bool = False) -> list[JsonObject]:
+def tool_definitions(client: SearchClient, language: str = "en", *, every: bool = False) -> list[JsonObject]:
     """The definitions of the tools whose provider is usable; of all tools with `every`."""
-    tools = TOOLS.values() if every else _usable(backend)
+    tools = TOOLS.values() if every else _usable(client)
     return [*(_definition(tool, language) for tool in tools), _search(language), _fetch(language)]
 
 
-def _usable(backend: McpBackend) -> Iterator[ToolSpec]:
-    key = geminisearch.key_of(backend.config)
-    backend.add(geminisearch.row_of(backend.config), key)
-    usable = backend.usable()
+def _usable(client: SearchClient) -> Iterator[ToolSpec]:
+    key = geminisearch.key_of(client.config)
+    client.add(geminisearch.row_of(client.config), key)
+    usable = client.usable()
     for tool in TOOLS.values():
         if tool.provider == AUTO or usable.get(tool.provider) or (key and tool.provider == geminisearch.NAME):
             yield tool

@@ -9,6 +9,7 @@ import pytest
 from groundwire.faces.gateway.clients.quirks import ZeroUsage
 from groundwire.faces.gateway.endpoints import is_engine_target
 from groundwire.model import Event, Finished, Started, TextDelta, Usage, UsageSeen, Verbatim, assemble
+from tests.stub_client import StubClient
 
 
 def events_of(*batches: Sequence[Event]) -> list[Event]:
@@ -48,6 +49,8 @@ def test_a_vendor_s_own_bytes_stay_as_they_are() -> None:
     ],
 )
 def test_an_engine_searches_with_or_without_a_search_tool(
-    provider: str, usable: dict[str, bool], answer: bool
+    provider: str, usable: dict[str, bool], answer: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert is_engine_target(provider, usable) == answer
+    client = StubClient()
+    monkeypatch.setattr(client, "usable", lambda: usable)
+    assert is_engine_target(provider, client) == answer

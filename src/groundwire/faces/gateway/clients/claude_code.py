@@ -21,14 +21,18 @@ from groundwire.model import (
     Event,
     Failed,
     Finished,
+    Message,
+    Request,
     SearchCall,
     SearchCalled,
     SearchResult,
     SearchReturned,
     Source,
     Started,
+    Text,
     TextDelta,
     TextSettled,
+    ToolChoice,
     UsageSeen,
     Verbatim,
     assemble,
@@ -53,8 +57,8 @@ def search_target(app: HttpApp, model: str) -> tuple[str, str]:
     """Target of an agent's own search: the configured one, else the target of the model if it can search."""
     chosen = app.settings.search
     if chosen and chosen != SEARCH_OFF:
-        return app.resolve(chosen)
-    provider, own = app.resolve(model)
+        return app.groundwire.resolve(chosen)
+    provider, own = app.groundwire.resolve(model)
     return (AUTO, "") if app.groundwire.config.provider(provider).search == "none" else (provider, own)
 
 
@@ -136,3 +140,29 @@ def pair_searches(answer: Answer, query: str) -> list[tuple[SearchCall, SearchRe
 
 def _provider(events: Sequence[Event]) -> str:
     return next((event.provider for event in events if isinstance(event, Started)), "")
+
+
+_OPENING = "Perform a web search for the query: "
+_RULES = "Search the web for what the user asks, and sum up what the pages say in a few sentences."
+
+
+def side_query(request: Request) -> str:
+    """The query of Claude Code's side request; empty for any other request. Queries may span lines."""
+    if request.search is None or request.tools or len(request.messages) != 1:
+        return ""
+    message = request.messages[0]
+    if message.role != "user" or not message.text.startswith(_OPENING):
+        return ""
+    query = message.text[len(_OPENING) :]
+    return query if query.strip() else ""
+
+
+def as_search(request: Request, query: str) -> Request:
+    """The side request as a plain search request."""
+    return replace(
+        request,
+        messages=(Message("user", (Text(query),)),),
+        system=(Text(_RULES),),
+        tool_choice=ToolChoice("search"),
+        reasoning=None,
+    )

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from groundwire.errors import InvalidArguments
+from groundwire.faces.gateway.clients.claude_code import side_query
 from groundwire.faces.gateway.rendering import RENDERINGS, Rendering
 from groundwire.model import Event, Finished, Request, Usage, UsageSeen, Verbatim
 from groundwire.model.value import replace
-from groundwire.routing.intent import side_query
 
 HEADER = "x-groundwire-render"
 

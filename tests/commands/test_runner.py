@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from groundwire.commands import main
+from groundwire.commands.main import run
 from groundwire.config.schema import Config
-from groundwire.faces.cli import main
-from groundwire.faces.cli.main import run
 from tests.faces.fakes import Bench, FakeClient
 
 KEY = "Zx9-canary-key-0123456789"

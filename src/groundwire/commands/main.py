@@ -50,7 +50,7 @@ def _run(words: list[str]) -> int:
         return _report_usage(error, as_json="--json" in words)
     except SystemExit:  # a help text was printed
         return 0
-    runner = import_module("groundwire.faces.cli.runner")
+    runner = import_module("groundwire.commands.runner")
     code: int = runner.run_command(words[0], arguments)
     return code
 

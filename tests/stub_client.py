@@ -1,0 +1,117 @@
+"""`StubClient`: a `SearchClient` for tests. Subclasses override what a test needs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from time import monotonic
+
+from groundwire.client_protocol import AnswerStream
+from groundwire.config.schema import Config
+from groundwire.credentials.lookup import LookupResult
+from groundwire.credentials.secret import Secret
+from groundwire.engine.knowledge import BuildProgress
+from groundwire.engine.pages import Page
+from groundwire.errors import NotFound
+from groundwire.model import Event, Request, SearchOptions
+from groundwire.providers.catalog import ENGINES
+from groundwire.providers.spec import ProviderSpec, ProviderStatus
+from groundwire.routing.cache import ResponseCache
+from groundwire.routing.resolve import AUTO, ResolvedTarget, resolve
+
+
+class StubClient:
+    """Has no provider. `answer` yields the batches of every request; names are really resolved and cached."""
+
+    def __init__(self, config: Config | None = None) -> None:
+        self.config = config or Config()
+        self.closed = False
+        self._cache: ResponseCache | None = None
+
+    async def answer(
+        self,
+        request: Request,
+        *,
+        provider: str,
+        model: str,
+    ) -> AsyncGenerator[Sequence[Event], None]:
+        """The batches of an answer."""
+        yield ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.usable())
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        return self.config.order
+
+    @property
+    def engines(self) -> frozenset[str]:
+        return ENGINES
+
+    @property
+    def keyed(self) -> tuple[str, ...]:
+        return self.names
+
+    def resolve(self, model: str = "", *, provider: str = AUTO) -> ResolvedTarget:
+        return resolve(model, self.config.aliases, self.usable(), provider)
+
+    def batches(
+        self, request: Request, *, provider: str = AUTO, model: str = "", cached: bool = False
+    ) -> AnswerStream:
+        stream = AnswerStream(ResolvedTarget(provider, model))
+        if not cached:
+            return stream.attach(self.answer(request, provider=provider, model=model))
+        if self._cache is None:
+            self._cache = ResponseCache(self.answer, self.config.gateway.cache_seconds, monotonic)
+        return stream.attach(
+            self._cache.batches(request, provider=provider, model=model, note=stream.set_cache_status)
+        )
+
+    async def stream(
+        self,
+        query: str | Request,
+        *,
+        provider: str = AUTO,
+        model: str = "",
+        options: SearchOptions | None = None,
+    ) -> AsyncGenerator[Event, None]:
+        assert isinstance(query, Request)
+        async with aclosing(self.batches(query, provider=provider, model=model)) as batches:
+            async for batch in batches:
+                for event in batch:
+                    yield event
+
+    async def count_tokens(
+        self,
+        request: Request,
+        *,
+        provider: str,
+        model: str,
+    ) -> int | None:
+        return None
+
+    async def page(self, url: str, *, live: bool = True) -> Page:
+        raise NotFound(f"no page {url}")
+
+    def usable(self) -> Mapping[str, bool]:
+        return {}
+
+    def providers(self) -> list[ProviderStatus]:
+        return []
+
+    def findings(self, name: str) -> list[LookupResult]:
+        return []
+
+    def add(self, row: ProviderSpec, key: Secret | None = None) -> None:
+        """Nothing is added."""
+
+    def watch_index(self, report: Callable[[BuildProgress], None]) -> None:
+        """No index is built."""
+
+    def prepare(self) -> None:
+        """Nothing is imported."""
+
+    async def aclose(self) -> None:
+        self.closed = True
