@@ -13,10 +13,11 @@ from pathlib import Path
 from groundwire.client import Groundwire, ProviderStatus
 from groundwire.config.schema import KNOWN_PROVIDERS, Config
 from groundwire.credentials.lookup import Lookup
-from groundwire.engine.engines.registry import API_ENGINES, api_engine
+from groundwire.engine.engines.api import ApiEngineSpec
 from groundwire.providers.models import CHECKED, MODELS
 from groundwire.providers.policy import OPTIONS
-from groundwire.providers.registry import find_spec
+from groundwire.providers.registry import load_registered
+from groundwire.providers.spec import ProviderSpec
 
 PAGE = Path(__file__).parents[1] / "docs" / "providers.md"
 
@@ -104,10 +105,8 @@ def _who(statuses: list[ProviderStatus]) -> Iterator[str]:
 
 
 def _lookups(name: str) -> tuple[Lookup, ...]:
-    if name in API_ENGINES:
-        return api_engine(name).lookups
-    row = find_spec(name)
-    return row.lookups if row else ()
+    found = load_registered(name)
+    return found.lookups if isinstance(found, ApiEngineSpec | ProviderSpec) else ()
 
 
 def _place(lookup: Lookup) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import inspect
 import os
 import signal
 from collections.abc import Generator
@@ -42,3 +44,25 @@ def recordings() -> Path:
     if not RECORDINGS.is_dir():
         pytest.skip("the recordings are not on this machine: not run")
     return RECORDINGS
+
+
+ASYNC_TEST_SECONDS = 120.0
+"""Time limit of one async test: longer than this, it hangs."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run each `async def` test in its own event loop, with a time limit. It must leave no task behind."""
+    test = pyfuncitem.obj
+    if not inspect.iscoroutinefunction(test):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}
+
+    async def bounded() -> None:
+        async with asyncio.timeout(ASYNC_TEST_SECONDS):
+            await test(**arguments)
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        assert not tasks, f"tasks still running: {tasks}"
+
+    asyncio.run(bounded())
+    return True

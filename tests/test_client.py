@@ -119,18 +119,15 @@ def test_the_command_line_refuses_the_same(words: list[str]) -> None:
         parse(["search", "why?", *words])
 
 
-def test_the_client_checks_options_before_it_sends_a_request(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with Upstream(answer("openai_chat", EVENTS)) as upstream, client(tmp_path, upstream) as here:
-            with pytest.raises(InvalidArguments, match="max_sources"):
-                await here.asearch("how long?", options=options(max_sources=-1))
-            with pytest.raises(InvalidQuery):
-                await here.asearch(None)  # type: ignore[arg-type]
-            assert not upstream.requests
-            found = await here.asearch("how long?", options=options(allowed_domains="alpha.example"))
-            assert found.grounded
-
-    run(main())
+async def test_the_client_checks_options_before_it_sends_a_request(tmp_path: Path) -> None:
+    async with Upstream(answer("openai_chat", EVENTS)) as upstream, client(tmp_path, upstream) as here:
+        with pytest.raises(InvalidArguments, match="max_sources"):
+            await here.asearch("how long?", options=options(max_sources=-1))
+        with pytest.raises(InvalidQuery):
+            await here.asearch(None)  # type: ignore[arg-type]
+        assert not upstream.requests
+        found = await here.asearch("how long?", options=options(allowed_domains="alpha.example"))
+        assert found.grounded
 
 
 def client(home: Path, upstream: Upstream, cache_seconds: float = 0.0) -> Groundwire:
@@ -151,7 +148,7 @@ def test_the_client_satisfies_the_client_protocol(tmp_path: Path) -> None:
     assert {"web", "local"} <= checked.engines
 
 
-def test_the_client_caches_searches_where_it_is_asked_to(tmp_path: Path) -> None:
+async def test_the_client_caches_searches_where_it_is_asked_to(tmp_path: Path) -> None:
     async def statuses(here: Groundwire, *, cached: bool) -> list[CacheStatus | None]:
         request = search_request("how long?", SearchOptions())
         found = []
@@ -164,16 +161,13 @@ def test_the_client_caches_searches_where_it_is_asked_to(tmp_path: Path) -> None
             found.append(stream.cache_status)
         return found
 
-    async def main() -> None:
-        async with Upstream(answer("openai_chat", EVENTS)) as upstream:
-            here = client(tmp_path, upstream, cache_seconds=60)
-            async with here:
-                assert await statuses(here, cached=False) == [None, None]
-                assert len(upstream.requests) == 2
-                assert await statuses(here, cached=True) == [CacheStatus("miss"), CacheStatus("hit")]
-                assert len(upstream.requests) == 3
-
-    run(main())
+    async with Upstream(answer("openai_chat", EVENTS)) as upstream:
+        here = client(tmp_path, upstream, cache_seconds=60)
+        async with here:
+            assert await statuses(here, cached=False) == [None, None]
+            assert len(upstream.requests) == 2
+            assert await statuses(here, cached=True) == [CacheStatus("miss"), CacheStatus("hit")]
+            assert len(upstream.requests) == 3
 
 
 def test_search_works_while_an_event_loop_runs_and_leaves_its_connections_alone(tmp_path: Path) -> None:
@@ -192,7 +186,9 @@ def test_search_works_while_an_event_loop_runs_and_leaves_its_connections_alone(
     run(main())
 
 
-def test_the_function_works_while_an_event_loop_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_function_works_while_an_event_loop_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
 
     async def cell() -> str:
@@ -200,7 +196,7 @@ def test_the_function_works_while_an_event_loop_runs(tmp_path: Path, monkeypatch
             Groundwire(load({}, str(tmp_path), str(tmp_path)), env={"HOME": str(tmp_path)}).search(" ")
         return "raised as usual"
 
-    assert asyncio.run(cell()) == "raised as usual"
+    assert await cell() == "raised as usual"
 
 
 def test_an_interrupt_cancels_what_runs_apart() -> None:

@@ -34,7 +34,6 @@ from groundwire.testing.answers import told
 from groundwire.testing.script import answer, load_script
 from groundwire.testing.upstream import Upstream
 from tests.credentials.builders import write_private
-from tests.transport.bounded import run
 
 ROOT = Path(__file__).parents[1]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -98,26 +97,23 @@ def environment(home: Path, upstream: Upstream) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("block", of("python"), ids=str)
-def test_python_runs_as_it_stands(block: Block, tmp_path: Path) -> None:
-    async def main() -> None:
-        async with Upstream(answer("anthropic_messages", EVENTS)) as upstream:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-X", "dev", "-W", "error", "-c", block.text),
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                env=environment(tmp_path, upstream),
-                cwd=tmp_path,
-            )
-            try:
-                out, err = await process.communicate()
-            finally:
-                if process.returncode is None:
-                    process.kill()
-            assert process.returncode == 0, err.decode()
-            if "print(" in block.text:
-                assert out.strip()
-
-    run(main())
+async def test_python_runs_as_it_stands(block: Block, tmp_path: Path) -> None:
+    async with Upstream(answer("anthropic_messages", EVENTS)) as upstream:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-X", "dev", "-W", "error", "-c", block.text),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment(tmp_path, upstream),
+            cwd=tmp_path,
+        )
+        try:
+            out, err = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+        assert process.returncode == 0, err.decode()
+        if "print(" in block.text:
+            assert out.strip()
 
 
 def translation() -> str:
@@ -169,7 +165,7 @@ def shell_of(block: Block) -> str:
 
 
 @pytest.mark.parametrize("block", of("sh", "console"), ids=str)
-def test_shell_commands_are_understood_and_run(block: Block, tmp_path: Path) -> None:
+async def test_shell_commands_are_understood_and_run(block: Block, tmp_path: Path) -> None:
     lines = commands(shell_of(block))
     assert lines or any(program in block.text for program in OTHER_PROGRAMS)
     for folder in ("docs", "handbook"):
@@ -195,7 +191,7 @@ def test_shell_commands_are_understood_and_run(block: Block, tmp_path: Path) -> 
 
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
-        run(main())
+        await main()
 
 
 def config(text: str, home: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -222,34 +221,28 @@ async def asked_with(folder: Path, dialect: str, *tools: object) -> tuple[list[s
         return [warning.code for warning in said(turn.answer).warnings], upstream.requests[0].body.decode()
 
 
-def test_the_options_of_an_app_reach_the_provider(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with (
-            Upstream(answer("openai_responses", told("So."))) as upstream,
-            chatting(tmp_path, {"openai": ProviderSettings(base_url=f"{upstream.url}/v1")}) as chat,
-        ):
-            agent = await chat.save_agent(read_app(app(OPENAI)), "")
-            await answered(chat, ChatQuestion("What?", "", agent=agent.id))
-            (tool,) = json.loads(upstream.requests[0].body)["tools"]
-            assert tool["filters"] == OPENAI["filters"]
-            assert tool["user_location"]["city"] == "Köln"
-            assert tool["external_web_access"] is False
-
-    asyncio.run(run())
+async def test_the_options_of_an_app_reach_the_provider(tmp_path: Path) -> None:
+    async with (
+        Upstream(answer("openai_responses", told("So."))) as upstream,
+        chatting(tmp_path, {"openai": ProviderSettings(base_url=f"{upstream.url}/v1")}) as chat,
+    ):
+        agent = await chat.save_agent(read_app(app(OPENAI)), "")
+        await answered(chat, ChatQuestion("What?", "", agent=agent.id))
+        (tool,) = json.loads(upstream.requests[0].body)["tools"]
+        assert tool["filters"] == OPENAI["filters"]
+        assert tool["user_location"]["city"] == "Köln"
+        assert tool["external_web_access"] is False
 
 
-def test_a_restriction_of_an_app_that_a_provider_cannot_honour_is_refused(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with (
-            Upstream(answer("openai_responses", told("So."))) as upstream,
-            chatting(tmp_path, {"p": provider_at("openai_responses", upstream.url)}) as chat,
-        ):
-            agent = await chat.save_agent(read_app(app(OPENAI)), "")
-            turn = await answered(chat, ChatQuestion("What?", "", agent=agent.id))
-            assert isinstance(said(turn.answer).error, UnsupportedFeature)
-            assert not upstream.requests
-
-    asyncio.run(run())
+async def test_a_restriction_of_an_app_that_a_provider_cannot_honour_is_refused(tmp_path: Path) -> None:
+    async with (
+        Upstream(answer("openai_responses", told("So."))) as upstream,
+        chatting(tmp_path, {"p": provider_at("openai_responses", upstream.url)}) as chat,
+    ):
+        agent = await chat.save_agent(read_app(app(OPENAI)), "")
+        turn = await answered(chat, ChatQuestion("What?", "", agent=agent.id))
+        assert isinstance(said(turn.answer).error, UnsupportedFeature)
+        assert not upstream.requests
 
 
 @pytest.mark.parametrize(
@@ -262,27 +255,24 @@ def test_a_restriction_of_an_app_that_a_provider_cannot_honour_is_refused(tmp_pa
         (["webSearch", "googleSearch"], "openai_responses", False),
     ],
 )
-def test_a_search_that_is_not_the_one_an_agent_names_is_told(
+async def test_a_search_that_is_not_the_one_an_agent_names_is_told(
     tools: list[object], dialect: str, warned: bool, tmp_path: Path
 ) -> None:
-    codes, _ = asyncio.run(asked_with(tmp_path, dialect, *tools))
+    codes, _ = await asked_with(tmp_path, dialect, *tools)
     assert ("other_search" in codes) == warned
 
 
-def test_an_agent_that_names_google_and_no_provider_is_answered_by_gemini(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with (
-            Upstream(answer("openai_responses", told("So."))) as other,
-            Upstream(answer("gemini", told("So."))) as google,
-            chatting(tmp_path, _providers(other.url, google.url)) as chat,
-        ):
-            agent = await chat.save_agent(read_app(app("googleSearch")), "")
-            assert names_google(agent)
-            turn = await answered(chat, ChatQuestion("What?", "", agent=agent.id))
-            assert turn.answer.provider == "g"
-            assert not other.requests
-
-    asyncio.run(run())
+async def test_an_agent_that_names_google_and_no_provider_is_answered_by_gemini(tmp_path: Path) -> None:
+    async with (
+        Upstream(answer("openai_responses", told("So."))) as other,
+        Upstream(answer("gemini", told("So."))) as google,
+        chatting(tmp_path, _providers(other.url, google.url)) as chat,
+    ):
+        agent = await chat.save_agent(read_app(app("googleSearch")), "")
+        assert names_google(agent)
+        turn = await answered(chat, ChatQuestion("What?", "", agent=agent.id))
+        assert turn.answer.provider == "g"
+        assert not other.requests
 
 
 def _providers(other: str, google: str) -> dict[str, ProviderSettings]:

@@ -169,22 +169,22 @@ def check_kills(states: list[str], runs: int) -> None:
 
 
 @pytest.mark.parametrize("runs", [3, pytest.param(200, marks=pytest.mark.thorough)])
-def test_killed_chats_on_sqlite_lose_nothing_and_mark_what_broke_off(runs: int, tmp_path: Path) -> None:
+async def test_killed_chats_on_sqlite_lose_nothing_and_mark_what_broke_off(runs: int, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/chat.db"
-    states = asyncio.run(kill_again_and_again(tmp_path, store, runs, Random(22)))
+    states = await kill_again_and_again(tmp_path, store, runs, Random(22))
     check_kills(states, runs)
 
 
 @pytest.mark.parametrize("runs", [1, pytest.param(40, marks=pytest.mark.thorough)])
-def test_killed_chats_on_postgres_lose_nothing_and_mark_what_broke_off(
+async def test_killed_chats_on_postgres_lose_nothing_and_mark_what_broke_off(
     runs: int, tmp_path: Path, postgres: str
 ) -> None:
-    states = asyncio.run(kill_again_and_again(tmp_path, postgres, runs, Random(23)))
+    states = await kill_again_and_again(tmp_path, postgres, runs, Random(23))
     check_kills(states, runs)
 
 
 @pytest.mark.parametrize("deaths", [1, pytest.param(10, marks=pytest.mark.thorough)])
-def test_a_killed_postgres_loses_nothing_and_the_chat_goes_on_when_it_is_back(
+async def test_a_killed_postgres_loses_nothing_and_the_chat_goes_on_when_it_is_back(
     deaths: int, tmp_path: Path, postgres: str, postgres_server: PostgresServer
 ) -> None:
     chance = Random(24)
@@ -208,5 +208,5 @@ def test_a_killed_postgres_loses_nothing_and_the_chat_goes_on_when_it_is_back(
             await check(chat, lines)
         return lines
 
-    lines = asyncio.run(run())
+    lines = await run()
     assert len({line["question"] for line in lines}) > 2 * deaths

@@ -64,79 +64,72 @@ async def outcome(chat: Chat, session: str) -> str:
     return state_of(said(turn.answer))
 
 
-def test_of_six_questions_at_once_one_is_answered_and_five_are_refused(tmp_path: Path, address: str) -> None:
-    async def run() -> None:
-        slow = answer("openai_chat", told("Said."))
-        async with (
-            Upstream(slow) as upstream,
-            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}, address=address) as chat,
-        ):
-            turn = await answered(chat, ChatQuestion("First?", ""))
-            name = turn.session.id
-            began: asyncio.Event = asyncio.Event()
+async def test_of_six_questions_at_once_one_is_answered_and_five_are_refused(
+    tmp_path: Path, address: str
+) -> None:
+    slow = answer("openai_chat", told("Said."))
+    async with (
+        Upstream(slow) as upstream,
+        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}, address=address) as chat,
+    ):
+        turn = await answered(chat, ChatQuestion("First?", ""))
+        name = turn.session.id
+        began: asyncio.Event = asyncio.Event()
 
-            async def hold() -> None:
-                """The first of them goes on until all others were refused."""
-                async with aclosing(chat.ask(ChatQuestion("And?", "", name))) as turns:
-                    await anext(turns)
-                    began.set()
-                    await refused.wait()
-                    async for _ in turns:
-                        pass
+        async def hold() -> None:
+            """The first of them goes on until all others were refused."""
+            async with aclosing(chat.ask(ChatQuestion("And?", "", name))) as turns:
+                await anext(turns)
+                began.set()
+                await refused.wait()
+                async for _ in turns:
+                    pass
 
-            refused = asyncio.Event()
-            holding = asyncio.create_task(hold())
-            await asyncio.wait_for(began.wait(), 20)
-            found = await asyncio.gather(*(outcome(chat, name) for _ in range(5)))
-            assert found == ["409"] * 5
-            refused.set()
-            await asyncio.wait_for(holding, 20)
-            turns = (await chat.open("", name)).turns
-            assert [turn.content.text for turn in turns] == ["First?", "Said.", "And?", "Said."]
-            # Free again at once.
-            assert await outcome(chat, name) == "done"
-
-    asyncio.run(run())
-
-
-def test_questions_at_the_same_moment_never_interleave(tmp_path: Path, address: str) -> None:
-    async def run() -> None:
-        async with (
-            Upstream(answer("openai_chat", told("Said."))) as upstream,
-            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}, address=address) as chat,
-        ):
-            name = (await answered(chat, ChatQuestion("First?", ""))).session.id
-            found = Counter(await asyncio.gather(*(outcome(chat, name) for _ in range(6))))
-            assert found["done"] >= 1
-            assert found["done"] + found["409"] == 6
-            turns = (await chat.open("", name)).turns
-            kinds = [type(turn.content).__name__ for turn in turns]
-            assert kinds == ["Message", "Answer"] * (found["done"] + 1)
-            assert all(state_of(said(turn)) == "done" for turn in turns[1::2])
-
-    asyncio.run(run())
+        refused = asyncio.Event()
+        holding = asyncio.create_task(hold())
+        await asyncio.wait_for(began.wait(), 20)
+        found = await asyncio.gather(*(outcome(chat, name) for _ in range(5)))
+        assert found == ["409"] * 5
+        refused.set()
+        await asyncio.wait_for(holding, 20)
+        turns = (await chat.open("", name)).turns
+        assert [turn.content.text for turn in turns] == ["First?", "Said.", "And?", "Said."]
+        # Free again at once.
+        assert await outcome(chat, name) == "done"
 
 
-def test_processes_that_share_a_store_answer_one_at_a_time(tmp_path: Path, address: str) -> None:
-    async def run() -> None:
-        async with (
-            Upstream(ScriptedResponse(delay=60)) as upstream,
-            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}, address=address) as chat,
-            aclosing(chat.ask(ChatQuestion("First?", ""))) as turns,
-        ):
-            name = (await anext(turns)).session.id
-            asker = [sys.executable, "-c", ASKER, str(tmp_path), address, upstream.url, name]
-            process = await asyncio.create_subprocess_exec(
-                *asker, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-            )
-            async with asyncio.timeout(60):
-                out, _ = await process.communicate(b"\n")
-            assert out.split() == [b"ready", b"409"]
-
-    asyncio.run(run())
+async def test_questions_at_the_same_moment_never_interleave(tmp_path: Path, address: str) -> None:
+    async with (
+        Upstream(answer("openai_chat", told("Said."))) as upstream,
+        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}, address=address) as chat,
+    ):
+        name = (await answered(chat, ChatQuestion("First?", ""))).session.id
+        found = Counter(await asyncio.gather(*(outcome(chat, name) for _ in range(6))))
+        assert found["done"] >= 1
+        assert found["done"] + found["409"] == 6
+        turns = (await chat.open("", name)).turns
+        kinds = [type(turn.content).__name__ for turn in turns]
+        assert kinds == ["Message", "Answer"] * (found["done"] + 1)
+        assert all(state_of(said(turn)) == "done" for turn in turns[1::2])
 
 
-def test_the_lease_is_renewed_while_nobody_reads_the_answer(
+async def test_processes_that_share_a_store_answer_one_at_a_time(tmp_path: Path, address: str) -> None:
+    async with (
+        Upstream(ScriptedResponse(delay=60)) as upstream,
+        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}, address=address) as chat,
+        aclosing(chat.ask(ChatQuestion("First?", ""))) as turns,
+    ):
+        name = (await anext(turns)).session.id
+        asker = [sys.executable, "-c", ASKER, str(tmp_path), address, upstream.url, name]
+        process = await asyncio.create_subprocess_exec(
+            *asker, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        )
+        async with asyncio.timeout(60):
+            out, _ = await process.communicate(b"\n")
+        assert out.split() == [b"ready", b"409"]
+
+
+async def test_the_lease_is_renewed_while_nobody_reads_the_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(storage, "RENEWAL", 0.02)
@@ -162,31 +155,30 @@ def test_the_lease_is_renewed_while_nobody_reads_the_answer(
                     await asyncio.sleep(0.01)
             assert await outcome(chat, name) == "409"
 
-    asyncio.run(run())
+    await run()
 
 
-def test_an_answer_whose_lease_was_taken_over_does_not_overwrite_what_others_wrote(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with (
-            Upstream(answer("openai_chat", told("Said."))) as upstream,
-            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
-        ):
-            async with aclosing(chat.ask(ChatQuestion("First?", ""))) as turns:
-                turn = await anext(turns)
-                name = turn.session.id
-                expire_leases(chat)
-                with open_store(f"sqlite:///{tmp_path}/chat.db") as other:
-                    assert other.take_lease(name, "somebody else", 1000)
-                    late = [one async for one in turns][-1]
-            # Its reader sees all of it, and that it was not kept.
-            assert said(late.answer).text == "Said."
-            assert said(late.answer).warnings[-1].code == "not_stored"
-            assert said((await chat.open("", name)).turns[-1]).text == ""
+async def test_an_answer_whose_lease_was_taken_over_does_not_overwrite_what_others_wrote(
+    tmp_path: Path,
+) -> None:
+    async with (
+        Upstream(answer("openai_chat", told("Said."))) as upstream,
+        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+    ):
+        async with aclosing(chat.ask(ChatQuestion("First?", ""))) as turns:
+            turn = await anext(turns)
+            name = turn.session.id
+            expire_leases(chat)
+            with open_store(f"sqlite:///{tmp_path}/chat.db") as other:
+                assert other.take_lease(name, "somebody else", 1000)
+                late = [one async for one in turns][-1]
+        # Its reader sees all of it, and that it was not kept.
+        assert said(late.answer).text == "Said."
+        assert said(late.answer).warnings[-1].code == "not_stored"
+        assert said((await chat.open("", name)).turns[-1]).text == ""
 
-    asyncio.run(run())
 
-
-def test_a_question_whose_asker_leaves_while_it_is_stored_frees_the_session(tmp_path: Path) -> None:
+async def test_a_question_whose_asker_leaves_while_it_is_stored_frees_the_session(tmp_path: Path) -> None:
     async def run() -> None:
         async with (
             Upstream(answer("openai_chat", told("Said."))) as upstream,
@@ -212,4 +204,4 @@ def test_a_question_whose_asker_leaves_while_it_is_stored_frees_the_session(tmp_
             states = [state_of(said(turn)) for turn in (await chat.open("", name)).turns[1::2]]
             assert states == ["done", "stopped", "done"]
 
-    asyncio.run(run())
+    await run()

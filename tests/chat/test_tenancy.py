@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from random import Random
@@ -31,65 +30,53 @@ async def refused(call: Awaitable[object]) -> None:
     assert caught.value.status_hint == 404
 
 
-def test_an_agent_belongs_to_whoever_made_it(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with chatting(tmp_path, {}) as chat:
-            kept = await chat.save_agent(MINE, "me")
-            assert [agent.id for agent in await chat.agents("me")] == ["finder", "mine"]
-            assert [agent.id for agent in await chat.agents("you")] == ["finder"]
-            await refused(chat.agent("mine", "you"))
-            await refused(chat.remove_agent("mine", "you"))
-            await refused(anext(chat.ask(ChatQuestion("What?", "you", agent="mine"))))
-            assert await chat.agent("mine", "me") == kept
-            await chat.remove_agent("mine", "me")
-            await refused(chat.agent("mine", "me"))
-
-    asyncio.run(run())
+async def test_an_agent_belongs_to_whoever_made_it(tmp_path: Path) -> None:
+    async with chatting(tmp_path, {}) as chat:
+        kept = await chat.save_agent(MINE, "me")
+        assert [agent.id for agent in await chat.agents("me")] == ["finder", "mine"]
+        assert [agent.id for agent in await chat.agents("you")] == ["finder"]
+        await refused(chat.agent("mine", "you"))
+        await refused(chat.remove_agent("mine", "you"))
+        await refused(anext(chat.ask(ChatQuestion("What?", "you", agent="mine"))))
+        assert await chat.agent("mine", "me") == kept
+        await chat.remove_agent("mine", "me")
+        await refused(chat.agent("mine", "me"))
 
 
-def test_whoever_changes_what_is_not_theirs_gets_a_copy(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with chatting(tmp_path, {}) as chat:
-            await chat.save_agent(MINE, "me")
-            for other in (MINE, SEARCHING, DEFAULT):
-                before = await chat.agent(other.id, "me")
-                copy = await chat.save_agent(replace(other, model="theirs"), "you")
-                assert copy.id != other.id
-                assert copy.owner == "you"
-                assert await chat.agent(copy.id, "you") == copy
-                assert await chat.agent(other.id, "me") == before
-            await refused(chat.remove_agent("finder", "you"))
-            assert (await chat.agent("finder", "you")).model == ""
-
-    asyncio.run(run())
+async def test_whoever_changes_what_is_not_theirs_gets_a_copy(tmp_path: Path) -> None:
+    async with chatting(tmp_path, {}) as chat:
+        await chat.save_agent(MINE, "me")
+        for other in (MINE, SEARCHING, DEFAULT):
+            before = await chat.agent(other.id, "me")
+            copy = await chat.save_agent(replace(other, model="theirs"), "you")
+            assert copy.id != other.id
+            assert copy.owner == "you"
+            assert await chat.agent(copy.id, "you") == copy
+            assert await chat.agent(other.id, "me") == before
+        await refused(chat.remove_agent("finder", "you"))
+        assert (await chat.agent("finder", "you")).model == ""
 
 
-def test_an_agent_cannot_be_given_to_others_by_any_field(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with chatting(tmp_path, {}) as chat:
-            kept = await chat.save_agent(replace(MINE, owner=""), "me")
-            assert kept.owner == "me"
-            taken = await chat.save_agent(replace(kept, owner="me", model="x"), "you")
-            assert (taken.owner, (await chat.agent("mine", "me")).model) == ("you", "")
-
-    asyncio.run(run())
+async def test_an_agent_cannot_be_given_to_others_by_any_field(tmp_path: Path) -> None:
+    async with chatting(tmp_path, {}) as chat:
+        kept = await chat.save_agent(replace(MINE, owner=""), "me")
+        assert kept.owner == "me"
+        taken = await chat.save_agent(replace(kept, owner="me", model="x"), "you")
+        assert (taken.owner, (await chat.agent("mine", "me")).model) == ("you", "")
 
 
-def test_a_session_whose_agent_is_another_s_goes_on_with_the_default_one(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with (
-            Upstream(answer("openai_chat", told("Said."))) as upstream,
-            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
-        ):
-            await chat.save_agent(MINE, "me")
-            turn = await answered(chat, ChatQuestion("What?", "me", agent="mine"))
-            await chat.remove_agent("mine", "me")
-            await chat.save_agent(replace(MINE, prompt={"en": "Tell me everything"}), "you")
-            assert (await chat.open("me", turn.session.id)).agent == DEFAULT
-            await answered(chat, ChatQuestion("And?", "me", turn.session.id))
-            assert b"Tell me everything" not in upstream.requests[-1].body
-
-    asyncio.run(run())
+async def test_a_session_whose_agent_is_another_s_goes_on_with_the_default_one(tmp_path: Path) -> None:
+    async with (
+        Upstream(answer("openai_chat", told("Said."))) as upstream,
+        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+    ):
+        await chat.save_agent(MINE, "me")
+        turn = await answered(chat, ChatQuestion("What?", "me", agent="mine"))
+        await chat.remove_agent("mine", "me")
+        await chat.save_agent(replace(MINE, prompt={"en": "Tell me everything"}), "you")
+        assert (await chat.open("me", turn.session.id)).agent == DEFAULT
+        await answered(chat, ChatQuestion("And?", "me", turn.session.id))
+        assert b"Tell me everything" not in upstream.requests[-1].body
 
 
 Attempt = Callable[[Chat, str, str], Awaitable[object]]
@@ -118,23 +105,20 @@ def filled(store: Store, owners: int) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("attempts", [400, pytest.param(10_000, marks=pytest.mark.thorough)])
-def test_nobody_gets_at_what_is_another_s_by_its_id(attempts: int, tmp_path: Path) -> None:
+async def test_nobody_gets_at_what_is_another_s_by_its_id(attempts: int, tmp_path: Path) -> None:
     chance = Random(12)
     with open_store(f"sqlite:///{tmp_path}/chat.db") as store:
         belongs = filled(store, 25)
 
-    async def run() -> None:
-        async with chatting(tmp_path, {}) as chat:
-            for _ in range(attempts):
-                name = chance.choice(list(belongs))
-                other = chance.choice([owner for owner in (*belongs.values(), "") if owner != belongs[name]])
-                attempt = chance.choice(list(ATTEMPTS))
-                await refused(ATTEMPTS[attempt](chat, other, name))
-            for name, owner in belongs.items():
-                opened = await chat.open(owner, name)
-                assert (opened.session.title, opened.agent.id) == (f"secret of {owner}", f"a{name}")
-                found = await chat.find(owner, "secret of")
-                assert [message.content.text for _, message in found] == [f"secret of {owner}"]
-                assert {agent.owner for agent in await chat.agents(owner)} == {"", owner}
-
-    asyncio.run(run())
+    async with chatting(tmp_path, {}) as chat:
+        for _ in range(attempts):
+            name = chance.choice(list(belongs))
+            other = chance.choice([owner for owner in (*belongs.values(), "") if owner != belongs[name]])
+            attempt = chance.choice(list(ATTEMPTS))
+            await refused(ATTEMPTS[attempt](chat, other, name))
+        for name, owner in belongs.items():
+            opened = await chat.open(owner, name)
+            assert (opened.session.title, opened.agent.id) == (f"secret of {owner}", f"a{name}")
+            found = await chat.find(owner, "secret of")
+            assert [message.content.text for _, message in found] == [f"secret of {owner}"]
+            assert {agent.owner for agent in await chat.agents(owner)} == {"", owner}

@@ -39,108 +39,90 @@ def body_of(upstream: Upstream, nth: int = 0) -> str:
 
 
 @pytest.mark.parametrize("dialect", ["anthropic_messages", "openai_responses", "gemini", "openai_chat"])
-def test_an_answer_is_kept_as_it_was_told_and_read_again_the_same(dialect: str, tmp_path: Path) -> None:
-    async def run() -> None:
-        async with (
-            Upstream(answer(dialect, told("It does.", PAGE, query="does it?"))) as upstream,
-            chatting(tmp_path, {"p": provider_at(dialect, upstream.url)}) as chat,
-        ):
-            turn = await answered(chat, ChatQuestion("Does it?", "", agent="finder"))
-            assert said(turn.answer).text.startswith("It does.")
-            assert said(turn.answer).grounded
-            assert turn.answer.provider == "p"
-            kept = await chat.open("", turn.session.id)
-            assert [one.content for one in kept.turns] == [turn.question.content, turn.answer.content]
-            assert kept.session.title == "Does it?"
-
-    asyncio.run(run())
+async def test_an_answer_is_kept_as_it_was_told_and_read_again_the_same(dialect: str, tmp_path: Path) -> None:
+    async with (
+        Upstream(answer(dialect, told("It does.", PAGE, query="does it?"))) as upstream,
+        chatting(tmp_path, {"p": provider_at(dialect, upstream.url)}) as chat,
+    ):
+        turn = await answered(chat, ChatQuestion("Does it?", "", agent="finder"))
+        assert said(turn.answer).text.startswith("It does.")
+        assert said(turn.answer).grounded
+        assert turn.answer.provider == "p"
+        kept = await chat.open("", turn.session.id)
+        assert [one.content for one in kept.turns] == [turn.question.content, turn.answer.content]
+        assert kept.session.title == "Does it?"
 
 
-def test_a_question_is_on_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with (
-            Upstream(ScriptedResponse(delay=30)) as upstream,
-            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
-            aclosing(chat.ask(ChatQuestion("Is it there?", ""))) as turns,
-        ):
-            turn = await anext(turns)
-            assert not upstream.requests
-            question, empty = (await chat.open("", turn.session.id)).turns
-            assert question.content == turn.question.content
-            assert state_of(said(empty)) == "running"
-
-    asyncio.run(run())
+async def test_a_question_is_on_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
+    async with (
+        Upstream(ScriptedResponse(delay=30)) as upstream,
+        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+        aclosing(chat.ask(ChatQuestion("Is it there?", ""))) as turns,
+    ):
+        turn = await anext(turns)
+        assert not upstream.requests
+        question, empty = (await chat.open("", turn.session.id)).turns
+        assert question.content == turn.question.content
+        assert state_of(said(empty)) == "running"
 
 
-def test_leaving_stops_the_provider_and_keeps_what_was_seen(tmp_path: Path) -> None:
+async def test_leaving_stops_the_provider_and_keeps_what_was_seen(tmp_path: Path) -> None:
     whole = answer("openai_chat", told("Words that were said before it stalled.", PAGE))
     stream = whole.stream or b""
     at = stream.index(b"\n\n", stream.index(b"stalled")) + 2
 
-    async def run() -> None:
-        async with (
-            Upstream(replace(whole, stall_at=at)) as upstream,
-            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
-        ):
-            seen = ""
-            async with asyncio.timeout(10), aclosing(chat.ask(ChatQuestion("Go on?", ""))) as turns:
-                async for turn in turns:
-                    seen = said(turn.answer).text
-                    if seen:
-                        break
-            await upstream.disconnected()
-            kept = said((await chat.open("", turn.session.id)).turns[-1])
-            assert state_of(kept) == "stopped"
-            assert kept.text == seen
-
-    asyncio.run(run())
+    async with (
+        Upstream(replace(whole, stall_at=at)) as upstream,
+        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+    ):
+        seen = ""
+        async with asyncio.timeout(10), aclosing(chat.ask(ChatQuestion("Go on?", ""))) as turns:
+            async for turn in turns:
+                seen = said(turn.answer).text
+                if seen:
+                    break
+        await upstream.disconnected()
+        kept = said((await chat.open("", turn.session.id)).turns[-1])
+        assert state_of(kept) == "stopped"
+        assert kept.text == seen
 
 
-def test_an_answer_whose_writer_died_becomes_interrupted(tmp_path: Path) -> None:
-    async def run() -> None:
-        whole = answer("openai_chat", told("Half of it was said.", PAGE))
-        async with Upstream(whole) as upstream:
-            providers = {"p": provider_at("openai_chat", upstream.url)}
-            async with chatting(tmp_path, providers) as chat:
-                turns = chat.ask(ChatQuestion("Will it end?", ""))
-                turn = await anext(turns)
-                half = replace(turn.answer, content=replace(said(turn.answer), parts=said(turn.answer).parts))
-                assert state_of(said((await chat.open("", turn.session.id)).turns[-1])) == "running"
-                expire_leases(chat)
-                ended = said((await chat.open("", turn.session.id)).turns[-1])
-                assert state_of(ended) == "interrupted"
-                assert ended.parts == said(half).parts
-                await turns.aclose()
-
-    asyncio.run(run())
-
-
-def test_a_session_that_is_being_answered_takes_no_second_question(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with (
-            Upstream(ScriptedResponse(delay=30)) as upstream,
-            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
-            aclosing(chat.ask(ChatQuestion("First?", ""))) as turns,
-        ):
+async def test_an_answer_whose_writer_died_becomes_interrupted(tmp_path: Path) -> None:
+    whole = answer("openai_chat", told("Half of it was said.", PAGE))
+    async with Upstream(whole) as upstream:
+        providers = {"p": provider_at("openai_chat", upstream.url)}
+        async with chatting(tmp_path, providers) as chat:
+            turns = chat.ask(ChatQuestion("Will it end?", ""))
             turn = await anext(turns)
-            with pytest.raises(TurnedAway, match="being answered"):
-                await answered(chat, ChatQuestion("Second?", "", session=turn.session.id))
+            half = replace(turn.answer, content=replace(said(turn.answer), parts=said(turn.answer).parts))
+            assert state_of(said((await chat.open("", turn.session.id)).turns[-1])) == "running"
+            expire_leases(chat)
+            ended = said((await chat.open("", turn.session.id)).turns[-1])
+            assert state_of(ended) == "interrupted"
+            assert ended.parts == said(half).parts
+            await turns.aclose()
 
-    asyncio.run(run())
+
+async def test_a_session_that_is_being_answered_takes_no_second_question(tmp_path: Path) -> None:
+    async with (
+        Upstream(ScriptedResponse(delay=30)) as upstream,
+        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+        aclosing(chat.ask(ChatQuestion("First?", ""))) as turns,
+    ):
+        turn = await anext(turns)
+        with pytest.raises(TurnedAway, match="being answered"):
+            await answered(chat, ChatQuestion("Second?", "", session=turn.session.id))
 
 
-def test_an_error_of_the_provider_is_the_end_of_the_turn(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with (
-            Upstream(ScriptedResponse(400, body=b'{"error": {"message": "no such thing"}}')) as upstream,
-            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
-        ):
-            turn = await answered(chat, ChatQuestion("Well?", ""))
-            assert state_of(said(turn.answer)) == "failed"
-            kept = said((await chat.open("", turn.session.id)).turns[-1])
-            assert "no such thing" in (kept.error.message if kept.error else "")
-
-    asyncio.run(run())
+async def test_an_error_of_the_provider_is_the_end_of_the_turn(tmp_path: Path) -> None:
+    async with (
+        Upstream(ScriptedResponse(400, body=b'{"error": {"message": "no such thing"}}')) as upstream,
+        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+    ):
+        turn = await answered(chat, ChatQuestion("Well?", ""))
+        assert state_of(said(turn.answer)) == "failed"
+        kept = said((await chat.open("", turn.session.id)).turns[-1])
+        assert "no such thing" in (kept.error.message if kept.error else "")
 
 
 def theirs(response: ScriptedResponse) -> ScriptedResponse:
@@ -149,35 +131,34 @@ def theirs(response: ScriptedResponse) -> ScriptedResponse:
     return replace(response, stream=stream.replace(b"srvtoolu_gw_", b"srvtoolu_01"))
 
 
-def test_encrypted_results_go_back_to_their_provider_and_readable_ones_to_another(tmp_path: Path) -> None:
+async def test_encrypted_results_go_back_to_their_provider_and_readable_ones_to_another(
+    tmp_path: Path,
+) -> None:
     first_answer = theirs(answer("anthropic_messages", told("So it is.", PAGE, query="what?")))
     assert b"EqOnlyTheirs" in (first_answer.stream or b"")
 
-    async def run() -> None:
-        async with (
-            Upstream(first_answer) as first,
-            Upstream(answer("openai_chat", told("Again."))) as second,
-            chatting(
-                tmp_path,
-                {
-                    "a": provider_at("anthropic_messages", first.url),
-                    "b": provider_at("openai_chat", second.url),
-                },
-                replace(SEARCHING, provider="a"),
-            ) as chat,
-        ):
-            turn = await answered(chat, ChatQuestion("What?", ""))
-            await answered(chat, ChatQuestion("Sure?", "", session=turn.session.id))
-            assert "EqOnlyTheirs" in body_of(first, 1)
-            await chat.save_agent(replace(SEARCHING, provider="b"), "")
-            await answered(chat, ChatQuestion("And you?", "", session=turn.session.id))
-            assert "EqOnlyTheirs" not in body_of(second)
-            assert PAGE.url in body_of(second)
-
-    asyncio.run(run())
+    async with (
+        Upstream(first_answer) as first,
+        Upstream(answer("openai_chat", told("Again."))) as second,
+        chatting(
+            tmp_path,
+            {
+                "a": provider_at("anthropic_messages", first.url),
+                "b": provider_at("openai_chat", second.url),
+            },
+            replace(SEARCHING, provider="a"),
+        ) as chat,
+    ):
+        turn = await answered(chat, ChatQuestion("What?", ""))
+        await answered(chat, ChatQuestion("Sure?", "", session=turn.session.id))
+        assert "EqOnlyTheirs" in body_of(first, 1)
+        await chat.save_agent(replace(SEARCHING, provider="b"), "")
+        await answered(chat, ChatQuestion("And you?", "", session=turn.session.id))
+        assert "EqOnlyTheirs" not in body_of(second)
+        assert PAGE.url in body_of(second)
 
 
-def test_a_tool_call_that_nobody_asked_for_is_never_carried_out_nor_sent_back(tmp_path: Path) -> None:
+async def test_a_tool_call_that_nobody_asked_for_is_never_carried_out_nor_sent_back(tmp_path: Path) -> None:
     events: list[Event] = [
         Started("1", "m"),
         TextDelta(0, "Let me run this."),
@@ -185,101 +166,86 @@ def test_a_tool_call_that_nobody_asked_for_is_never_carried_out_nor_sent_back(tm
         Finished("tool_calls"),
     ]
 
-    async def run() -> None:
-        async with (
-            Upstream(answer("openai_chat", events)) as upstream,
-            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+    async with (
+        Upstream(answer("openai_chat", events)) as upstream,
+        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+    ):
+        turn = await answered(chat, ChatQuestion("Do it.", ""))
+        assert len(upstream.requests) == 1
+        await answered(chat, ChatQuestion("Well?", "", session=turn.session.id))
+        assert "run_shell" not in body_of(upstream, 1)
+        assert "Let me run this." in body_of(upstream, 1)
+
+
+async def test_asking_again_takes_the_place_of_what_came_after(tmp_path: Path) -> None:
+    script = [answer("openai_chat", told(f"Answer {number}.")) for number in range(4)]
+    async with (
+        Upstream(Script(tuple(script))) as upstream,
+        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+    ):
+        first = await answered(chat, ChatQuestion("One?", "", controls=Controls(city="Bonn")))
+        await answered(chat, ChatQuestion("Two?", "", session=first.session.id))
+        retried = await answered(
+            chat, ChatQuestion("", "", session=first.session.id, replaces=first.question.id)
+        )
+        assert isinstance(retried.question.content, Message)
+        assert controls_of(retried.question.content).city == "Bonn"
+        edited = await answered(
+            chat, ChatQuestion("Uno?", "", session=first.session.id, replaces=first.question.id)
+        )
+        texts = [one.content.text for one in (await chat.open("", first.session.id)).turns]
+        assert texts == ["Uno?", said(edited.answer).text]
+        assert "One?" not in body_of(upstream, 3)
+
+
+async def test_search_is_asked_for_only_if_the_agent_wants_it(tmp_path: Path) -> None:
+    async with (
+        Upstream(answer("openai_responses", told("Fine."))) as upstream,
+        chatting(tmp_path, {"openai": ProviderSettings(base_url=f"{upstream.url}/v1")}) as chat,
+    ):
+        await chat.save_agent(replace(SEARCHING, web_search=False), "")
+        await answered(chat, ChatQuestion("Without?", ""))
+        assert "web_search" not in body_of(upstream)
+        await chat.save_agent(SEARCHING, "")
+        controls = Controls(("docs.example",), country="de", city="Bonn")
+        await answered(chat, ChatQuestion("With?", "", controls=controls))
+        tool = json.loads(body_of(upstream, 1))["tools"][0]
+        assert tool["filters"]["allowed_domains"] == ["docs.example"]
+        assert tool["user_location"]["country"] == "DE"
+
+
+async def test_an_agent_that_does_not_search_is_not_led_to_an_engine(tmp_path: Path) -> None:
+    silent = Agent("silent", {"en": "Silent"})
+    async with chatting(tmp_path, {}, silent) as chat:
+        turn = await answered(chat, ChatQuestion("Anything?", "", agent="silent"))
+        error = said(turn.answer).error
+        assert error is not None
+        assert "turn on web search" in error.message
+
+
+async def test_nobody_reads_or_changes_the_sessions_of_another(tmp_path: Path) -> None:
+    async with (
+        Upstream(answer("openai_chat", told("Mine."))) as upstream,
+        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+    ):
+        turn = await answered(chat, ChatQuestion("Whose?", owner="alice"))
+        for attempt in (
+            chat.open("bob", turn.session.id),
+            chat.rename("bob", turn.session.id, "Bob's"),
+            chat.remove("bob", turn.session.id),
+            answered(chat, ChatQuestion("More?", owner="bob", session=turn.session.id)),
         ):
-            turn = await answered(chat, ChatQuestion("Do it.", ""))
-            assert len(upstream.requests) == 1
-            await answered(chat, ChatQuestion("Well?", "", session=turn.session.id))
-            assert "run_shell" not in body_of(upstream, 1)
-            assert "Let me run this." in body_of(upstream, 1)
-
-    asyncio.run(run())
-
-
-def test_asking_again_takes_the_place_of_what_came_after(tmp_path: Path) -> None:
-    async def run() -> None:
-        script = [answer("openai_chat", told(f"Answer {number}.")) for number in range(4)]
-        async with (
-            Upstream(Script(tuple(script))) as upstream,
-            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
-        ):
-            first = await answered(chat, ChatQuestion("One?", "", controls=Controls(city="Bonn")))
-            await answered(chat, ChatQuestion("Two?", "", session=first.session.id))
-            retried = await answered(
-                chat, ChatQuestion("", "", session=first.session.id, replaces=first.question.id)
-            )
-            assert isinstance(retried.question.content, Message)
-            assert controls_of(retried.question.content).city == "Bonn"
-            edited = await answered(
-                chat, ChatQuestion("Uno?", "", session=first.session.id, replaces=first.question.id)
-            )
-            texts = [one.content.text for one in (await chat.open("", first.session.id)).turns]
-            assert texts == ["Uno?", said(edited.answer).text]
-            assert "One?" not in body_of(upstream, 3)
-
-    asyncio.run(run())
+            with pytest.raises(TurnedAway, match="no such session"):
+                await attempt
+        assert await chat.find("bob", "Mine") == []
+        assert await chat.sessions("bob") == []
+        assert len(await chat.find("alice", "mine")) == 1
+        assert (await chat.open("alice", turn.session.id)).session.title == "Whose?"
+        assert [total.requests for total in await chat.usage("alice")] == [1]
+        assert await chat.usage("bob") == []
 
 
-def test_search_is_asked_for_only_if_the_agent_wants_it(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with (
-            Upstream(answer("openai_responses", told("Fine."))) as upstream,
-            chatting(tmp_path, {"openai": ProviderSettings(base_url=f"{upstream.url}/v1")}) as chat,
-        ):
-            await chat.save_agent(replace(SEARCHING, web_search=False), "")
-            await answered(chat, ChatQuestion("Without?", ""))
-            assert "web_search" not in body_of(upstream)
-            await chat.save_agent(SEARCHING, "")
-            controls = Controls(("docs.example",), country="de", city="Bonn")
-            await answered(chat, ChatQuestion("With?", "", controls=controls))
-            tool = json.loads(body_of(upstream, 1))["tools"][0]
-            assert tool["filters"]["allowed_domains"] == ["docs.example"]
-            assert tool["user_location"]["country"] == "DE"
-
-    asyncio.run(run())
-
-
-def test_an_agent_that_does_not_search_is_not_led_to_an_engine(tmp_path: Path) -> None:
-    async def run() -> None:
-        silent = Agent("silent", {"en": "Silent"})
-        async with chatting(tmp_path, {}, silent) as chat:
-            turn = await answered(chat, ChatQuestion("Anything?", "", agent="silent"))
-            error = said(turn.answer).error
-            assert error is not None
-            assert "turn on web search" in error.message
-
-    asyncio.run(run())
-
-
-def test_nobody_reads_or_changes_the_sessions_of_another(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with (
-            Upstream(answer("openai_chat", told("Mine."))) as upstream,
-            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
-        ):
-            turn = await answered(chat, ChatQuestion("Whose?", owner="alice"))
-            for attempt in (
-                chat.open("bob", turn.session.id),
-                chat.rename("bob", turn.session.id, "Bob's"),
-                chat.remove("bob", turn.session.id),
-                answered(chat, ChatQuestion("More?", owner="bob", session=turn.session.id)),
-            ):
-                with pytest.raises(TurnedAway, match="no such session"):
-                    await attempt
-            assert await chat.find("bob", "Mine") == []
-            assert await chat.sessions("bob") == []
-            assert len(await chat.find("alice", "mine")) == 1
-            assert (await chat.open("alice", turn.session.id)).session.title == "Whose?"
-            assert [total.requests for total in await chat.usage("alice")] == [1]
-            assert await chat.usage("bob") == []
-
-    asyncio.run(run())
-
-
-def test_a_store_that_fails_while_an_answer_comes_does_not_silence_it(tmp_path: Path) -> None:
+async def test_a_store_that_fails_while_an_answer_comes_does_not_silence_it(tmp_path: Path) -> None:
     async def run() -> None:
         async with (
             Upstream(answer("openai_chat", told("Still said."))) as upstream,
@@ -299,14 +265,11 @@ def test_a_store_that_fails_while_an_answer_comes_does_not_silence_it(tmp_path: 
             assert said(turn.answer).text == "Still said."
             assert said(turn.answer).warnings[-1].code == "not_stored"
 
-    asyncio.run(run())
+    await run()
 
 
-def test_an_empty_question_makes_no_session(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with chatting(tmp_path, {}) as chat:
-            with pytest.raises(RequestError):
-                await answered(chat, ChatQuestion("  ", ""))
-            assert await chat.sessions("") == []
-
-    asyncio.run(run())
+async def test_an_empty_question_makes_no_session(tmp_path: Path) -> None:
+    async with chatting(tmp_path, {}) as chat:
+        with pytest.raises(RequestError):
+            await answered(chat, ChatQuestion("  ", ""))
+        assert await chat.sessions("") == []

@@ -70,13 +70,13 @@ class Silent(FakeClient):
         yield TextDelta(0, "never")
 
 
-def test_a_provider_that_breaks_off_or_never_answers_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_provider_that_breaks_off_or_never_answers_has_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(doctor, "_PROBE_TIMEOUT", 0.05)
-    (broken,) = asyncio.run(
-        probe_each(FakeClient([TextDelta(0, "o"), Failed(Overloaded("busy"))]), ["gemini"])
-    )
+    (broken,) = await probe_each(FakeClient([TextDelta(0, "o"), Failed(Overloaded("busy"))]), ["gemini"])
     assert broken.error == Overloaded("busy")
-    (silent,) = asyncio.run(probe_each(Silent(), ["gemini"]))
+    (silent,) = await probe_each(Silent(), ["gemini"])
     assert isinstance(silent.error, TimedOut)
 
 

@@ -113,7 +113,7 @@ def test_opencodes_record_learns_the_account(tmp_path: Path) -> None:
     assert record["refresh"] == "r-0" == found.refresh.reveal()
 
 
-def test_keys_and_other_peoples_sessions_are_never_sent(tmp_path: Path) -> None:
+async def test_keys_and_other_peoples_sessions_are_never_sent(tmp_path: Path) -> None:
     record = {"type": "oauth", "refresh": "r-0", "access": "a-0", "expires": 0}
     write_opencode(tmp_path, {"anthropic": record, "openai": {"type": "api", "key": "k"}})
     for name in ("anthropic", "openai"):
@@ -121,7 +121,7 @@ def test_keys_and_other_peoples_sessions_are_never_sent(tmp_path: Path) -> None:
         assert found is not None
         assert fresh(found, Service(never)) is found
         with pytest.raises(AuthRejected, match="was refused"):
-            asyncio.run(renew_refused(found, Service(never).send, NOW))
+            await renew_refused(found, Service(never).send, NOW)
 
 
 @KINDS
@@ -134,7 +134,7 @@ def test_tokens_that_another_process_stored_are_used(tmp_path: Path, kind: str) 
     assert found.refresh == Secret("r-1")
 
 
-def test_many_tasks_of_one_process_refresh_once(tmp_path: Path) -> None:
+async def test_many_tasks_of_one_process_refresh_once(tmp_path: Path) -> None:
     write_session(tmp_path, "opencode", "a-0", "r-0", NOW)
     rotation = Rotation("r-0", life=5000)
     service = Service(rotation.answer)
@@ -144,7 +144,7 @@ def test_many_tasks_of_one_process_refresh_once(tmp_path: Path) -> None:
         tasks = (ensure_fresh(held, service.send, NOW, timeouts=QUICK) for _ in range(50))
         return await asyncio.wait_for(asyncio.gather(*tasks), 20)
 
-    found = asyncio.run(main())
+    found = await main()
     assert {item.secret for item in found} == {Secret("access-000001")}
     assert (len(service.asked), rotation.reuses) == (1, 0)
 
@@ -192,7 +192,7 @@ def test_tokens_that_another_program_stored_first_are_used(tmp_path: Path, kind:
     assert others(path.parent) == []
 
 
-def test_the_winner_may_store_its_tokens_shortly_after_we_were_rejected(tmp_path: Path) -> None:
+async def test_the_winner_may_store_its_tokens_shortly_after_we_were_rejected(tmp_path: Path) -> None:
     write_session(tmp_path, "codex", "a-0", "r-0", NOW)
     held = session(tmp_path, "codex")
 
@@ -204,7 +204,7 @@ def test_the_winner_may_store_its_tokens_shortly_after_we_were_rejected(tmp_path
 
         return await ensure_fresh(held, send, NOW, timeouts=replace(QUICK, rival=5.0))
 
-    assert asyncio.run(main()).refresh == Secret("r-1")
+    assert (await main()).refresh == Secret("r-1")
 
 
 @KINDS
@@ -246,7 +246,7 @@ def test_a_missing_session_requires_a_login(tmp_path: Path, gone: str | None) ->
         fresh(held, Service(never))
 
 
-def test_a_store_in_the_middle_of_being_written_is_waited_for(tmp_path: Path) -> None:
+async def test_a_store_in_the_middle_of_being_written_is_waited_for(tmp_path: Path) -> None:
     path = write_session(tmp_path, "codex", "a-0", "r-0", NOW)
     held = session(tmp_path, "codex")
     whole = path.read_text()
@@ -257,7 +257,7 @@ def test_a_store_in_the_middle_of_being_written_is_waited_for(tmp_path: Path) ->
         send = Service(Rotation("r-0").answer).send
         return await ensure_fresh(held, send, NOW, timeouts=replace(QUICK, rival=5.0))
 
-    assert asyncio.run(main()).secret == Secret("access-000001")
+    assert (await main()).secret == Secret("access-000001")
     assert stored_refresh(path) == "refresh-000001"
 
 
@@ -301,7 +301,7 @@ def test_a_connection_that_breaks_leaves_no_trace(tmp_path: Path) -> None:
     assert others(path.parent) == []
 
 
-def test_an_answer_that_never_comes_is_given_up(tmp_path: Path) -> None:
+async def test_an_answer_that_never_comes_is_given_up(tmp_path: Path) -> None:
     write_session(tmp_path, "opencode", "a-0", "r-0", NOW)
 
     async def send(*_: object) -> tuple[int, bytes]:
@@ -309,9 +309,7 @@ def test_an_answer_that_never_comes_is_given_up(tmp_path: Path) -> None:
         return 200, b""
 
     with pytest.raises(TimedOut, match="login service"):
-        asyncio.run(
-            ensure_fresh(session(tmp_path, "opencode"), send, NOW, timeouts=replace(QUICK, answer=0.01))
-        )
+        await ensure_fresh(session(tmp_path, "opencode"), send, NOW, timeouts=replace(QUICK, answer=0.01))
 
 
 @pytest.mark.parametrize("blocked", ["auth.json.lock", "auth.json.groundwire-pending"])
@@ -388,7 +386,7 @@ def test_a_store_that_becomes_something_else_while_the_answer_comes_loses_nothin
     assert fresh(session(tmp_path, "codex"), Service(never)).refresh == found.refresh
 
 
-def test_a_cancelled_search_does_not_lose_the_answer(tmp_path: Path) -> None:
+async def test_a_cancelled_search_does_not_lose_the_answer(tmp_path: Path) -> None:
     path = write_session(tmp_path, "opencode", "a-0", "r-0", NOW)
     rotation = Rotation("r-0")
     held = session(tmp_path, "opencode")
@@ -410,7 +408,7 @@ def test_a_cancelled_search_does_not_lose_the_answer(tmp_path: Path) -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    asyncio.run(main())
+    await main()
     assert stored_refresh(path) == "refresh-000001"
     assert others(path.parent) == []
 
@@ -454,21 +452,20 @@ def test_an_inline_session_is_refreshed_in_memory_with_a_warning(tmp_path: Path)
 
 
 @KINDS
-def test_a_refused_token_is_replaced_by_what_is_stored_or_by_a_fresh_one(tmp_path: Path, kind: str) -> None:
+async def test_a_refused_token_is_replaced_by_what_is_stored_or_by_a_fresh_one(
+    tmp_path: Path, kind: str
+) -> None:
     write_session(tmp_path, kind, "a-0", "r-0", NOW + 5000)
     held = session(tmp_path, kind)
 
     def renew(answer: Callable[[bytes], tuple[int, bytes]]) -> Awaitable[Credential]:
         return renew_refused(held, Service(answer).send, NOW, timeouts=QUICK)
 
-    async def main() -> None:
-        found = await renew(Rotation("r-0").answer)
-        assert found.secret == Secret("access-000001")
-        write_session(tmp_path, kind, "a-7", "r-7", NOW + 9000)
-        found = await renew(never)
-        assert found.refresh == Secret("r-7")
-
-    asyncio.run(main())
+    found = await renew(Rotation("r-0").answer)
+    assert found.secret == Secret("access-000001")
+    write_session(tmp_path, kind, "a-7", "r-7", NOW + 9000)
+    found = await renew(never)
+    assert found.refresh == Secret("r-7")
 
 
 def test_no_message_shows_a_token(tmp_path: Path) -> None:
@@ -503,7 +500,7 @@ def test_an_inline_session_is_refreshed_once_for_each_end_however_many_ask(tmp_p
     assert (rotation.rotations, rotation.reuses) == (3, 0)
 
 
-def test_a_refused_inline_token_is_renewed_once(tmp_path: Path) -> None:
+async def test_a_refused_inline_token_is_renewed_once(tmp_path: Path) -> None:
     rotation = Rotation("r-0", life=1000)
     refresher = Refresher(Service(rotation.answer).send, lambda: NOW, timeouts=QUICK)
 
@@ -513,11 +510,11 @@ def test_a_refused_inline_token_is_renewed_once(tmp_path: Path) -> None:
         assert {item.secret for item in renewed} == {Secret("access-000002")}
         assert (await refresher.fresh(inline(tmp_path))).secret == Secret("access-000002")
 
-    asyncio.run(main())
+    await main()
     assert (rotation.rotations, rotation.reuses) == (2, 0)
 
 
-def test_a_refresh_token_that_is_not_replaced_serves_again(tmp_path: Path) -> None:
+async def test_a_refresh_token_that_is_not_replaced_serves_again(tmp_path: Path) -> None:
     now = NOW
     answers = iter(("a-1", "a-2", "a-3"))
 
@@ -527,11 +524,11 @@ def test_a_refresh_token_that_is_not_replaced_serves_again(tmp_path: Path) -> No
     refresher = Refresher(Service(same).send, lambda: now, timeouts=QUICK)
     for access in ("a-1", "a-2", "a-3"):
         for _ in range(2):
-            assert asyncio.run(refresher.fresh(inline(tmp_path))).secret == Secret(access)
+            assert (await refresher.fresh(inline(tmp_path))).secret == Secret(access)
         now += 1000
 
 
-def test_a_cancelled_search_does_not_lose_an_inline_session(tmp_path: Path) -> None:
+async def test_a_cancelled_search_does_not_lose_an_inline_session(tmp_path: Path) -> None:
     rotation = Rotation("r-0", life=1000)
 
     async def main() -> Credential:
@@ -552,11 +549,11 @@ def test_a_cancelled_search_does_not_lose_an_inline_session(tmp_path: Path) -> N
             await task
         return await refresher.fresh(inline(tmp_path))
 
-    assert asyncio.run(main()).secret == Secret("access-000001")
+    assert (await main()).secret == Secret("access-000001")
     assert rotation.reuses == 0
 
 
-def test_waiting_too_long_for_another_task_is_an_error(tmp_path: Path) -> None:
+async def test_waiting_too_long_for_another_task_is_an_error(tmp_path: Path) -> None:
     async def main() -> None:
         async def send(*_: object) -> tuple[int, bytes]:
             await asyncio.sleep(60)
@@ -571,10 +568,10 @@ def test_waiting_too_long_for_another_task_is_an_error(tmp_path: Path) -> None:
         with pytest.raises(asyncio.CancelledError):
             await stuck
 
-    asyncio.run(main())
+    await main()
 
 
-def test_stored_sessions_and_keys_pass_through(tmp_path: Path) -> None:
+async def test_stored_sessions_and_keys_pass_through(tmp_path: Path) -> None:
     path = write_session(tmp_path, "codex", "a-0", "r-0", NOW)
     rotation = Rotation("r-0", life=5000)
     refresher = Refresher(Service(rotation.answer).send, lambda: NOW, timeouts=QUICK)
@@ -587,11 +584,11 @@ def test_stored_sessions_and_keys_pass_through(tmp_path: Path) -> None:
         again = await refresher.after_refusal(found)
         assert again.secret == Secret("access-000002")
 
-    asyncio.run(main())
+    await main()
     assert stored_refresh(path) == "refresh-000002"
 
 
-def test_a_cancelled_caller_leaves_when_the_work_is_done() -> None:
+async def test_a_cancelled_caller_leaves_when_the_work_is_done() -> None:
     done = []
 
     async def main() -> None:
@@ -610,22 +607,21 @@ def test_a_cancelled_caller_leaves_when_the_work_is_done() -> None:
             await task
         done.append("left")
 
-    asyncio.run(main())
+    await main()
     assert done == ["work", "left"]
 
 
-def test_the_grace_of_a_cancelled_caller_ends() -> None:
-    async def main() -> None:
-        task = asyncio.ensure_future(uninterrupted(asyncio.sleep(60), 0.01))
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(task, 5)
-
-    asyncio.run(main())
+async def test_the_grace_of_a_cancelled_caller_ends() -> None:
+    task = asyncio.ensure_future(uninterrupted(asyncio.sleep(60), 0.01))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, 5)
 
 
-def test_work_that_fails_after_its_caller_left_is_no_loose_end(caplog: pytest.LogCaptureFixture) -> None:
+async def test_work_that_fails_after_its_caller_left_is_no_loose_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def main() -> None:
         async def work() -> None:
             await asyncio.sleep(0.01)
@@ -637,14 +633,14 @@ def test_work_that_fails_after_its_caller_left_is_no_loose_end(caplog: pytest.Lo
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    asyncio.run(main())
+    await main()
     assert caplog.text == ""
 
 
-def test_the_result_and_the_error_of_the_work_are_its_callers() -> None:
+async def test_the_result_and_the_error_of_the_work_are_its_callers() -> None:
     async def fail() -> None:
         raise ValueError("heard")
 
-    assert asyncio.run(uninterrupted(asyncio.sleep(0, "result"), 1)) == "result"
+    assert await uninterrupted(asyncio.sleep(0, "result"), 1) == "result"
     with pytest.raises(ValueError, match="heard"):
-        asyncio.run(uninterrupted(fail(), 1))
+        await uninterrupted(fail(), 1)

@@ -31,7 +31,6 @@ from groundwire.testing.upstream import Received, Upstream
 from groundwire.tools import call_tool
 from tests.chat.speaking import answered
 from tests.faces.gateway.asgi_client import LOCAL, send_request
-from tests.transport.bounded import run
 
 QUESTION = "How long is the Nile?"
 EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
@@ -158,53 +157,40 @@ def target_of(request: Received) -> tuple[str, str]:
         ("house", "claude-opus-4-8", ("house", "claude-opus-4-8")),
     ],
 )
-def test_every_face_asks_the_same_target(
+async def test_every_face_asks_the_same_target(
     provider: str, model: str, expected: tuple[str, str], tmp_path: Path
 ) -> None:
-    async def main() -> None:
-        async with Upstream(SCRIPT) as upstream:
-            for face in FACES:
-                await face(world(tmp_path, upstream.url), provider, model)
-            reached = {
-                face.__name__: target_of(request)
-                for face, request in zip(FACES, upstream.requests, strict=True)
-            }
-            assert reached == dict.fromkeys(reached, expected)
-
-    run(main())
+    async with Upstream(SCRIPT) as upstream:
+        for face in FACES:
+            await face(world(tmp_path, upstream.url), provider, model)
+        reached = {
+            face.__name__: target_of(request) for face, request in zip(FACES, upstream.requests, strict=True)
+        }
+        assert reached == dict.fromkeys(reached, expected)
 
 
-def test_every_face_asks_the_first_provider_for_the_default_and_for_a_vendor_without_a_key(
+async def test_every_face_asks_the_first_provider_for_the_default_and_for_a_vendor_without_a_key(
     tmp_path: Path,
 ) -> None:
-    async def main() -> None:
-        async with Upstream(SCRIPT) as upstream:
-            for model in ("auto", "gpt-5.5"):
-                upstream.requests.clear()
-                for face in FACES:
-                    await face(world(tmp_path, upstream.url), "auto", model)
-                assert [target_of(request)[0] for request in upstream.requests] == ["anthropic"] * len(FACES)
-                assert len({target_of(request) for request in upstream.requests}) == 1
-
-    run(main())
+    async with Upstream(SCRIPT) as upstream:
+        for model in ("auto", "gpt-5.5"):
+            upstream.requests.clear()
+            for face in FACES:
+                await face(world(tmp_path, upstream.url), "auto", model)
+            assert [target_of(request)[0] for request in upstream.requests] == ["anthropic"] * len(FACES)
+            assert len({target_of(request) for request in upstream.requests}) == 1
 
 
-def test_a_model_whose_vendor_has_no_key_is_answered_with_a_warning(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with Upstream(SCRIPT) as upstream, world(tmp_path, upstream.url).client() as groundwire:
-            found = await groundwire.asearch(QUESTION, model="gpt-5.5")
-            assert [warning.code for warning in found.warnings] == ["model_substituted"]
-            assert "gpt-5.5" in found.warnings[0].message
-            assert not (await groundwire.asearch(QUESTION, model="claude-opus-4-8")).warnings
-
-    run(main())
+async def test_a_model_whose_vendor_has_no_key_is_answered_with_a_warning(tmp_path: Path) -> None:
+    async with Upstream(SCRIPT) as upstream, world(tmp_path, upstream.url).client() as groundwire:
+        found = await groundwire.asearch(QUESTION, model="gpt-5.5")
+        assert [warning.code for warning in found.warnings] == ["model_substituted"]
+        assert "gpt-5.5" in found.warnings[0].message
+        assert not (await groundwire.asearch(QUESTION, model="claude-opus-4-8")).warnings
 
 
-def test_an_unknown_model_is_refused_before_anybody_is_asked(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with Upstream(SCRIPT) as upstream, world(tmp_path, upstream.url).client() as groundwire:
-            with pytest.raises(UnknownModel, match="unknown model 'llama'"):
-                await groundwire.asearch(QUESTION, model="llama")
-            assert not upstream.requests
-
-    run(main())
+async def test_an_unknown_model_is_refused_before_anybody_is_asked(tmp_path: Path) -> None:
+    async with Upstream(SCRIPT) as upstream, world(tmp_path, upstream.url).client() as groundwire:
+        with pytest.raises(UnknownModel, match="unknown model 'llama'"):
+            await groundwire.asearch(QUESTION, model="llama")
+        assert not upstream.requests

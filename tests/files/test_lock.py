@@ -26,7 +26,7 @@ asyncio.run(main())
 """
 
 
-def test_holders_take_turns_and_the_loop_goes_on_meanwhile(tmp_path: Path) -> None:
+async def test_holders_take_turns_and_the_loop_goes_on_meanwhile(tmp_path: Path) -> None:
     inside = 0
     most = 0
 
@@ -41,11 +41,11 @@ def test_holders_take_turns_and_the_loop_goes_on_meanwhile(tmp_path: Path) -> No
     async def main() -> None:
         await asyncio.wait_for(asyncio.gather(*(hold() for _ in range(20))), 20)
 
-    asyncio.run(main())
+    await main()
     assert most == 1
 
 
-def test_a_process_that_is_killed_leaves_the_lock_free(tmp_path: Path) -> None:
+async def test_a_process_that_is_killed_leaves_the_lock_free(tmp_path: Path) -> None:
     path = str(tmp_path / "a.lock")
     command = [sys.executable, "-c", HOLDER, path]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:  # noqa: S603
@@ -57,12 +57,12 @@ def test_a_process_that_is_killed_leaves_the_lock_free(tmp_path: Path) -> None:
                 pass
 
         with pytest.raises(TimedOut, match=r"another process has held .*a\.lock for 0\.05 s"):
-            asyncio.run(take(0.05))
+            await take(0.05)
         holder.kill()
-        asyncio.run(take(10))
+        await take(10)
 
 
-def test_the_lock_file_is_private_whatever_the_umask_and_stays(tmp_path: Path) -> None:
+async def test_the_lock_file_is_private_whatever_the_umask_and_stays(tmp_path: Path) -> None:
     before = os.umask(0)
 
     async def main() -> None:
@@ -70,14 +70,14 @@ def test_the_lock_file_is_private_whatever_the_umask_and_stays(tmp_path: Path) -
             pass
 
     try:
-        asyncio.run(main())
+        await main()
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "a.lock").stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-def test_a_lock_file_removed_by_another_program_does_not_let_two_in(
+async def test_a_lock_file_removed_by_another_program_does_not_let_two_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replaced: bool
 ) -> None:
     path = tmp_path / "a.lock"
@@ -99,11 +99,11 @@ def test_a_lock_file_removed_by_another_program_does_not_let_two_in(
         async with locked_async(tmp_path / "a.lock", 5, 0.01):
             assert path.exists()
 
-    asyncio.run(main())
+    await main()
     assert removed
 
 
-def test_a_lock_that_cannot_be_created_is_an_error_with_advice(tmp_path: Path) -> None:
+async def test_a_lock_that_cannot_be_created_is_an_error_with_advice(tmp_path: Path) -> None:
     (tmp_path / "a.lock").mkdir()
     (tmp_path / "b.lock").symlink_to(tmp_path / "elsewhere")
 
@@ -113,11 +113,13 @@ def test_a_lock_that_cannot_be_created_is_an_error_with_advice(tmp_path: Path) -
 
     for name in ("a.lock", "b.lock", "none/c.lock"):
         with pytest.raises(ConfigError, match=r"cannot be locked .* make its directory writable"):
-            asyncio.run(main(name))
+            await main(name)
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_file_system_without_locks_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_file_system_without_locks_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> None:
         raise OSError(37, "No locks available")
 
@@ -128,7 +130,7 @@ def test_a_file_system_without_locks_is_an_error(tmp_path: Path, monkeypatch: py
             pass
 
     with pytest.raises(ConfigError, match="No locks available"):
-        asyncio.run(main())
+        await main()
 
 
 def test_a_thread_waits_for_the_lock_and_not_longer_than_it_may(tmp_path: Path) -> None:

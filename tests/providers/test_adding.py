@@ -24,7 +24,6 @@ from groundwire.providers.spec import Batches, ProviderContext, ProviderPlugin, 
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import ScriptedResponse, Upstream, answer
 from groundwire.transport.http import HttpRequest
-from tests.transport.bounded import run
 
 EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 SENTENCE = "The river Nile is 6650 kilometres long and flows through eleven countries."
@@ -145,58 +144,49 @@ def client(home: Path, env: dict[str, str] | None = None, **providers: ProviderS
     return Groundwire(config, env={"HOME": str(home), **(env or {})})
 
 
-def test_a_provider_row_by_entry_point(install: dict[str, object], tmp_path: Path) -> None:
+async def test_a_provider_row_by_entry_point(install: dict[str, object], tmp_path: Path) -> None:
     install["acme"] = HOUSE
 
-    async def main() -> None:
-        async with Upstream(answer("openai_chat", EVENTS)) as upstream:
-            settings = ProviderSettings(base_url=upstream.url)
-            async with client(tmp_path, acme=settings) as groundwire:
-                found = await groundwire.asearch("how long?", provider="acme")
-                assert found.text == "The Nile is 6650 km long."
-                assert upstream.requests[0].path == "/chat"
-                status = {status.name: status for status in groundwire.providers()}["acme"]
-                assert (status.title, status.usable, status.model) == ("Acme", True, "acme-1")
-
-    run(main())
+    async with Upstream(answer("openai_chat", EVENTS)) as upstream:
+        settings = ProviderSettings(base_url=upstream.url)
+        async with client(tmp_path, acme=settings) as groundwire:
+            found = await groundwire.asearch("how long?", provider="acme")
+            assert found.text == "The Nile is 6650 km long."
+            assert upstream.requests[0].path == "/chat"
+            status = {status.name: status for status in groundwire.providers()}["acme"]
+            assert (status.title, status.usable, status.model) == ("Acme", True, "acme-1")
 
 
-def test_a_provider_row_by_catalog_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_a_provider_row_by_catalog_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     line = CatalogEntry("acme", "model", f"{__name__}:HOUSE")
     monkeypatch.setattr(registry, "CATALOG", (*catalog.CATALOG, line))
     monkeypatch.setattr("groundwire.client.CATALOG", (*catalog.CATALOG, line))
 
-    async def main() -> None:
-        async with (
-            Upstream(answer("openai_chat", EVENTS)) as upstream,
-            client(tmp_path, acme=ProviderSettings(base_url=upstream.url)) as groundwire,
-        ):
-            assert (await groundwire.asearch("how long?")).text == "The Nile is 6650 km long."
-
-    run(main())
+    async with (
+        Upstream(answer("openai_chat", EVENTS)) as upstream,
+        client(tmp_path, acme=ProviderSettings(base_url=upstream.url)) as groundwire,
+    ):
+        assert (await groundwire.asearch("how long?")).text == "The Nile is 6650 km long."
 
 
-def test_a_provider_factory_by_entry_point(install: dict[str, object], tmp_path: Path) -> None:
+async def test_a_provider_factory_by_entry_point(install: dict[str, object], tmp_path: Path) -> None:
     install["toy"] = create_toy
     env = {"TOY": "played", "TOY_KEY": "k" * 20}
 
-    async def main() -> None:
-        async with client(tmp_path, env, toy=ProviderSettings(model="m", timeout=7)) as groundwire:
-            assert groundwire.resolve("toy/x") == ("toy", "x")
-            found = await groundwire.asearch("how long?")
-            assert found.text == "how long? m 7 played 20"
-            assert "toy" in groundwire.names
-            assert "toy" in groundwire.keyed
-            assert [finding.found for finding in groundwire.findings("toy")] == [True, False]
-            assert "toy" not in groundwire.engines
-            status = {status.name: status for status in groundwire.providers()}["toy"]
-            assert (status.title, status.usable, status.reason) == ("Toy", True, "TOY_KEY")
-            assert (status.model, status.dialect) == ("echo-1", "echo")
-        without_key = client(tmp_path, toy=ProviderSettings())
-        assert without_key.usable()["toy"] is False
-        await without_key.aclose()
-
-    run(main())
+    async with client(tmp_path, env, toy=ProviderSettings(model="m", timeout=7)) as groundwire:
+        assert groundwire.resolve("toy/x") == ("toy", "x")
+        found = await groundwire.asearch("how long?")
+        assert found.text == "how long? m 7 played 20"
+        assert "toy" in groundwire.names
+        assert "toy" in groundwire.keyed
+        assert [finding.found for finding in groundwire.findings("toy")] == [True, False]
+        assert "toy" not in groundwire.engines
+        status = {status.name: status for status in groundwire.providers()}["toy"]
+        assert (status.title, status.usable, status.reason) == ("Toy", True, "TOY_KEY")
+        assert (status.model, status.dialect) == ("echo-1", "echo")
+    without_key = client(tmp_path, toy=ProviderSettings())
+    assert without_key.usable()["toy"] is False
+    await without_key.aclose()
 
 
 def test_the_copilot_cli_uses_the_same_interface(tmp_path: Path) -> None:
@@ -207,43 +197,37 @@ def test_the_copilot_cli_uses_the_same_interface(tmp_path: Path) -> None:
     assert "copilot" not in source.read_text().lower()
 
 
-def test_an_engine_by_entry_point(install: dict[str, object], tmp_path: Path) -> None:
+async def test_an_engine_by_entry_point(install: dict[str, object], tmp_path: Path) -> None:
     install["toyengine"] = TOY_ENGINE
 
-    async def main() -> None:
-        async with client(tmp_path, toyengine=ProviderSettings(base_url="http://configured")) as groundwire:
-            assert "toyengine" in groundwire.engines
-            found = await groundwire.asearch("how long is the Nile?")
-            assert "6650" in found.text
-            assert [source.url for source in found.sources] == ["https://nile.example/"]
-        async with client(tmp_path, toyengine=ProviderSettings()) as groundwire:
-            status = {status.name: status for status in groundwire.providers()}["toyengine"]
-            assert (status.usable, status.reason) == (False, "Set its URL.")
-
-    run(main())
+    async with client(tmp_path, toyengine=ProviderSettings(base_url="http://configured")) as groundwire:
+        assert "toyengine" in groundwire.engines
+        found = await groundwire.asearch("how long is the Nile?")
+        assert "6650" in found.text
+        assert [source.url for source in found.sources] == ["https://nile.example/"]
+    async with client(tmp_path, toyengine=ProviderSettings()) as groundwire:
+        status = {status.name: status for status in groundwire.providers()}["toyengine"]
+        assert (status.usable, status.reason) == (False, "Set its URL.")
 
 
-def test_a_search_service_by_entry_point_also_searches_for_a_model(
+async def test_a_search_service_by_entry_point_also_searches_for_a_model(
     install: dict[str, object], tmp_path: Path
 ) -> None:
     install["finder"] = SEARCH_SERVICE
     # A loopback page is refused by the SSRF guard, so the snippet of the hit is quoted.
     hits = b'{"hits": [{"url": "http://127.0.0.1/nile", "title": "Nile"}]}'
 
-    async def main() -> None:
-        async with Upstream(ScriptedResponse(body=hits)) as upstream:
-            env = {"FINDER_URL": upstream.url, "FINDER_KEY": "f" * 20}
-            house = ProviderSettings("openai_chat", upstream.url, model="m", search="engine:finder")
-            async with client(tmp_path, env, finder=ProviderSettings(), house=house) as groundwire:
-                assert groundwire.usable()["finder"]
-                assert "finder" in groundwire.engines
-                assert "house" not in groundwire.engines
-                found = await groundwire.asearch("how long is the Nile?", provider="finder")
-                assert "6650" in found.text
-                assert upstream.requests[0].path == "/find"
-                assert upstream.requests[0].headers["x-key"] == "f" * 20
-
-    run(main())
+    async with Upstream(ScriptedResponse(body=hits)) as upstream:
+        env = {"FINDER_URL": upstream.url, "FINDER_KEY": "f" * 20}
+        house = ProviderSettings("openai_chat", upstream.url, model="m", search="engine:finder")
+        async with client(tmp_path, env, finder=ProviderSettings(), house=house) as groundwire:
+            assert groundwire.usable()["finder"]
+            assert "finder" in groundwire.engines
+            assert "house" not in groundwire.engines
+            found = await groundwire.asearch("how long is the Nile?", provider="finder")
+            assert "6650" in found.text
+            assert upstream.requests[0].path == "/find"
+            assert upstream.requests[0].headers["x-key"] == "f" * 20
 
 
 def test_a_name_that_is_not_registered_is_refused(install: dict[str, object], tmp_path: Path) -> None:

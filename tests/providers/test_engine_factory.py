@@ -21,7 +21,6 @@ from groundwire.testing.answers import told
 from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
 from tests.credentials.builders import codex_file, jwt, stored_refresh, write_private, write_session
-from tests.transport.bounded import run
 
 EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 LATER = 4_000_000_000
@@ -54,59 +53,47 @@ def house(url: str, *more: str) -> str:
     )
 
 
-def test_a_refused_session_is_renewed_in_a_subprocess_and_the_answer_arrives(tmp_path: Path) -> None:
-    async def main() -> None:
-        paths = {CODEX: (NO, answer("openai_responses", EVENTS)), TOKEN: (fresh(),)}
-        async with Upstream(Script(paths=paths)) as upstream, codex_client(tmp_path, upstream.url) as here:
-            found = await here.asearch("how long?", provider="openai_oauth")
-            assert found.text == "The Nile is 6650 km long."
-            assert [request.path for request in upstream.requests] == [CODEX, TOKEN, CODEX]
-            assert stored_refresh(codex_file(tmp_path)) == "refresh-next"
-
-    run(main())
+async def test_a_refused_session_is_renewed_in_a_subprocess_and_the_answer_arrives(tmp_path: Path) -> None:
+    paths = {CODEX: (NO, answer("openai_responses", EVENTS)), TOKEN: (fresh(),)}
+    async with Upstream(Script(paths=paths)) as upstream, codex_client(tmp_path, upstream.url) as here:
+        found = await here.asearch("how long?", provider="openai_oauth")
+        assert found.text == "The Nile is 6650 km long."
+        assert [request.path for request in upstream.requests] == [CODEX, TOKEN, CODEX]
+        assert stored_refresh(codex_file(tmp_path)) == "refresh-next"
 
 
-def test_a_session_that_stays_refused_is_reported_with_advice(tmp_path: Path) -> None:
-    async def main() -> None:
-        paths = {CODEX: (NO,), TOKEN: (fresh(),)}
-        async with Upstream(Script(paths=paths)) as upstream, codex_client(tmp_path, upstream.url) as here:
-            with pytest.raises(AuthRejected, match="codex login"):
-                await here.asearch("how long?", provider="openai_oauth")
-            assert [request.path for request in upstream.requests] == [CODEX, TOKEN, CODEX]
-
-    run(main())
+async def test_a_session_that_stays_refused_is_reported_with_advice(tmp_path: Path) -> None:
+    paths = {CODEX: (NO,), TOKEN: (fresh(),)}
+    async with Upstream(Script(paths=paths)) as upstream, codex_client(tmp_path, upstream.url) as here:
+        with pytest.raises(AuthRejected, match="codex login"):
+            await here.asearch("how long?", provider="openai_oauth")
+        assert [request.path for request in upstream.requests] == [CODEX, TOKEN, CODEX]
 
 
-def test_a_configured_server_is_used_without_being_in_the_order(tmp_path: Path) -> None:
-    async def main() -> None:
-        paths = {
-            "/v1/messages": (ScriptedResponse(401),),
-            "/v1/chat/completions": (answer("openai_chat", EVENTS),),
-        }
-        async with Upstream(Script(paths=paths)) as upstream:
-            config = f'[providers.anthropic]\nbase_url = "{upstream.url}"\n{house(upstream.url)}'
-            async with client(tmp_path, config, ANTHROPIC_API_KEY="sk-ant-x") as here:
-                assert "house" not in here.config.order
-                found = await here.asearch("how long?")
-            assert found.text == "The Nile is 6650 km long."
-            requested = [request.path for request in upstream.requests]
-            assert requested == ["/v1/messages", "/v1/chat/completions"], "after whom the order names"
-
-    run(main())
+async def test_a_configured_server_is_used_without_being_in_the_order(tmp_path: Path) -> None:
+    paths = {
+        "/v1/messages": (ScriptedResponse(401),),
+        "/v1/chat/completions": (answer("openai_chat", EVENTS),),
+    }
+    async with Upstream(Script(paths=paths)) as upstream:
+        config = f'[providers.anthropic]\nbase_url = "{upstream.url}"\n{house(upstream.url)}'
+        async with client(tmp_path, config, ANTHROPIC_API_KEY="sk-ant-x") as here:
+            assert "house" not in here.config.order
+            found = await here.asearch("how long?")
+        assert found.text == "The Nile is 6650 km long."
+        requested = [request.path for request in upstream.requests]
+        assert requested == ["/v1/messages", "/v1/chat/completions"], "after whom the order names"
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_a_disabled_server_is_not_used(tmp_path: Path, enabled: bool) -> None:
-    async def main() -> None:
-        async with Upstream(answer("openai_chat", EVENTS)) as upstream:
-            config = house(upstream.url, f"enabled = {json.dumps(enabled)}")
-            async with client(tmp_path, config) as here:
-                assert ("house" in here.usable()) is enabled
-                if enabled:
-                    await here.asearch("how long?")
-            assert len(upstream.requests) == int(enabled)
-
-    run(main())
+async def test_a_disabled_server_is_not_used(tmp_path: Path, enabled: bool) -> None:
+    async with Upstream(answer("openai_chat", EVENTS)) as upstream:
+        config = house(upstream.url, f"enabled = {json.dumps(enabled)}")
+        async with client(tmp_path, config) as here:
+            assert ("house" in here.usable()) is enabled
+            if enabled:
+                await here.asearch("how long?")
+        assert len(upstream.requests) == int(enabled)
 
 
 @pytest.mark.parametrize(
@@ -135,53 +122,44 @@ def test_the_http_client_is_not_imported_before_the_first_call(tmp_path: Path, p
     assert b"Traceback" not in done.stderr
 
 
-def test_the_first_call_imports_it(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with Upstream(answer("openai_chat", EVENTS)) as upstream:
-            write_private(tmp_path / ".config" / "groundwire" / "config.toml", house(upstream.url))
-            steps = (
-                "import sys, groundwire",
-                "groundwire.Groundwire().search('q', provider='house')",
-                "assert 'groundwire.transport.response' in sys.modules",
-            )
-            env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
-            command = (sys.executable, "-c", "\n".join(steps))
-            process = await asyncio.create_subprocess_exec(*command, env=env, cwd=tmp_path)
-            assert await process.wait() == 0
-
-    run(main())
+async def test_the_first_call_imports_it(tmp_path: Path) -> None:
+    async with Upstream(answer("openai_chat", EVENTS)) as upstream:
+        write_private(tmp_path / ".config" / "groundwire" / "config.toml", house(upstream.url))
+        steps = (
+            "import sys, groundwire",
+            "groundwire.Groundwire().search('q', provider='house')",
+            "assert 'groundwire.transport.response' in sys.modules",
+        )
+        env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+        command = (sys.executable, "-c", "\n".join(steps))
+        process = await asyncio.create_subprocess_exec(*command, env=env, cwd=tmp_path)
+        assert await process.wait() == 0
 
 
-def test_a_configured_order_is_exclusive_unless_it_has_a_star(tmp_path: Path) -> None:
-    async def main() -> None:
-        paths = {
-            "/v1/messages": (ScriptedResponse(401),),
-            "/v1/chat/completions": (answer("openai_chat", EVENTS),),
-        }
-        async with Upstream(Script(paths=paths)) as upstream:
-            tables = f'[providers.anthropic]\nbase_url = "{upstream.url}"\n{house(upstream.url)}'
-            alone, all_of_them = 'order = ["anthropic"]\n' + tables, 'order = ["anthropic", "*"]\n' + tables
-            async with client(tmp_path, alone, ANTHROPIC_API_KEY="sk-ant-x") as here:
-                assert here.order == ("anthropic",)
-                with pytest.raises(AuthRejected):
-                    await here.asearch("how long?")
-            assert [request.path for request in upstream.requests] == ["/v1/messages"]
-            async with client(tmp_path, all_of_them, ANTHROPIC_API_KEY="sk-ant-x") as here:
-                assert (await here.asearch("how long?")).text == "The Nile is 6650 km long."
-
-    run(main())
-
-
-def test_an_order_without_a_usable_provider_is_an_error(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with client(tmp_path, 'order = ["anthropic"]\n') as here:
-            with pytest.raises(MissingCredential, match=r"\(anthropic\)"):
+async def test_a_configured_order_is_exclusive_unless_it_has_a_star(tmp_path: Path) -> None:
+    paths = {
+        "/v1/messages": (ScriptedResponse(401),),
+        "/v1/chat/completions": (answer("openai_chat", EVENTS),),
+    }
+    async with Upstream(Script(paths=paths)) as upstream:
+        tables = f'[providers.anthropic]\nbase_url = "{upstream.url}"\n{house(upstream.url)}'
+        alone, all_of_them = 'order = ["anthropic"]\n' + tables, 'order = ["anthropic", "*"]\n' + tables
+        async with client(tmp_path, alone, ANTHROPIC_API_KEY="sk-ant-x") as here:
+            assert here.order == ("anthropic",)
+            with pytest.raises(AuthRejected):
                 await here.asearch("how long?")
+        assert [request.path for request in upstream.requests] == ["/v1/messages"]
+        async with client(tmp_path, all_of_them, ANTHROPIC_API_KEY="sk-ant-x") as here:
+            assert (await here.asearch("how long?")).text == "The Nile is 6650 km long."
 
-    run(main())
+
+async def test_an_order_without_a_usable_provider_is_an_error(tmp_path: Path) -> None:
+    async with client(tmp_path, 'order = ["anthropic"]\n') as here:
+        with pytest.raises(MissingCredential, match=r"\(anthropic\)"):
+            await here.asearch("how long?")
 
 
-def test_one_deadline_holds_for_all_silent_providers(tmp_path: Path) -> None:
+async def test_one_deadline_holds_for_all_silent_providers(tmp_path: Path) -> None:
     limits: list[float] = []
 
     async def main() -> None:
@@ -203,5 +181,5 @@ def test_one_deadline_holds_for_all_silent_providers(tmp_path: Path) -> None:
                 with pytest.raises(GroundwireError):
                     await here.asearch("how long?")
 
-    run(main())
+    await main()
     assert limits == [0.2]

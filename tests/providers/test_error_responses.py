@@ -36,7 +36,6 @@ from tests.providers.harness import (
     question,
     world,
 )
-from tests.transport.bounded import run
 
 Kind = type[GroundwireError]
 
@@ -72,10 +71,10 @@ async def errors(case: ProviderCase, responses: list[ScriptedResponse], *, strea
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("body", [b"", PAGE, b"{}", b'{"error":', b"null", b"[]"], ids=repr)
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_without_words_the_status_decides(case: ProviderCase, body: bytes, stream: bool) -> None:
+async def test_without_words_the_status_decides(case: ProviderCase, body: bytes, stream: bool) -> None:
     responses = [ScriptedResponse(status, {"content-type": "text/html"}, body) for status in BY_STATUS]
     for (status, kind), outcome in zip(
-        BY_STATUS.items(), run(errors(case, responses, stream=stream)), strict=True
+        BY_STATUS.items(), await errors(case, responses, stream=stream), strict=True
     ):
         # A page with status 403 in front of OpenAI's addresses is Cloudflare's, and about the network.
         is_blocked = status == 403 and case.dialect == "openai_responses" and not body.startswith(b"{}")
@@ -163,12 +162,12 @@ BY_WORDS: dict[str, list[tuple[int, Json, Kind]]] = {
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_the_vendors_words_decide(case: ProviderCase, stream: bool) -> None:
+async def test_the_vendors_words_decide(case: ProviderCase, stream: bool) -> None:
     table = BY_WORDS[case.dialect]
     # With `alt=sse` Google names its bare JSON an event stream.
     content_type = "text/event-stream" if case.dialect == "gemini" else "application/json"
     responses = [json_response(body, status, {"content-type": content_type}) for status, body, _ in table]
-    outcomes = run(errors(case, responses, stream=stream)) if table else []
+    outcomes = await errors(case, responses, stream=stream) if table else []
     for (status, body, kind), outcome in zip(table, outcomes, strict=True):
         assert type(outcome.raised) is kind, (status, body, outcome.raised)
 
@@ -204,16 +203,16 @@ IN_STREAM: dict[str, list[tuple[str, Kind]]] = {
 
 
 @pytest.mark.parametrize("case", STREAMING, ids=str)
-def test_an_error_at_the_beginning_of_a_stream_is_raised_once(case: ProviderCase) -> None:
+async def test_an_error_at_the_beginning_of_a_stream_is_raised_once(case: ProviderCase) -> None:
     table = IN_STREAM[case.dialect]
     responses = [text_response(text) for text, _ in table]
-    for (text, kind), outcome in zip(table, run(errors(case, responses, stream=True)), strict=True):
+    for (text, kind), outcome in zip(table, await errors(case, responses, stream=True), strict=True):
         assert type(outcome.error) is kind, (text, outcome.error)
         assert len(outcome.ends) + (outcome.raised is not None) == 1
 
 
 @pytest.mark.parametrize("case", STREAMING, ids=str)
-def test_an_error_inside_a_stream_keeps_the_text_before_it(case: ProviderCase) -> None:
+async def test_an_error_inside_a_stream_keeps_the_text_before_it(case: ProviderCase) -> None:
     table = IN_STREAM[case.dialect]
     begun = written(case.dialect, [Started("1", "m"), TextDelta(0, "So far. ")]).stream
     begun = _until_said(case.dialect, begun, "So far. ")
@@ -223,7 +222,7 @@ def test_an_error_inside_a_stream_keeps_the_text_before_it(case: ProviderCase) -
         )
         for text, _ in table
     ]
-    for (text, kind), outcome in zip(table, run(errors(case, responses, stream=True)), strict=True):
+    for (text, kind), outcome in zip(table, await errors(case, responses, stream=True), strict=True):
         assert outcome.answer.text == "So far. "
         assert isinstance(outcome.events[-1], Failed)
         assert type(outcome.error) is kind, (text, outcome.error)
@@ -240,11 +239,11 @@ def _until_said(name: str, stream: bytes, text: str) -> bytes:
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("case", STREAMING, ids=str)
-def test_a_good_status_with_an_error_for_a_body_is_an_error(case: ProviderCase, stream: bool) -> None:
+async def test_a_good_status_with_an_error_for_a_body_is_an_error(case: ProviderCase, stream: bool) -> None:
     table = [(body, kind) for _, body, kind in BY_WORDS[case.dialect] if isinstance(body, dict)]
     table = [(body, kind) for body, kind in table if "error" in body]
     responses = [json_response(body) for body, _ in table]
-    for (body, kind), outcome in zip(table, run(errors(case, responses, stream=stream)), strict=True):
+    for (body, kind), outcome in zip(table, await errors(case, responses, stream=stream), strict=True):
         assert outcome.error is not None, body
         assert outcome.answer.text == ""
         known = {RateLimited, AuthRejected, QuotaExhausted}
@@ -254,51 +253,42 @@ def test_a_good_status_with_an_error_for_a_body_is_an_error(case: ProviderCase, 
 
 @pytest.mark.parametrize("status", [300, 301, 302, 303, 304, 307, 308])
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_a_redirect_is_refused_with_advice(case: ProviderCase, status: int) -> None:
-    async def main() -> None:
-        moved = ScriptedResponse(status, {"location": "http://evil.example/steal"})
-        async with world(case, moved) as here:
-            outcome = await here.ask()
-            assert type(outcome.raised) is Refused
-            assert "base_url" in outcome.raised.message
-            assert len(here.upstream.requests) == 1
-
-    run(main())
+async def test_a_redirect_is_refused_with_advice(case: ProviderCase, status: int) -> None:
+    moved = ScriptedResponse(status, {"location": "http://evil.example/steal"})
+    async with world(case, moved) as here:
+        outcome = await here.ask()
+        assert type(outcome.raised) is Refused
+        assert "base_url" in outcome.raised.message
+        assert len(here.upstream.requests) == 1
 
 
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_an_error_is_known_by_its_status_even_if_its_body_never_ends(case: ProviderCase) -> None:
+async def test_an_error_is_known_by_its_status_even_if_its_body_never_ends(case: ProviderCase) -> None:
     hostile = [
         ScriptedResponse(401, body=b'{"error"', stall_at=4),
         ScriptedResponse(429, body=b'{"error"', cut_at=4),
         ScriptedResponse(503, body=b"x", repeat=b"y" * 65536),
     ]
 
-    async def main() -> None:
-        async with world(case, hostile) as here:
-            here.deadlines = replace(here.deadlines, idle=0.1)
-            kinds = [type((await here.ask()).raised) for _ in hostile]
-            assert kinds == [AuthRejected, RateLimited, Overloaded]
-
-    run(main())
+    async with world(case, hostile) as here:
+        here.deadlines = replace(here.deadlines, idle=0.1)
+        kinds = [type((await here.ask()).raised) for _ in hostile]
+        assert kinds == [AuthRejected, RateLimited, Overloaded]
 
 
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_a_very_long_explanation_is_cut(case: ProviderCase) -> None:
+async def test_a_very_long_explanation_is_cut(case: ProviderCase) -> None:
     body = json_response({"error": {"message": "x" * 100_000, "type": "t"}, "type": "error"}, 400)
 
-    async def main() -> None:
-        async with world(case, body) as here:
-            error = (await here.ask()).raised
-            assert error is not None
-            assert len(str(error)) <= 2000
-
-    run(main())
+    async with world(case, body) as here:
+        error = (await here.ask()).raised
+        assert error is not None
+        assert len(str(error)) <= 2000
 
 
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_a_server_that_does_not_speak_http_is_reported_as_such(case: ProviderCase) -> None:
-    outcome = run(errors(case, [ScriptedResponse(raw=b"SSH-2.0-OpenSSH_9.2\r\n")], stream=False))[0]
+async def test_a_server_that_does_not_speak_http_is_reported_as_such(case: ProviderCase) -> None:
+    outcome = (await errors(case, [ScriptedResponse(raw=b"SSH-2.0-OpenSSH_9.2\r\n")], stream=False))[0]
     assert type(outcome.raised) is UpstreamWireError
 
 
@@ -338,16 +328,13 @@ async def error_of(here: World) -> UpstreamError:
 
 
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_retry_headers_are_in_seconds_in_milliseconds_or_a_date(case: ProviderCase) -> None:
-    async def main() -> None:
-        async with world(case, [ScriptedResponse(429, headers) for headers, _ in HEADERS]) as here:
-            here.clock = lambda: NOON_SECONDS
-            for headers, expected in HEADERS:
-                error = await error_of(here)
-                assert isinstance(error, RateLimited)
-                assert error.retry_after == expected, headers
-
-    run(main())
+async def test_retry_headers_are_in_seconds_in_milliseconds_or_a_date(case: ProviderCase) -> None:
+    async with world(case, [ScriptedResponse(429, headers) for headers, _ in HEADERS]) as here:
+        here.clock = lambda: NOON_SECONDS
+        for headers, expected in HEADERS:
+            error = await error_of(here)
+            assert isinstance(error, RateLimited)
+            assert error.retry_after == expected, headers
 
 
 def test_noon_is_noon() -> None:
@@ -383,25 +370,19 @@ BODIES: list[tuple[str, Json, float]] = [
 
 
 @pytest.mark.parametrize(("name", "body", "expected"), BODIES)
-def test_retry_delays_in_error_bodies_are_read(name: str, body: Json, expected: float) -> None:
+async def test_retry_delays_in_error_bodies_are_read(name: str, body: Json, expected: float) -> None:
     case = case_named(name)
 
-    async def main() -> None:
-        async with world(case, json_response(body, 429)) as here:
-            assert (await error_of(here)).retry_after == pytest.approx(expected)
-
-    run(main())
+    async with world(case, json_response(body, 429)) as here:
+        assert (await error_of(here)).retry_after == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_a_provider_may_declare_an_error_retryable(case: ProviderCase) -> None:
+async def test_a_provider_may_declare_an_error_retryable(case: ProviderCase) -> None:
     table = [(503, "", "retry"), (503, "false", "next"), (409, "true", "retry"), (409, "", "stop")]
 
-    async def main() -> None:
-        responses = [
-            ScriptedResponse(status, {"x-should-retry": word} if word else {}) for status, word, _ in table
-        ]
-        async with world(case, responses) as here:
-            assert [reaction(await error_of(here)) for _ in table] == [expected for *_, expected in table]
-
-    run(main())
+    responses = [
+        ScriptedResponse(status, {"x-should-retry": word} if word else {}) for status, word, _ in table
+    ]
+    async with world(case, responses) as here:
+        assert [reaction(await error_of(here)) for _ in table] == [expected for *_, expected in table]

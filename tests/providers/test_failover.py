@@ -24,7 +24,6 @@ from groundwire.testing.script import Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from groundwire.transport.http import Deadlines, Http
 from tests.providers.harness import case_named, credential, question
-from tests.transport.bounded import run
 
 FIRST = case_named("openai")
 SECOND = case_named("anthropic")
@@ -77,39 +76,35 @@ PLAN = Plan((ResolvedTarget(FIRST.name), ResolvedTarget(SECOND.name)))
     ],
     ids=["refused", "503", "529", "429", "401", "hangs up", "no HTTP", "cut early", "silent", "semi-silent"],
 )
-def test_the_second_answers_without_a_pause_when_the_first_cannot(first: Script | ScriptedResponse) -> None:
+async def test_the_second_answers_without_a_pause_when_the_first_cannot(
+    first: Script | ScriptedResponse,
+) -> None:
     pauses: list[float] = []
 
     async def note(seconds: float) -> None:
         pauses.append(seconds)
 
-    async def main() -> None:
-        async with routed(first, GOOD, silence=SILENCE, sleep=note) as (router, one, two):
-            events = [event async for event in flatten(router.batches(question(stream=True), PLAN))]
-            assert assemble(events).text == "The Nile is 6650 km long."
-            assert len(one.requests) <= 1
-            assert len(two.requests) == 1
-            assert pauses == []
-
-    run(main())
+    async with routed(first, GOOD, silence=SILENCE, sleep=note) as (router, one, two):
+        events = [event async for event in flatten(router.batches(question(stream=True), PLAN))]
+        assert assemble(events).text == "The Nile is 6650 km long."
+        assert len(one.requests) <= 1
+        assert len(two.requests) == 1
+        assert pauses == []
 
 
-def test_after_the_first_text_there_is_no_failover() -> None:
+async def test_after_the_first_text_there_is_no_failover() -> None:
     position = (STREAM.stream or b"").index(b"6650")
     whole = STREAM.stream or b""
     at = whole.index(b"\n\n", position) + 2
 
-    async def main() -> None:
-        async with routed(replace(STREAM, cut_at=at), GOOD) as (router, _, two):
-            events = [event async for event in flatten(router.batches(question(stream=True), PLAN))]
-            assert isinstance(events[-1], Failed)
-            assert assemble(events).text == "The Nile is 6650 km long."
-            assert two.connections == 0
-
-    run(main())
+    async with routed(replace(STREAM, cut_at=at), GOOD) as (router, _, two):
+        events = [event async for event in flatten(router.batches(question(stream=True), PLAN))]
+        assert isinstance(events[-1], Failed)
+        assert assemble(events).text == "The Nile is 6650 km long."
+        assert two.connections == 0
 
 
-def test_a_dead_provider_gets_at_most_a_quarter_more_requests() -> None:
+async def test_a_dead_provider_gets_at_most_a_quarter_more_requests() -> None:
     requests = 1000
 
     async def key() -> Credential | None:
@@ -118,43 +113,32 @@ def test_a_dead_provider_gets_at_most_a_quarter_more_requests() -> None:
     async def at_once(_: float) -> None:
         await asyncio.sleep(0)
 
-    async def main() -> None:
-        async with Upstream(ScriptedResponse(503)) as upstream, Http({}) as http:
-            provider = HttpProvider(FIRST.row(upstream.url), http, key, Redactor())
-            router = Router({"openai": provider}, health=Health(monotonic), sleep=at_once, random=lambda: 0.5)
-            for _ in range(requests):
-                with pytest.raises(Overloaded):
-                    async for _event in flatten(
-                        router.batches(question(), Plan((ResolvedTarget("openai"),)))
-                    ):
-                        pass
-            assert requests <= len(upstream.requests) <= requests * 1.25
-            assert upstream.connections == 1
-
-    run(main())
-
-
-def test_a_caller_that_disconnects_during_a_wait_leaves_no_task() -> None:
-    async def main() -> None:
-        async with routed(ScriptedResponse(delay=float("inf")), GOOD) as (router, one, two):
-            events = flatten(router.batches(question(stream=True), PLAN))
-            reading = asyncio.create_task(anext(events))
-            await one.received()
-            reading.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await reading
-            await one.disconnected()
-            assert two.connections == 0
-
-    run(main())
-
-
-def test_when_both_fail_the_error_lists_every_failure() -> None:
-    async def main() -> None:
-        async with routed(ScriptedResponse(401), ScriptedResponse(404)) as (router, _, _two):
-            with pytest.raises(GroundwireError) as caught:
-                async for _event in flatten(router.batches(question(), PLAN)):
+    async with Upstream(ScriptedResponse(503)) as upstream, Http({}) as http:
+        provider = HttpProvider(FIRST.row(upstream.url), http, key, Redactor())
+        router = Router({"openai": provider}, health=Health(monotonic), sleep=at_once, random=lambda: 0.5)
+        for _ in range(requests):
+            with pytest.raises(Overloaded):
+                async for _event in flatten(router.batches(question(), Plan((ResolvedTarget("openai"),)))):
                     pass
-            assert "openai: HTTP status 401; anthropic: HTTP 404" in str(caught.value)
+        assert requests <= len(upstream.requests) <= requests * 1.25
+        assert upstream.connections == 1
 
-    run(main())
+
+async def test_a_caller_that_disconnects_during_a_wait_leaves_no_task() -> None:
+    async with routed(ScriptedResponse(delay=float("inf")), GOOD) as (router, one, two):
+        events = flatten(router.batches(question(stream=True), PLAN))
+        reading = asyncio.create_task(anext(events))
+        await one.received()
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        await one.disconnected()
+        assert two.connections == 0
+
+
+async def test_when_both_fail_the_error_lists_every_failure() -> None:
+    async with routed(ScriptedResponse(401), ScriptedResponse(404)) as (router, _, _two):
+        with pytest.raises(GroundwireError) as caught:
+            async for _event in flatten(router.batches(question(), PLAN)):
+                pass
+        assert "openai: HTTP status 401; anthropic: HTTP 404" in str(caught.value)

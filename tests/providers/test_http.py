@@ -306,37 +306,28 @@ def test_a_gemini_model_is_one_segment_of_the_path_whatever_it_is_called(model: 
 
 
 @pytest.mark.parametrize("case", CONFIGURED, ids=str)
-def test_a_server_that_needs_no_key_is_sent_none(case: ProviderCase) -> None:
+async def test_a_server_that_needs_no_key_is_sent_none(case: ProviderCase) -> None:
     async def nothing() -> Credential | None:
         return None
 
-    async def main() -> None:
-        async with world(case, answer(case.dialect, EVENTS)) as here:
-            provider = HttpProvider(case.row(here.upstream.url), here.http, nothing, Redactor())
-            assert (await ask(provider, question())).error is None
-            assert (
-                not {"authorization", "x-api-key", "x-goog-api-key"}
-                & here.upstream.requests[0].headers.keys()
-            )
-
-    run(main())
+    async with world(case, answer(case.dialect, EVENTS)) as here:
+        provider = HttpProvider(case.row(here.upstream.url), here.http, nothing, Redactor())
+        assert (await ask(provider, question())).error is None
+        assert not {"authorization", "x-api-key", "x-goog-api-key"} & here.upstream.requests[0].headers.keys()
 
 
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_without_its_credential_nothing_is_sent(case: ProviderCase) -> None:
+async def test_without_its_credential_nothing_is_sent(case: ProviderCase) -> None:
     async def missing() -> Credential | None:
         raise MissingCredential("no key")
 
-    async def main() -> None:
-        async with world(case, answer(case.dialect, EVENTS)) as here:
-            provider = HttpProvider(case.row(here.upstream.url), here.http, missing, Redactor())
-            assert isinstance((await ask(provider, question())).raised, MissingCredential)
-            assert here.upstream.connections == 0
-
-    run(main())
+    async with world(case, answer(case.dialect, EVENTS)) as here:
+        provider = HttpProvider(case.row(here.upstream.url), here.http, missing, Redactor())
+        assert isinstance((await ask(provider, question())).raised, MissingCredential)
+        assert here.upstream.connections == 0
 
 
-def test_a_provider_without_a_model_names_the_setting() -> None:
+async def test_a_provider_without_a_model_names_the_setting() -> None:
     case = case_named("my_chat")
 
     async def main() -> None:
@@ -351,7 +342,7 @@ def test_a_provider_without_a_model_names_the_setting() -> None:
             assert "providers.my_chat.model" in outcome.raised.message
             assert here.upstream.connections == 0
 
-    run(main())
+    await main()
 
 
 def test_a_base_address_may_end_with_a_slash() -> None:
@@ -448,71 +439,58 @@ def shown(upstream: Upstream) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["opencode", "codex", "inline"])
-def test_a_refused_session_is_renewed_once_and_the_request_repeated_once(tmp_path: Path, kind: str) -> None:
-    async def main() -> None:
-        async with signed_in(tmp_path, kind, Script((NO, GOOD))) as (provider, upstream, rotation, _):
-            outcome = await ask(provider, question(stream=True))
-            assert outcome.answer.text == "The Nile is 6650 km long."
-            assert (rotation.rotations, rotation.reuses) == (1, 0)
-            assert shown(upstream)[1] == f"Bearer {renewed(1)}" != shown(upstream)[0]
-            first, second = upstream.requests
-            assert first.body == second.body
-            assert (await ask(provider, question(stream=True))).error is None
-            assert shown(upstream)[2] == f"Bearer {renewed(1)}", "what was renewed is used from now on"
-
-    run(main())
+async def test_a_refused_session_is_renewed_once_and_the_request_repeated_once(
+    tmp_path: Path, kind: str
+) -> None:
+    async with signed_in(tmp_path, kind, Script((NO, GOOD))) as (provider, upstream, rotation, _):
+        outcome = await ask(provider, question(stream=True))
+        assert outcome.answer.text == "The Nile is 6650 km long."
+        assert (rotation.rotations, rotation.reuses) == (1, 0)
+        assert shown(upstream)[1] == f"Bearer {renewed(1)}" != shown(upstream)[0]
+        first, second = upstream.requests
+        assert first.body == second.body
+        assert (await ask(provider, question(stream=True))).error is None
+        assert shown(upstream)[2] == f"Bearer {renewed(1)}", "what was renewed is used from now on"
 
 
 @pytest.mark.parametrize("kind", ["opencode", "codex", "inline"])
-def test_eight_requests_with_the_same_dead_token_cost_one_refresh(tmp_path: Path, kind: str) -> None:
-    async def main() -> None:
-        script = Script((*(NO,) * 8, GOOD))
-        async with signed_in(tmp_path, kind, script) as (provider, upstream, rotation, waits):
-            waits[:] = lambda: upstream.received(8), asyncio.Barrier(8).wait
-            outcomes = await asyncio.gather(*(ask(provider, question(stream=True)) for _ in range(8)))
-            assert [outcome.error for outcome in outcomes] == [None] * 8
-            assert (rotation.rotations, rotation.reuses) == (1, 0)
-            assert len(upstream.requests) == 16
-            assert set(shown(upstream)[8:]) == {f"Bearer {renewed(1)}"}
-
-    run(main())
+async def test_eight_requests_with_the_same_dead_token_cost_one_refresh(tmp_path: Path, kind: str) -> None:
+    script = Script((*(NO,) * 8, GOOD))
+    async with signed_in(tmp_path, kind, script) as (provider, upstream, rotation, waits):
+        waits[:] = lambda: upstream.received(8), asyncio.Barrier(8).wait
+        outcomes = await asyncio.gather(*(ask(provider, question(stream=True)) for _ in range(8)))
+        assert [outcome.error for outcome in outcomes] == [None] * 8
+        assert (rotation.rotations, rotation.reuses) == (1, 0)
+        assert len(upstream.requests) == 16
+        assert set(shown(upstream)[8:]) == {f"Bearer {renewed(1)}"}
 
 
-def test_a_second_refusal_is_reported_with_advice(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with signed_in(tmp_path, "codex", Script((NO,))) as (provider, upstream, rotation, _):
-            outcome = await ask(provider, question(stream=True))
-            assert isinstance(outcome.raised, AuthRejected)
-            assert "expired" in outcome.raised.message
-            assert "Log in with `opencode auth login` or `codex login`." in outcome.raised.message
-            assert (len(upstream.requests), rotation.rotations) == (2, 1)
-
-    run(main())
+async def test_a_second_refusal_is_reported_with_advice(tmp_path: Path) -> None:
+    async with signed_in(tmp_path, "codex", Script((NO,))) as (provider, upstream, rotation, _):
+        outcome = await ask(provider, question(stream=True))
+        assert isinstance(outcome.raised, AuthRejected)
+        assert "expired" in outcome.raised.message
+        assert "Log in with `opencode auth login` or `codex login`." in outcome.raised.message
+        assert (len(upstream.requests), rotation.rotations) == (2, 1)
 
 
-def test_a_session_that_cannot_be_renewed_has_ended_and_is_not_retried(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with signed_in(tmp_path, "codex", Script((NO,))) as (provider, upstream, rotation, _):
-            rotation.revoked = True
-            outcome = await ask(provider, question(stream=True))
-            assert isinstance(outcome.raised, AuthRejected)
-            assert "log in again with `codex login`" in outcome.raised.message
-            assert len(upstream.requests) == 1
-
-    run(main())
+async def test_a_session_that_cannot_be_renewed_has_ended_and_is_not_retried(tmp_path: Path) -> None:
+    async with signed_in(tmp_path, "codex", Script((NO,))) as (provider, upstream, rotation, _):
+        rotation.revoked = True
+        outcome = await ask(provider, question(stream=True))
+        assert isinstance(outcome.raised, AuthRejected)
+        assert "log in again with `codex login`" in outcome.raised.message
+        assert len(upstream.requests) == 1
 
 
-def test_a_token_that_another_process_renewed_is_used(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with signed_in(tmp_path, "codex", Script((NO, GOOD))) as (provider, upstream, rotation, _):
-            reading = asyncio.create_task(ask(provider, question(stream=True)))
-            await upstream.received()
-            path = write_session(tmp_path, "codex", "access-other", "refresh-other", LATER)
-            assert (await reading).error is None
-            assert rotation.rotations == 0
-            assert stored_refresh(path) == "refresh-other"
-
-    run(main())
+async def test_a_token_that_another_process_renewed_is_used(tmp_path: Path) -> None:
+    async with signed_in(tmp_path, "codex", Script((NO, GOOD))) as (provider, upstream, rotation, _):
+        reading = asyncio.create_task(ask(provider, question(stream=True)))
+        await upstream.received()
+        path = write_session(tmp_path, "codex", "access-other", "refresh-other", LATER)
+        assert (await reading).error is None
+        assert rotation.rotations == 0
+        assert stored_refresh(path) == "refresh-other"
 
 
 @pytest.mark.parametrize(
@@ -524,23 +502,17 @@ def test_a_token_that_another_process_renewed_is_used(tmp_path: Path) -> None:
     ],
     ids=["403", "503", "cut"],
 )
-def test_other_troubles_renew_nothing(
+async def test_other_troubles_renew_nothing(
     tmp_path: Path, first: ScriptedResponse, error: type[Exception] | None
 ) -> None:
-    async def main() -> None:
-        async with signed_in(tmp_path, "codex", Script((first,))) as (provider, upstream, rotation, _):
-            outcome = await ask(provider, question(stream=True))
-            assert isinstance(outcome.error, error or Exception)
-            assert (len(upstream.requests), rotation.rotations) == (1, 0)
-
-    run(main())
+    async with signed_in(tmp_path, "codex", Script((first,))) as (provider, upstream, rotation, _):
+        outcome = await ask(provider, question(stream=True))
+        assert isinstance(outcome.error, error or Exception)
+        assert (len(upstream.requests), rotation.rotations) == (1, 0)
 
 
-def test_a_key_that_is_refused_fails_at_once() -> None:
-    async def main() -> None:
-        async with world(case_named("openai"), NO) as here:
-            outcome = await here.ask()
-            assert isinstance(outcome.raised, AuthRejected)
-            assert len(here.upstream.requests) == 1
-
-    run(main())
+async def test_a_key_that_is_refused_fails_at_once() -> None:
+    async with world(case_named("openai"), NO) as here:
+        outcome = await here.ask()
+        assert isinstance(outcome.raised, AuthRejected)
+        assert len(here.upstream.requests) == 1

@@ -17,7 +17,6 @@ from groundwire.providers.registry import find_spec
 from groundwire.testing.answers import told
 from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
-from tests.transport.bounded import run
 
 EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 GONE = json_response({"error": {"code": 404, "message": "model is not found", "status": "NOT_FOUND"}}, 404)
@@ -85,53 +84,44 @@ def scripted(listed: ScriptedResponse, *good: str) -> Script:
     ],
     ids=["list", "nothing of the family", "no list", "nonsense"],
 )
-def test_a_default_model_that_is_gone_is_replaced_once_with_a_warning(
+async def test_a_default_model_that_is_gone_is_replaced_once_with_a_warning(
     listed: ScriptedResponse, successor: str, tmp_path: Path
 ) -> None:
-    async def main() -> None:
-        async with Upstream(scripted(listed, successor)) as upstream, gemini(tmp_path, upstream.url) as here:
-            found = await here.asearch("how long?")
-            assert found.text == "The Nile is 6650 km long."
-            assert found.extras["groundwire"]["model"] == successor
-            warning = next(item for item in found.warnings if item.code == "default_model_replaced")
-            assert DEFAULT in warning.message
-            assert successor in warning.message
-            before = len(upstream.requests)
-            again = await here.asearch("how long?")
-            assert [item.code for item in again.warnings].count("default_model_replaced") == 1
-            assert len(upstream.requests) == before + 1
-
-    run(main())
+    async with Upstream(scripted(listed, successor)) as upstream, gemini(tmp_path, upstream.url) as here:
+        found = await here.asearch("how long?")
+        assert found.text == "The Nile is 6650 km long."
+        assert found.extras["groundwire"]["model"] == successor
+        warning = next(item for item in found.warnings if item.code == "default_model_replaced")
+        assert DEFAULT in warning.message
+        assert successor in warning.message
+        before = len(upstream.requests)
+        again = await here.asearch("how long?")
+        assert [item.code for item in again.warnings].count("default_model_replaced") == 1
+        assert len(upstream.requests) == before + 1
 
 
-def test_a_model_that_was_named_is_never_replaced(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with Upstream(scripted(listing("gemini-10-flash"), "gemini-10-flash")) as upstream:
-            async with gemini(tmp_path, upstream.url) as here:
-                with pytest.raises(NotFound):
-                    await here.asearch("how long?", model="gemini-1-flash")
-            async with gemini(tmp_path, upstream.url, model=DEFAULT) as here:
-                with pytest.raises(NotFound):
-                    await here.asearch("how long?")
-            assert all(request.method == "POST" for request in upstream.requests)
-
-    run(main())
-
-
-def test_when_the_successor_is_gone_too_the_error_is_raised(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with (
-            Upstream(scripted(listing("gemini-10-flash"))) as upstream,
-            gemini(tmp_path, upstream.url) as here,
-        ):
+async def test_a_model_that_was_named_is_never_replaced(tmp_path: Path) -> None:
+    async with Upstream(scripted(listing("gemini-10-flash"), "gemini-10-flash")) as upstream:
+        async with gemini(tmp_path, upstream.url) as here:
+            with pytest.raises(NotFound):
+                await here.asearch("how long?", model="gemini-1-flash")
+        async with gemini(tmp_path, upstream.url, model=DEFAULT) as here:
             with pytest.raises(NotFound):
                 await here.asearch("how long?")
-            assert [request.method for request in upstream.requests] == ["POST", "GET", "POST"]
-
-    run(main())
+        assert all(request.method == "POST" for request in upstream.requests)
 
 
-def test_a_vendor_that_answers_400_for_a_missing_model_is_understood(tmp_path: Path) -> None:
+async def test_when_the_successor_is_gone_too_the_error_is_raised(tmp_path: Path) -> None:
+    async with (
+        Upstream(scripted(listing("gemini-10-flash"))) as upstream,
+        gemini(tmp_path, upstream.url) as here,
+    ):
+        with pytest.raises(NotFound):
+            await here.asearch("how long?")
+        assert [request.method for request in upstream.requests] == ["POST", "GET", "POST"]
+
+
+async def test_a_vendor_that_answers_400_for_a_missing_model_is_understood(tmp_path: Path) -> None:
     default = default_model("openrouter")
     no = json_response({"error": {"message": f"{default} is not a valid model ID", "code": 400}}, 400)
     other = json_response({"error": {"message": "the tools are wrong", "code": 400}}, 400)
@@ -153,5 +143,5 @@ def test_a_vendor_that_answers_400_for_a_missing_model_is_understood(tmp_path: P
                     assert (await here.asearch("how long?")).grounded
             assert len(upstream.requests) == requests
 
-    run(main(no, 3))
-    run(main(other, 1))
+    await main(no, 3)
+    await main(other, 1)

@@ -115,14 +115,11 @@ def test_system_messages_in_a_conversation_are_sent_as_a_developers() -> None:
     assert roles == ["developer", "user"]
 
 
-def test_a_conversation_kept_elsewhere_cannot_be_continued_and_nothing_is_sent() -> None:
-    async def main() -> None:
-        async with world(CODEX, answer(CODEX.dialect, EVENTS)) as here:
-            outcome = await here.ask(replace(question(), previous_id="resp_1"))
-            assert isinstance(outcome.raised, UnsupportedFeature)
-            assert here.upstream.connections == 0
-
-    run(main())
+async def test_a_conversation_kept_elsewhere_cannot_be_continued_and_nothing_is_sent() -> None:
+    async with world(CODEX, answer(CODEX.dialect, EVENTS)) as here:
+        outcome = await here.ask(replace(question(), previous_id="resp_1"))
+        assert isinstance(outcome.raised, UnsupportedFeature)
+        assert here.upstream.connections == 0
 
 
 def test_an_unknown_account_is_left_out_rather_than_sent_empty() -> None:

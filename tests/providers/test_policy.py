@@ -50,7 +50,6 @@ from tests.providers.harness import (
     question,
     world,
 )
-from tests.transport.bounded import run
 
 SAID: dict[str, SearchOptions] = {
     "allowed_domains": SearchOptions(allowed_domains=("a.example",)),
@@ -98,7 +97,9 @@ def test_the_table_has_every_option() -> None:
 
 
 @pytest.mark.parametrize(("case", "option", "support"), CASES)
-def test_every_option_is_treated_as_in_the_table(case: ProviderCase, option: str, support: Support) -> None:
+async def test_every_option_is_treated_as_in_the_table(
+    case: ProviderCase, option: str, support: Support
+) -> None:
     async def main() -> None:
         async with world(case, answer(case.dialect, told("Yes."))) as here:
             located = case.name == "gemini" and option == "location"
@@ -116,7 +117,7 @@ def test_every_option_is_treated_as_in_the_table(case: ProviderCase, option: str
             with_option, without = (item.body for item in here.upstream.requests)
             assert (with_option == without) == (support == "ignored")
 
-    run(main())
+    await main()
 
 
 @pytest.mark.parametrize("name", sorted(RESTRICTIONS))
@@ -185,7 +186,7 @@ def test_a_provider_that_limits_its_sources_itself_is_not_audited_for_it() -> No
     assert prepared.audited == SearchOptions(("a.example",))
 
 
-def test_a_restriction_that_the_dialect_has_no_words_for_is_never_dropped() -> None:
+async def test_a_restriction_that_the_dialect_has_no_words_for_is_never_dropped() -> None:
     """A row may promise what its dialect cannot say: then the request is refused after all."""
     case = case_named("my_gemini")
 
@@ -203,7 +204,7 @@ def test_a_restriction_that_the_dialect_has_no_words_for_is_never_dropped() -> N
             assert here.upstream.connections == 0
             assert (provider.name, provider.model) == ("my_gemini", "model-of-mine")
 
-    run(main())
+    await main()
 
 
 def test_native_lists_are_watched_too() -> None:

@@ -163,24 +163,21 @@ def test_what_follows_the_end_is_not_waited_for(case: ProviderCase) -> None:
 
 
 @pytest.mark.parametrize("case", STREAMING, ids=str)
-def test_a_truncated_stream_keeps_its_text_and_ends_with_an_error(case: ProviderCase) -> None:
+async def test_a_truncated_stream_keeps_its_text_and_ends_with_an_error(case: ProviderCase) -> None:
     stream = answer(case.dialect, EVENTS).stream or b""
     at = len(stream) // 2
 
-    async def main() -> None:
-        for cut in ("fin", "rst"):
-            response = replace(answer(case.dialect, EVENTS), cut_at=at, cut=cut)
-            async with world(case, response) as here:
-                outcome = await here.ask(question(stream=True))
-                assert outcome.raised is None
-                assert isinstance(outcome.error, Interrupted)
-                assert len(outcome.ends) == 1
-                assert TEXT.startswith(outcome.answer.text)
-                decoder = dialect(case.dialect).decoder()
-                pure = assemble([*decoder.feed(stream[:at]), *decoder.close()])
-                assert outcome.answer.text == pure.text
-
-    run(main())
+    for cut in ("fin", "rst"):
+        response = replace(answer(case.dialect, EVENTS), cut_at=at, cut=cut)
+        async with world(case, response) as here:
+            outcome = await here.ask(question(stream=True))
+            assert outcome.raised is None
+            assert isinstance(outcome.error, Interrupted)
+            assert len(outcome.ends) == 1
+            assert TEXT.startswith(outcome.answer.text)
+            decoder = dialect(case.dialect).decoder()
+            pure = assemble([*decoder.feed(stream[:at]), *decoder.close()])
+            assert outcome.answer.text == pure.text
 
 
 @pytest.mark.parametrize("case", STREAMING, ids=str)
@@ -220,17 +217,14 @@ def test_a_body_that_is_no_answer_is_an_error_that_may_pass(
 
 
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_sources_outside_the_allowed_domains_do_not_come_through(case: ProviderCase) -> None:
-    async def main() -> None:
-        async with world(case, answer(case.dialect, EVENTS)) as here:
-            for stream in (False, True):
-                search = SearchOptions(allowed_domains=("alpha.example",))
-                outcome = await here.ask(question(stream=stream, search=search))
-                assert {source.url for source in outcome.answer.sources} == {NILE.url}
-                removed = [event for event in outcome.events if isinstance(event, Warned)]
-                assert [event.code for event in removed].count("source_removed") == 1
-
-    run(main())
+async def test_sources_outside_the_allowed_domains_do_not_come_through(case: ProviderCase) -> None:
+    async with world(case, answer(case.dialect, EVENTS)) as here:
+        for stream in (False, True):
+            search = SearchOptions(allowed_domains=("alpha.example",))
+            outcome = await here.ask(question(stream=stream, search=search))
+            assert {source.url for source in outcome.answer.sources} == {NILE.url}
+            removed = [event for event in outcome.events if isinstance(event, Warned)]
+            assert [event.code for event in removed].count("source_removed") == 1
 
 
 @pytest.mark.parametrize(
@@ -287,19 +281,16 @@ def endless(name: str, size: int) -> bytes:
 
 
 @pytest.mark.parametrize("case", STREAMING, ids=str)
-def test_a_stream_that_is_too_large_ends_with_an_error_after_what_was_read(case: ProviderCase) -> None:
-    async def main() -> None:
-        stream = endless(case.dialect, 3 * LARGEST)
-        response = ScriptedResponse(stream=stream, headers={"content-type": "text/event-stream"})
-        async with world(case, response) as here:
-            provider = here.provider(deadlines=replace(Deadlines(), largest=LARGEST))
-            events = [event async for event in flatten(provider.batches(question(stream=True)))]
-        assert any(isinstance(event, TextDelta) for event in events)
-        assert isinstance(events[-1], Failed)
-        assert "larger than" in events[-1].error.message
-        assert sum(isinstance(event, Failed | Finished) for event in events) == 1
-
-    run(main())
+async def test_a_stream_that_is_too_large_ends_with_an_error_after_what_was_read(case: ProviderCase) -> None:
+    stream = endless(case.dialect, 3 * LARGEST)
+    response = ScriptedResponse(stream=stream, headers={"content-type": "text/event-stream"})
+    async with world(case, response) as here:
+        provider = here.provider(deadlines=replace(Deadlines(), largest=LARGEST))
+        events = [event async for event in flatten(provider.batches(question(stream=True)))]
+    assert any(isinstance(event, TextDelta) for event in events)
+    assert isinstance(events[-1], Failed)
+    assert "larger than" in events[-1].error.message
+    assert sum(isinstance(event, Failed | Finished) for event in events) == 1
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -379,7 +370,7 @@ def reply(*, stream: bool) -> ScriptedResponse:
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-def test_a_document_of_the_request_is_not_taken_for_a_page_that_was_fetched(stream: bool) -> None:
+async def test_a_document_of_the_request_is_not_taken_for_a_page_that_was_fetched(stream: bool) -> None:
     async def main() -> list[tuple[str, str]]:
         async with world(case_named("anthropic"), reply(stream=stream)) as here:
             paper = Message("user", (Opaque("anthropic_messages", document("", "")), Text("When?")))
@@ -388,7 +379,7 @@ def test_a_document_of_the_request_is_not_taken_for_a_page_that_was_fetched(stre
             citations = outcome.answer.citations
             return [(item.source.url, item.source.title) for cited in citations for item in cited.evidence]
 
-    assert run(main()) == [("", "Document 1"), ("https://a.example/article", "")]
+    assert await main() == [("", "Document 1"), ("https://a.example/article", "")]
 
 
 SAFE, UNSAFE = b"https://evil.example/x", b"javascript:alert(1)"

@@ -180,7 +180,7 @@ def listen(case: ProviderCase, secret: str, responses: list[ScriptedResponse]) -
 
 
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_no_failure_of_the_network_shows_the_key(case: ProviderCase) -> None:
+async def test_no_failure_of_the_network_shows_the_key(case: ProviderCase) -> None:
     secret = CANARIES[0]
     scripts = [
         Script(door="closed"),
@@ -192,36 +192,30 @@ def test_no_failure_of_the_network_shows_the_key(case: ProviderCase) -> None:
     async def key() -> Credential | None:
         return Credential(Secret(secret), "api", "a test")
 
-    async def main() -> None:
-        for script in scripts:
-            async with world(case, script) as here:
-                row = case.row(here.upstream.url, Deadlines(first_byte=0.05))
-                outcome = await ask(HttpProvider(row, here.http, key, Redactor()), question())
-                assert outcome.error is not None
-                assert leaks(everything(outcome), secret) == []
-
-    run(main())
+    for script in scripts:
+        async with world(case, script) as here:
+            row = case.row(here.upstream.url, Deadlines(first_byte=0.05))
+            outcome = await ask(HttpProvider(row, here.http, key, Redactor()), question())
+            assert outcome.error is not None
+            assert leaks(everything(outcome), secret) == []
 
 
-def test_credentials_in_an_address_stay_there() -> None:
+async def test_credentials_in_an_address_stay_there() -> None:
     case = case_named("my_chat")
 
     async def key() -> Credential | None:
         return None
 
-    async def main() -> None:
-        async with world(case, Script(door="closed")) as here:
-            row = case.row(here.upstream.url.replace("://", "://me:hunter22hunter22@"))
-            outcome = await ask(HttpProvider(row, here.http, key, Redactor()), question())
-            assert isinstance(outcome.raised, Unreachable)
-            assert leaks(everything(outcome), "hunter22hunter22") == []
-
-    run(main())
+    async with world(case, Script(door="closed")) as here:
+        row = case.row(here.upstream.url.replace("://", "://me:hunter22hunter22@"))
+        outcome = await ask(HttpProvider(row, here.http, key, Redactor()), question())
+        assert isinstance(outcome.raised, Unreachable)
+        assert leaks(everything(outcome), "hunter22hunter22") == []
 
 
 @pytest.mark.parametrize("secret", KNOWN, ids=lambda text: text[:12])
 @pytest.mark.parametrize("case", STREAMING, ids=str)
-def test_an_error_inside_an_answer_is_redacted_too(case: ProviderCase, secret: str) -> None:
+async def test_an_error_inside_an_answer_is_redacted_too(case: ProviderCase, secret: str) -> None:
     failed: list[Event] = [TextDelta(0, "So far. "), Failed(GroundwireError(f"bad key {secret}"))]
     warned: list[Event] = [
         Warned("w", f"your key {secret} expires"),
@@ -232,43 +226,35 @@ def test_an_error_inside_an_answer_is_redacted_too(case: ProviderCase, secret: s
     async def key() -> Credential | None:
         return Credential(Secret(secret), "api", "a test")
 
-    async def main() -> None:
-        for events in (failed, warned):
-            form = written(case.dialect, events)
-            stream = ScriptedResponse(
-                headers={"content-type": "text/event-stream"}, body=form.stream, framing="chunked"
-            )
-            async with world(case, [stream, ScriptedResponse(body=form.whole)]) as here:
-                provider = HttpProvider(case.row(here.upstream.url), here.http, key, Redactor())
-                for streamed in (True, False):
-                    outcome = await ask(provider, question(stream=streamed))
-                    shown = [
-                        repr(event)
-                        for event in outcome.events
-                        if isinstance(event, Failed | Finished | Warned)
-                    ]
-                    shown += [event.error.message for event in outcome.events if isinstance(event, Failed)]
-                    text = re.sub(r"extras=\{.*", "", "\n".join(shown))
-                    assert leaks(text, secret) == [], text
-
-    run(main())
+    for events in (failed, warned):
+        form = written(case.dialect, events)
+        stream = ScriptedResponse(
+            headers={"content-type": "text/event-stream"}, body=form.stream, framing="chunked"
+        )
+        async with world(case, [stream, ScriptedResponse(body=form.whole)]) as here:
+            provider = HttpProvider(case.row(here.upstream.url), here.http, key, Redactor())
+            for streamed in (True, False):
+                outcome = await ask(provider, question(stream=streamed))
+                shown = [
+                    repr(event) for event in outcome.events if isinstance(event, Failed | Finished | Warned)
+                ]
+                shown += [event.error.message for event in outcome.events if isinstance(event, Failed)]
+                text = re.sub(r"extras=\{.*", "", "\n".join(shown))
+                assert leaks(text, secret) == [], text
 
 
-def test_a_call_can_be_printed() -> None:
+async def test_a_call_can_be_printed() -> None:
     case = case_named("anthropic")
     secret = CANARIES[1]
 
     async def key() -> Credential | None:
         return Credential(Secret(secret), "api", "a test")
 
-    async def main() -> None:
-        async with world(case, ScriptedResponse(401)) as here:
-            provider = HttpProvider(case.row(here.upstream.url), here.http, key, Redactor())
-            headers = provider._headers(await key(), Request(()))
-            assert headers["x-api-key"] == secret
-            assert leaks(f"{headers!r} {headers!s} {headers}", secret) == []
-
-    run(main())
+    async with world(case, ScriptedResponse(401)) as here:
+        provider = HttpProvider(case.row(here.upstream.url), here.http, key, Redactor())
+        headers = provider._headers(await key(), Request(()))
+        assert headers["x-api-key"] == secret
+        assert leaks(f"{headers!r} {headers!s} {headers}", secret) == []
 
 
 SHORTEST = 8
@@ -426,7 +412,7 @@ async def wander(
 
 
 @pytest.mark.parametrize("failures", [400, pytest.param(2000, marks=pytest.mark.thorough)])
-def test_failures_show_no_secret_in_any_sink(
+async def test_failures_show_no_secret_in_any_sink(
     failures: int,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
@@ -448,7 +434,7 @@ def test_failures_show_no_secret_in_any_sink(
             assert found_in(f"{world.client!r} {world.client.config!r} {world.client.providers()!r}") == set()
             return world
 
-    world = asyncio.run(main())
+    world = await main()
     assert world.failures >= failures + COPILOT_RUNS
     printed = capfd.readouterr()
     assert found_in(printed.out + printed.err) == set()

@@ -25,7 +25,6 @@ from tests.providers.harness import (
     question,
     world,
 )
-from tests.transport.bounded import run
 
 EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 NEVER = float("inf")
@@ -44,34 +43,28 @@ def first_words(case: ProviderCase) -> tuple[int, list[Event]]:
 
 
 @pytest.mark.parametrize("case", STREAMING, ids=str)
-def test_the_first_words_are_seen_while_the_rest_is_still_missing(case: ProviderCase) -> None:
+async def test_the_first_words_are_seen_while_the_rest_is_still_missing(case: ProviderCase) -> None:
     size, expected = first_words(case)
     assert size < len(answer(case.dialect, EVENTS).stream or b"")
 
-    async def main() -> None:
-        async with world(case, replace(answer(case.dialect, EVENTS), stall_at=size)) as here:
-            events = flatten(here.provider().batches(question(stream=True)))
-            assert [await anext(events) for _ in expected] == expected
-            stalled = await here.upstream.stalled()
-            assert stalled.sent == size
-            await events.aclose()
-            await here.upstream.disconnected()
-
-    run(main())
+    async with world(case, replace(answer(case.dialect, EVENTS), stall_at=size)) as here:
+        events = flatten(here.provider().batches(question(stream=True)))
+        assert [await anext(events) for _ in expected] == expected
+        stalled = await here.upstream.stalled()
+        assert stalled.sent == size
+        await events.aclose()
+        await here.upstream.disconnected()
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
 @pytest.mark.parametrize("case", STREAMING, ids=str)
-def test_it_does_not_matter_where_a_stream_is_cut_into_pieces(case: ProviderCase, size: int) -> None:
+async def test_it_does_not_matter_where_a_stream_is_cut_into_pieces(case: ProviderCase, size: int) -> None:
     whole = answer(case.dialect, EVENTS)
     decoder = dialect(case.dialect).decoder()
     expected = [*decoder.feed(whole.stream or b""), *decoder.close()]
 
-    async def main() -> None:
-        async with world(case, replace(whole, dribble=Dribble(size, 0.0))) as here:
-            assert (await here.ask(question(stream=True))).events == expected
-
-    run(main())
+    async with world(case, replace(whole, dribble=Dribble(size, 0.0))) as here:
+        assert (await here.ask(question(stream=True))).events == expected
 
 
 def quick(**changes: float) -> Deadlines:
@@ -99,7 +92,7 @@ DEADLINES: list[tuple[str, Script, Deadlines, type]] = [
 @pytest.mark.parametrize(
     ("script", "deadlines", "kind"), [row[1:] for row in DEADLINES], ids=[row[0] for row in DEADLINES]
 )
-def test_whatever_does_not_happen_is_not_waited_for_beyond_its_deadline(
+async def test_whatever_does_not_happen_is_not_waited_for_beyond_its_deadline(
     script: Script, deadlines: Deadlines, kind: type, stream: bool
 ) -> None:
     async def answered(case: ProviderCase) -> None:
@@ -109,13 +102,10 @@ def test_whatever_does_not_happen_is_not_waited_for_beyond_its_deadline(
             if here.upstream.requests:
                 await here.upstream.disconnected()
 
-    async def main() -> None:
-        await asyncio.gather(*map(answered, PROVIDER_CASES))
-
-    run(main())
+    await asyncio.gather(*map(answered, PROVIDER_CASES))
 
 
-def test_dribble_does_not_extend_the_total_and_what_came_is_kept() -> None:
+async def test_dribble_does_not_extend_the_total_and_what_came_is_kept() -> None:
     async def answered(case: ProviderCase) -> None:
         size, _ = first_words(case)
         response = answer(case.dialect, EVENTS)
@@ -127,24 +117,18 @@ def test_dribble_does_not_extend_the_total_and_what_came_is_kept() -> None:
             assert outcome.raised is None
             assert outcome.answer.text
 
-    async def main() -> None:
-        await asyncio.gather(*map(answered, STREAMING))
-
-    run(main())
+    await asyncio.gather(*map(answered, STREAMING))
 
 
-def test_a_gemini_stream_that_stalls_after_its_last_word_is_complete() -> None:
+async def test_a_gemini_stream_that_stalls_after_its_last_word_is_complete() -> None:
     case = case_named("gemini")
     response = answer(case.dialect, EVENTS)
 
-    async def main() -> None:
-        async with world(case, replace(response, stall_at=len(response.stream or b""))) as here:
-            outcome = await here.ask(question(stream=True), quick(idle=0.2))
-            assert outcome.error is None
-            assert [type(end) for end in outcome.ends] == [Finished]
-            assert outcome.answer.finish == "stop"
-
-    run(main())
+    async with world(case, replace(response, stall_at=len(response.stream or b""))) as here:
+        outcome = await here.ask(question(stream=True), quick(idle=0.2))
+        assert outcome.error is None
+        assert [type(end) for end in outcome.ends] == [Finished]
+        assert outcome.answer.finish == "stop"
 
 
 PHASES: dict[str, ScriptedResponse] = {
@@ -173,118 +157,100 @@ def scripted(phase: str) -> ScriptedResponse:
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_a_cancelled_caller_is_gone_for_the_provider_as_well(
+async def test_a_cancelled_caller_is_gone_for_the_provider_as_well(
     case: ProviderCase, phase: str, stream: bool
 ) -> None:
-    async def main() -> None:
-        async with world(case, scripted(phase)) as here:
-            task = asyncio.create_task(here.ask(question(stream=stream)))
-            await reach(here, phase)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            await here.upstream.disconnected()
-            await here.upstream.closed()
-            assert len(asyncio.all_tasks()) == 1 + here.upstream.open_connections
-
-    run(main())
+    async with world(case, scripted(phase)) as here:
+        task = asyncio.create_task(here.ask(question(stream=stream)))
+        await reach(here, phase)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await here.upstream.disconnected()
+        await here.upstream.closed()
+        assert len(asyncio.all_tasks()) == 1 + here.upstream.open_connections
 
 
 @pytest.mark.parametrize("way", ["closed", "cancelled", "forgotten"])
 @pytest.mark.parametrize("case", STREAMING, ids=str)
-def test_leaving_in_the_middle_of_a_stream_closes_it(case: ProviderCase, way: str) -> None:
+async def test_leaving_in_the_middle_of_a_stream_closes_it(case: ProviderCase, way: str) -> None:
     size, expected = first_words(case)
 
     async def read(events: AsyncGenerator[Event, None], seen: list[Event]) -> None:
         async for event in events:
             seen.append(event)  # noqa: PERF401  what was seen before the end is looked at
 
-    async def main() -> None:
-        async with world(case, replace(answer(case.dialect, EVENTS), stall_at=size)) as here:
-            events = flatten(here.provider().batches(question(stream=True)))
-            seen: list[Event] = []
-            if way == "cancelled":
-                reading = asyncio.create_task(read(events, seen))
-                await here.upstream.stalled()
-                while len(seen) < len(expected):
-                    await asyncio.sleep(0)
-                reading.cancel()
-                with pytest.raises(asyncio.CancelledError):
-                    await reading
-            else:
-                seen += [await anext(events) for _ in expected]
-                await here.upstream.stalled()
-                if way == "closed":
-                    await events.aclose()
-            del events
-            gc.collect()
-            assert seen == expected
-            await here.upstream.disconnected()
-            await here.upstream.closed()
-
-    run(main())
+    async with world(case, replace(answer(case.dialect, EVENTS), stall_at=size)) as here:
+        events = flatten(here.provider().batches(question(stream=True)))
+        seen: list[Event] = []
+        if way == "cancelled":
+            reading = asyncio.create_task(read(events, seen))
+            await here.upstream.stalled()
+            while len(seen) < len(expected):
+                await asyncio.sleep(0)
+            reading.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await reading
+        else:
+            seen += [await anext(events) for _ in expected]
+            await here.upstream.stalled()
+            if way == "closed":
+                await events.aclose()
+        del events
+        gc.collect()
+        assert seen == expected
+        await here.upstream.disconnected()
+        await here.upstream.closed()
 
 
-def test_leaving_while_connecting_leaves_nothing() -> None:
-    async def main() -> None:
-        for case in PROVIDER_CASES:
-            async with world(case, Script(door="deaf")) as here:
-                task = asyncio.create_task(here.ask())
-                for _ in range(5):
-                    await asyncio.sleep(0)
-                task.cancel()
-                with pytest.raises(asyncio.CancelledError):
-                    await task
-                assert len(asyncio.all_tasks()) == 1
-
-    run(main())
+async def test_leaving_while_connecting_leaves_nothing() -> None:
+    for case in PROVIDER_CASES:
+        async with world(case, Script(door="deaf")) as here:
+            task = asyncio.create_task(here.ask())
+            for _ in range(5):
+                await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert len(asyncio.all_tasks()) == 1
 
 
-def test_fifty_disconnecting_callers_are_all_noticed() -> None:
+async def test_fifty_disconnecting_callers_are_all_noticed() -> None:
     case = case_named("anthropic")
 
-    async def main() -> None:
-        async with world(case, ScriptedResponse(delay=NEVER)) as here:
-            tasks = [asyncio.create_task(here.ask()) for _ in range(50)]
-            await here.upstream.received(50)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            for nth in range(1, 51):
-                await here.upstream.disconnected(nth)
-            await here.upstream.closed()
-
-    run(main())
+    async with world(case, ScriptedResponse(delay=NEVER)) as here:
+        tasks = [asyncio.create_task(here.ask()) for _ in range(50)]
+        await here.upstream.received(50)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for nth in range(1, 51):
+            await here.upstream.disconnected(nth)
+        await here.upstream.closed()
 
 
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_one_connection_serves_answers_and_errors_one_after_the_other(case: ProviderCase) -> None:
-    async def main() -> None:
-        good = answer(case.dialect, EVENTS)
-        async with world(case, [good, ScriptedResponse(503, body=b"busy"), good, good]) as here:
-            for stream in (False, True, True, False):
-                await here.ask(question(stream=stream))
-            assert len(here.upstream.requests) == 4
-            assert here.upstream.connections == 1
-
-    run(main())
+async def test_one_connection_serves_answers_and_errors_one_after_the_other(case: ProviderCase) -> None:
+    good = answer(case.dialect, EVENTS)
+    async with world(case, [good, ScriptedResponse(503, body=b"busy"), good, good]) as here:
+        for stream in (False, True, True, False):
+            await here.ask(question(stream=stream))
+        assert len(here.upstream.requests) == 4
+        assert here.upstream.connections == 1
 
 
-def test_a_server_that_disconnects_between_two_requests_gets_a_new_connection() -> None:
+async def test_a_server_that_disconnects_between_two_requests_gets_a_new_connection() -> None:
     case = case_named("openai")
 
-    async def main() -> None:
-        good = replace(answer(case.dialect, EVENTS), framing="close")
-        async with world(case, good) as here:
-            for number in (1, 2):
-                assert (await here.ask()).error is None
-                await here.upstream.closed()
-                assert here.upstream.connections == number
-
-    run(main())
+    good = replace(answer(case.dialect, EVENTS), framing="close")
+    async with world(case, good) as here:
+        for number in (1, 2):
+            assert (await here.ask()).error is None
+            await here.upstream.closed()
+            assert here.upstream.connections == number
 
 
-def test_many_at_once_keep_their_answers_apart() -> None:
+async def test_many_at_once_keep_their_answers_apart() -> None:
     case = case_named("gemini")
     texts = [f"answer number {number}" for number in range(30)]
     script = Script(
@@ -294,26 +260,20 @@ def test_many_at_once_keep_their_answers_apart() -> None:
         }
     )
 
-    async def main() -> None:
-        async with world(case, script) as here:
-            answered = [
-                here.ask(replace(question(stream=bool(number % 2)), model=f"m{number}"))
-                for number in range(len(texts))
-            ]
-            assert [outcome.answer.text for outcome in await asyncio.gather(*answered)] == texts
-
-    run(main())
+    async with world(case, script) as here:
+        answered = [
+            here.ask(replace(question(stream=bool(number % 2)), model=f"m{number}"))
+            for number in range(len(texts))
+        ]
+        assert [outcome.answer.text for outcome in await asyncio.gather(*answered)] == texts
 
 
-def test_closing_the_connections_ends_what_is_under_way() -> None:
+async def test_closing_the_connections_ends_what_is_under_way() -> None:
     case = case_named("openai")
 
-    async def main() -> None:
-        async with world(case, ScriptedResponse(delay=NEVER)) as here:
-            task = asyncio.create_task(here.ask())
-            await here.upstream.received()
-            await here.http.aclose()
-            outcome = await task
-            assert isinstance(outcome.raised, Unreachable | Overloaded)
-
-    run(main())
+    async with world(case, ScriptedResponse(delay=NEVER)) as here:
+        task = asyncio.create_task(here.ask())
+        await here.upstream.received()
+        await here.http.aclose()
+        outcome = await task
+        assert isinstance(outcome.raised, Unreachable | Overloaded)

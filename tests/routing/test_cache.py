@@ -122,14 +122,14 @@ def test_a_question_is_sent_once_until_its_answer_expires() -> None:
     ]
 
 
-def test_a_hundred_identical_requests_cause_one_upstream_request() -> None:
+async def test_a_hundred_identical_requests_cause_one_upstream_request() -> None:
     provider = Provider()
     client = CacheClient(provider)
 
     async def together() -> list[str]:
         return list(await asyncio.gather(*(client.ask() for _ in range(100))))
 
-    assert asyncio.run(together()) == ["1"] * 100
+    assert await together() == ["1"] * 100
     assert len(provider.requests) == 1
     assert [note.state for note in client.notes] == ["miss", *["shared"] * 99]
 

@@ -77,13 +77,13 @@ async def read(shared: SharedStream, *, first: int = 0, pause: int = 0, most: in
     return found
 
 
-def test_a_late_reader_gets_the_same_as_the_first() -> None:
+async def test_a_late_reader_gets_the_same_as_the_first() -> None:
     async def work() -> tuple[list[Event], list[Event]]:
         shared, _ = flight_of(ScriptedSource(LINES))
         one, other = await asyncio.gather(read(shared), read(shared, first=5))
         return one, other
 
-    one, other = run(work())
+    one, other = await work()
     assert one == other == LINES
 
 
@@ -117,7 +117,7 @@ def test_every_reader_gets_the_same_batches_while_it_reads(
         assert found in ([], lines[:most])
 
 
-def test_the_provider_is_read_no_faster_than_the_fastest_reader() -> None:
+async def test_the_provider_is_read_no_faster_than_the_fastest_reader() -> None:
     async def work() -> tuple[int, int]:
         source = ScriptedSource(LINES)
         shared, _ = flight_of(source)
@@ -131,10 +131,10 @@ def test_the_provider_is_read_no_faster_than_the_fastest_reader() -> None:
             await anext(one)
             return before, source.emitted
 
-    assert run(work()) == (3, 4)
+    assert await work() == (3, 4)
 
 
-def test_an_answer_that_outgrows_the_limit_is_read_as_fast_as_the_slowest_reader() -> None:
+async def test_an_answer_that_outgrows_the_limit_is_read_as_fast_as_the_slowest_reader() -> None:
     async def work() -> tuple[int, int, int]:
         source = ScriptedSource([TextDelta(0, "x" * 1000) for _ in range(50)])
         shared, closed = flight_of(source, 5000)
@@ -155,12 +155,12 @@ def test_an_answer_that_outgrows_the_limit_is_read_as_fast_as_the_slowest_reader
         assert max(held) <= 6
         return emitted, len(held), await task
 
-    emitted, rest, eager = run(work())
+    emitted, rest, eager = await work()
     assert emitted <= 6
     assert (rest, eager) == (49, 50)
 
 
-def test_a_reader_that_leaves_does_not_affect_the_others() -> None:
+async def test_a_reader_that_leaves_does_not_affect_the_others() -> None:
     async def work() -> list[Event]:
         shared, _ = flight_of(ScriptedSource(LINES))
         staying = asyncio.create_task(read(shared, pause=3))
@@ -170,10 +170,10 @@ def test_a_reader_that_leaves_does_not_affect_the_others() -> None:
         leaving.cancel()
         return await staying
 
-    assert run(work()) == LINES
+    assert await work() == LINES
 
 
-def test_the_last_reader_that_leaves_cancels_the_upstream_request() -> None:
+async def test_the_last_reader_that_leaves_cancels_the_upstream_request() -> None:
     async def work() -> ScriptedSource:
         source = ScriptedSource(LINES)
         shared, closed = flight_of(source)
@@ -182,7 +182,7 @@ def test_the_last_reader_that_leaves_cancels_the_upstream_request() -> None:
         assert [item.complete for item in closed] == [()]
         return source
 
-    assert run(work()).emitted < len(LINES)
+    assert (await work()).emitted < len(LINES)
 
 
 def test_an_error_is_raised_to_every_reader() -> None:
@@ -215,7 +215,7 @@ def test_a_response_is_complete_as_soon_as_its_end_was_recorded() -> None:
     assert [event for batch in run(work()).complete for event in batch] == LINES
 
 
-def test_what_outgrows_the_limit_with_its_last_words_is_not_whole() -> None:
+async def test_what_outgrows_the_limit_with_its_last_words_is_not_whole() -> None:
     completed: list[object] = []
 
     async def work() -> list[Event]:
@@ -223,5 +223,5 @@ def test_what_outgrows_the_limit_with_its_last_words_is_not_whole() -> None:
         shared = SharedStream(source, 1, lambda closed: completed.append(closed.complete))
         return await read(shared)
 
-    assert run(work()) == [Finished()]
+    assert await work() == [Finished()]
     assert completed == [()]

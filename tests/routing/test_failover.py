@@ -109,13 +109,13 @@ def failing(make: Callable[[], GroundwireError]) -> list[Event | GroundwireError
     return [make()]
 
 
-def test_an_answer_names_its_provider_at_both_ends() -> None:
+async def test_an_answer_names_its_provider_at_both_ends() -> None:
     world = World(Scripted("a", [Overloaded("busy")] * 2), Scripted("b", [*GOOD]))
 
     async def collected() -> list[Event]:
         return [event async for event in flatten(world.router.batches(QUESTION, world.plan))]
 
-    events = asyncio.run(collected())
+    events = await collected()
     assert [event.provider for event in events if isinstance(event, Started)] == ["b"]
     assert [event.extras["groundwire"] for event in events if isinstance(event, Finished)] == [
         {"provider": "b", "model": Scripted.model}
@@ -238,7 +238,7 @@ def test_a_paused_turn_is_continued_as_one_answer() -> None:
     assert provider.calls[1].messages[-1] == Message("assistant", (Text("be"),))
 
 
-def test_a_caller_that_disconnects_closes_the_provider() -> None:
+async def test_a_caller_that_disconnects_closes_the_provider() -> None:
     provider = Scripted("a", [TextDelta(0, "one"), TextDelta(0, "two"), Finished("stop")])
     world = World(provider)
 
@@ -247,7 +247,7 @@ def test_a_caller_that_disconnects_closes_the_provider() -> None:
         assert await anext(events) == TextDelta(0, "one")
         await events.aclose()
 
-    asyncio.run(leave())
+    await leave()
     assert provider.closed == 1
 
 

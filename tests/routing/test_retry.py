@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from random import Random
 
@@ -164,7 +163,7 @@ def test_a_probe_is_one_attempt() -> None:
     assert len(first.calls) == calls + 1
 
 
-def test_a_caller_that_disconnects_during_a_probe_releases_it() -> None:
+async def test_a_caller_that_disconnects_during_a_probe_releases_it() -> None:
     first = Scripted("a", *[failing(lambda: Unreachable("gone"))] * 5, [TextDelta(0, "b"), *GOOD[1:]])
     world = World(first, Scripted("b", [*GOOD]))
     for _ in range(5):
@@ -177,11 +176,11 @@ def test_a_caller_that_disconnects_during_a_probe_releases_it() -> None:
         assert not world.router.health.of("a").admits(), "the probe is under way"
         await events.aclose()
 
-    asyncio.run(leave())
+    await leave()
     assert world.router.health.of("a").admits()
 
 
-def test_a_success_is_recorded_even_if_the_caller_stops_reading() -> None:
+async def test_a_success_is_recorded_even_if_the_caller_stops_reading() -> None:
     provider = Scripted("a", *[failing(lambda: Unreachable("gone"))] * 5, [*GOOD])
     world = World(provider)
     for _ in range(2):
@@ -196,7 +195,7 @@ def test_a_success_is_recorded_even_if_the_caller_stops_reading() -> None:
                 break
         await events.aclose()
 
-    asyncio.run(read_to_the_last_word())
+    await read_to_the_last_word()
     assert not world.router.health.of("a").is_open
 
 

@@ -276,30 +276,29 @@ def test_an_upgrade_is_ignored_and_the_body_read(split: bool, framing: str) -> N
     ids=["a request", "half a request", "thousands", "a large body", "garbage"],
 )
 @pytest.mark.parametrize("together", [True, False])
-def test_what_is_sent_ahead_does_not_hide_that_the_client_has_left(ahead: bytes, together: bool) -> None:
-    async def main() -> None:
-        slow = replace(answer("openai_chat", told("Yes.")), delay=NEVER)
-        async with (
-            Upstream(slow) as upstream,
-            serving({"mine": provider_at("openai_chat", upstream.url)}) as here,
-        ):
-            question = request_of("openai_chat", "mine/m", stream=False).replace(CLOSE, b"")
-            _, writer = await opened(here)
-            bad = together and ahead.startswith(b"\x00")
-            writer.write(question + ahead if together else question)
-            if not bad:
-                await upstream.received(1)
-            if not together:
-                writer.write(ahead)
-                await asyncio.sleep(0.05)
-            writer.transport.abort()
-            if not bad:
-                await upstream.disconnected(1, timeout=3.0)
-            async with asyncio.timeout(BOUND):
-                while here.gateway.open_requests:
-                    await asyncio.sleep(0.01)
-
-    run(main())
+async def test_what_is_sent_ahead_does_not_hide_that_the_client_has_left(
+    ahead: bytes, together: bool
+) -> None:
+    slow = replace(answer("openai_chat", told("Yes.")), delay=NEVER)
+    async with (
+        Upstream(slow) as upstream,
+        serving({"mine": provider_at("openai_chat", upstream.url)}) as here,
+    ):
+        question = request_of("openai_chat", "mine/m", stream=False).replace(CLOSE, b"")
+        _, writer = await opened(here)
+        bad = together and ahead.startswith(b"\x00")
+        writer.write(question + ahead if together else question)
+        if not bad:
+            await upstream.received(1)
+        if not together:
+            writer.write(ahead)
+            await asyncio.sleep(0.05)
+        writer.transport.abort()
+        if not bad:
+            await upstream.disconnected(1, timeout=3.0)
+        async with asyncio.timeout(BOUND):
+            while here.gateway.open_requests:
+                await asyncio.sleep(0.01)
 
 
 def test_requests_sent_ahead_are_answered_in_order() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +104,9 @@ TABLE: tuple[tuple[str, str | None, int], ...] = (
 
 @pytest.mark.parametrize("with_key", [False, True], ids=["no key needed", "key shown"])
 @pytest.mark.parametrize("path", ["/healthz", "/v1/models"])
-def test_only_the_hosts_and_origins_of_the_table_come_in(tmp_path: Path, path: str, with_key: bool) -> None:
+async def test_only_the_hosts_and_origins_of_the_table_come_in(
+    tmp_path: Path, path: str, with_key: bool
+) -> None:
     gateway = app_in(tmp_path, config=NAMED)
     key = KeyFile(str(tmp_path)).create("me", 0)[0] if with_key else "anything"
 
@@ -122,19 +123,21 @@ def test_only_the_hosts_and_origins_of_the_table_come_in(tmp_path: Path, path: s
         return said
 
     assert len(TABLE) >= 60
-    assert asyncio.run(ask()) == list(TABLE)
+    assert await ask() == list(TABLE)
 
 
-def test_two_hosts_or_none_are_refused(tmp_path: Path) -> None:
+async def test_two_hosts_or_none_are_refused(tmp_path: Path) -> None:
     gateway = app_in(tmp_path)
     twice = [("host", "evil.example"), ("host", "localhost")]
-    assert asyncio.run(send_request(gateway, "GET", "/healthz", twice)).status == 421
-    assert asyncio.run(send_request(gateway, "GET", "/healthz", [])).status == 421
+    assert (await send_request(gateway, "GET", "/healthz", twice)).status == 421
+    assert (await send_request(gateway, "GET", "/healthz", [])).status == 421
     origins = [("host", "localhost"), ("origin", "http://evil.example"), ("origin", "http://localhost")]
-    assert asyncio.run(send_request(gateway, "GET", "/healthz", origins)).status == 403
+    assert (await send_request(gateway, "GET", "/healthz", origins)).status == 403
 
 
-def test_a_preflight_of_a_configured_origin_gets_the_allowed_methods_and_headers(tmp_path: Path) -> None:
+async def test_a_preflight_of_a_configured_origin_gets_the_allowed_methods_and_headers(
+    tmp_path: Path,
+) -> None:
     gateway = app_in(tmp_path, config=NAMED)
     head = {
         "host": "localhost",
@@ -142,12 +145,12 @@ def test_a_preflight_of_a_configured_origin_gets_the_allowed_methods_and_headers
         "access-control-request-method": "POST",
         "access-control-request-headers": "Authorization, content-type",
     }
-    answer = asyncio.run(send_request(gateway, "OPTIONS", "/v1/messages", head))
+    answer = await send_request(gateway, "OPTIONS", "/v1/messages", head)
     assert answer.status == 204
     assert answer.headers["access-control-allow-origin"] == "https://app.example"
     assert answer.headers["access-control-allow-headers"] == "authorization, content-type"
     same = head | {"origin": "http://localhost"}
-    assert asyncio.run(send_request(gateway, "OPTIONS", "/v1/messages", same)).status == 405
+    assert (await send_request(gateway, "OPTIONS", "/v1/messages", same)).status == 405
 
 
 @pytest.mark.parametrize("host", [ANYWHERE, "::", "192.168.1.5", "gateway.internal", ""])
@@ -162,13 +165,13 @@ def test_on_this_machine_no_keys_are_needed(host: str) -> None:
     check_bind(host, has_keys=False)
 
 
-def test_on_an_open_address_any_host_will_do_but_never_no_key(tmp_path: Path) -> None:
+async def test_on_an_open_address_any_host_will_do_but_never_no_key(tmp_path: Path) -> None:
     gateway = app_in(tmp_path, host=ANYWHERE)
     head = {"host": "gateway.internal:8484", "authorization": "Bearer anything"}
-    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 401
+    assert (await send_request(gateway, "GET", "/v1/models", head)).status == 401
     key, _ = KeyFile(str(tmp_path)).create("me", 0)
     head["authorization"] = f"Bearer {key}"
-    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 200
+    assert (await send_request(gateway, "GET", "/v1/models", head)).status == 200
 
 
 @pytest.mark.parametrize(
@@ -180,47 +183,47 @@ def test_on_an_open_address_any_host_will_do_but_never_no_key(tmp_path: Path) ->
         ("x-goog-api-key", "{}"),
     ],
 )
-def test_a_key_is_taken_from_the_headers_of_every_vendor(tmp_path: Path, name: str, form: str) -> None:
+async def test_a_key_is_taken_from_the_headers_of_every_vendor(tmp_path: Path, name: str, form: str) -> None:
     gateway = app_in(tmp_path)
     key, made = KeyFile(str(tmp_path)).create("me", 0)
     head = {"host": "localhost", name: form.format(key)}
-    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 200
+    assert (await send_request(gateway, "GET", "/v1/models", head)).status == 200
     for wrong in (key[:-1], key + "x", key.upper(), made.fingerprint, made.id, "", key[::-1]):
         head[name] = form.format(wrong)
-        assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 401
+        assert (await send_request(gateway, "GET", "/v1/models", head)).status == 401
 
 
-def test_a_key_next_to_the_key_of_a_vendor_is_found(tmp_path: Path) -> None:
+async def test_a_key_next_to_the_key_of_a_vendor_is_found(tmp_path: Path) -> None:
     gateway = app_in(tmp_path)
     key, _ = KeyFile(str(tmp_path)).create("me", 0)
     head = {"host": "localhost", "authorization": "Bearer of-a-vendor", "x-api-key": key}
-    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 200
-    only_query = asyncio.run(send_request(gateway, "GET", f"/v1/models?key={key}", {"host": "localhost"}))
+    assert (await send_request(gateway, "GET", "/v1/models", head)).status == 200
+    only_query = await send_request(gateway, "GET", f"/v1/models?key={key}", {"host": "localhost"})
     assert only_query.status == 401
 
 
-def test_a_revoked_key_is_refused_at_once_and_the_last_one_closes_the_gateway(tmp_path: Path) -> None:
+async def test_a_revoked_key_is_refused_at_once_and_the_last_one_closes_the_gateway(tmp_path: Path) -> None:
     gateway = app_in(tmp_path)
     file = KeyFile(str(tmp_path))
     key, made = file.create("me", 0)
     head = {"host": "localhost", "x-api-key": key}
-    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 200
+    assert (await send_request(gateway, "GET", "/v1/models", head)).status == 200
     file.revoke(made.id, 1)
-    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 401
-    assert asyncio.run(send_request(gateway, "GET", "/v1/models", {"host": "localhost"})).status == 401
+    assert (await send_request(gateway, "GET", "/v1/models", head)).status == 401
+    assert (await send_request(gateway, "GET", "/v1/models", {"host": "localhost"})).status == 401
 
 
-def test_with_a_key_file_that_cannot_be_trusted_every_request_is_refused(tmp_path: Path) -> None:
+async def test_with_a_key_file_that_cannot_be_trusted_every_request_is_refused(tmp_path: Path) -> None:
     gateway = app_in(tmp_path)
     file = KeyFile(str(tmp_path))
     key, _ = file.create("me", 0)
     head = {"host": "localhost", "x-api-key": key}
     file.path.chmod(0o644)
-    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 401
+    assert (await send_request(gateway, "GET", "/v1/models", head)).status == 401
     file.path.chmod(0o600)
-    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 200
+    assert (await send_request(gateway, "GET", "/v1/models", head)).status == 200
     file.path.write_text("{")
-    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 401
+    assert (await send_request(gateway, "GET", "/v1/models", head)).status == 401
 
 
 def exchange_from(address: str, **headers: str) -> HttpExchange:
@@ -333,7 +336,7 @@ async def _status(gateway: Any, headers: dict[str, str], path: str = "/v1/models
     return int(sent[0]["status"])
 
 
-def test_guessing_is_limited_and_a_valid_key_is_never_locked_out(tmp_path: Path) -> None:
+async def test_guessing_is_limited_and_a_valid_key_is_never_locked_out(tmp_path: Path) -> None:
     gateway = app_in(tmp_path)
     key, _ = KeyFile(str(tmp_path)).create("me", 0)
 
@@ -344,13 +347,13 @@ def test_guessing_is_limited_and_a_valid_key_is_never_locked_out(tmp_path: Path)
         right = [await _status(gateway, {**LOCAL, "x-api-key": key}, peer="192.0.2.1") for _ in range(3)]
         return wrong, right, await _status(gateway, {**LOCAL, "x-api-key": "sk-gw-x"}, peer="192.0.2.2")
 
-    assert asyncio.run(ask()) == ([401] * MAX_WRONG_KEYS + [429] * 30, [200] * 3, 401)
+    assert await ask() == ([401] * MAX_WRONG_KEYS + [429] * 30, [200] * 3, 401)
 
 
-def test_metrics_have_a_key_of_their_own_except_on_this_machine(tmp_path: Path) -> None:
+async def test_metrics_have_a_key_of_their_own_except_on_this_machine(tmp_path: Path) -> None:
     config = Config(gateway=GatewaySettings(trusted_proxies=("127.0.0.1",)))
     gateway = app_in(tmp_path, config=config)
-    assert asyncio.run(_status(gateway, LOCAL, "/metrics", "127.0.0.1")) == 200
+    assert await _status(gateway, LOCAL, "/metrics", "127.0.0.1") == 200
     key, _ = KeyFile(str(tmp_path)).create("me", 0)
     scraper, _ = KeyFile(str(tmp_path)).create(METRICS_KEY_NAME, 0)
     far, here = "192.0.2.1", "127.0.0.1"
@@ -364,7 +367,7 @@ def test_metrics_have_a_key_of_their_own_except_on_this_machine(tmp_path: Path) 
         ({"x-api-key": key}, "/v1/models", far, 200),
     ]
     for headers, path, peer, status in wanted:
-        assert asyncio.run(_status(gateway, {**LOCAL, **headers}, path, peer)) == status, (
+        assert await _status(gateway, {**LOCAL, **headers}, path, peer) == status, (
             headers,
             path,
             peer,

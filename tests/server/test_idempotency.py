@@ -15,7 +15,7 @@ from groundwire.testing.answers import told
 from groundwire.testing.script import Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.raw import INBOUND, RawResponse, fetch, leave, request_of, send
-from tests.faces.gateway.serving import RunningGateway, provider_at, run, serving, wait_for_open_requests
+from tests.faces.gateway.serving import RunningGateway, provider_at, serving, wait_for_open_requests
 
 ANSWER = answer("openai_chat", told("The Nile is 6650 km long."))
 STREAM = ANSWER.stream or b""
@@ -49,48 +49,39 @@ def keyed(
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("dialect", INBOUND)
-def test_many_at_once_are_answered_by_one_call(dialect: str, stream: bool) -> None:
-    async def main() -> None:
-        async with world(SLOW) as (upstream, here):
-            got = await asyncio.gather(*(fetch(here.url, keyed(dialect, stream=stream)) for _ in range(20)))
-            later = await fetch(here.url, keyed(dialect, stream=stream))
-            assert {one.status for one in (*got, later)} == {200}
-            assert all(one.complete for one in (*got, later))
-            assert len({one.body for one in (*got, later)}) == 1
-            assert len(upstream.requests) == 1
-            assert sum("idempotent-replayed" not in one.headers for one in got) == 1
-            assert later.headers["idempotent-replayed"] == "true"
-
-    run(main())
+async def test_many_at_once_are_answered_by_one_call(dialect: str, stream: bool) -> None:
+    async with world(SLOW) as (upstream, here):
+        got = await asyncio.gather(*(fetch(here.url, keyed(dialect, stream=stream)) for _ in range(20)))
+        later = await fetch(here.url, keyed(dialect, stream=stream))
+        assert {one.status for one in (*got, later)} == {200}
+        assert all(one.complete for one in (*got, later))
+        assert len({one.body for one in (*got, later)}) == 1
+        assert len(upstream.requests) == 1
+        assert sum("idempotent-replayed" not in one.headers for one in got) == 1
+        assert later.headers["idempotent-replayed"] == "true"
 
 
-def test_another_body_or_path_with_the_same_key_is_refused() -> None:
-    async def main() -> None:
-        async with world(ANSWER) as (upstream, here):
-            assert (await fetch(here.url, keyed())).status == 200
-            for other in (keyed(question="another"), keyed("openai_responses")):
-                got = await fetch(here.url, other)
-                assert got.status == 422
-                assert b"idempotency-key" in got.body
-            assert (await fetch(here.url, keyed(key="two", question="another"))).status == 200
-            assert (await fetch(here.url, keyed(key="x" * 256))).status == 400
-            assert len(upstream.requests) == 2
-
-    run(main())
+async def test_another_body_or_path_with_the_same_key_is_refused() -> None:
+    async with world(ANSWER) as (upstream, here):
+        assert (await fetch(here.url, keyed())).status == 200
+        for other in (keyed(question="another"), keyed("openai_responses")):
+            got = await fetch(here.url, other)
+            assert got.status == 422
+            assert b"idempotency-key" in got.body
+        assert (await fetch(here.url, keyed(key="two", question="another"))).status == 200
+        assert (await fetch(here.url, keyed(key="x" * 256))).status == 400
+        assert len(upstream.requests) == 2
 
 
-def test_keys_belong_to_their_caller() -> None:
-    async def main() -> None:
-        async with world(ANSWER) as (upstream, here):
-            file = KeyFile(here.groundwire.config.data_dir)
-            mine, theirs = (file.create(name, 0.0)[0] for name in ("mine", "theirs"))
-            for api_key in (mine, theirs):
-                got = await fetch(here.url, keyed(api_key=api_key))
-                assert "idempotent-replayed" not in got.headers
-            assert (await fetch(here.url, keyed(api_key="sk-gw-wrong"))).status == 401
-            assert len(upstream.requests) == 2
-
-    run(main())
+async def test_keys_belong_to_their_caller() -> None:
+    async with world(ANSWER) as (upstream, here):
+        file = KeyFile(here.groundwire.config.data_dir)
+        mine, theirs = (file.create(name, 0.0)[0] for name in ("mine", "theirs"))
+        for api_key in (mine, theirs):
+            got = await fetch(here.url, keyed(api_key=api_key))
+            assert "idempotent-replayed" not in got.headers
+        assert (await fetch(here.url, keyed(api_key="sk-gw-wrong"))).status == 401
+        assert len(upstream.requests) == 2
 
 
 @pytest.mark.parametrize(
@@ -98,68 +89,56 @@ def test_keys_belong_to_their_caller() -> None:
     [(BROKEN, False, 500), (replace(ANSWER, cut_at=TEXT_ENDS), True, 200)],
     ids=["an error", "a stream that breaks off"],
 )
-def test_errors_are_not_kept(failing: ScriptedResponse, stream: bool, status: int) -> None:
-    async def main() -> None:
-        async with world(failing) as (upstream, here):
-            first = await fetch(here.url, keyed(stream=stream))
-            assert (first.status >= 500) == (status == 500)
-            assert b"6650" in first.body or not stream
-            upstream.script = Script((ANSWER,))
-            before = len(upstream.requests)
-            again = await fetch(here.url, keyed(stream=stream))
-            assert (again.status, len(upstream.requests)) == (200, before + 1)
-            assert "idempotent-replayed" not in again.headers
-            assert again.body != first.body
-
-    run(main())
+async def test_errors_are_not_kept(failing: ScriptedResponse, stream: bool, status: int) -> None:
+    async with world(failing) as (upstream, here):
+        first = await fetch(here.url, keyed(stream=stream))
+        assert (first.status >= 500) == (status == 500)
+        assert b"6650" in first.body or not stream
+        upstream.script = Script((ANSWER,))
+        before = len(upstream.requests)
+        again = await fetch(here.url, keyed(stream=stream))
+        assert (again.status, len(upstream.requests)) == (200, before + 1)
+        assert "idempotent-replayed" not in again.headers
+        assert again.body != first.body
 
 
-def test_the_call_goes_on_while_one_is_left_and_ends_with_the_last() -> None:
+async def test_the_call_goes_on_while_one_is_left_and_ends_with_the_last() -> None:
     never = replace(ANSWER, delay=float("inf"))
 
-    async def main() -> None:
-        async with world(never) as (upstream, here):
-            _, first = await send(here.url, keyed())
-            await upstream.received(1)
-            _, second = await send(here.url, keyed())
-            await wait_for_open_requests(here.gateway, 2)
-            leave(first, "rst")
-            await wait_for_open_requests(here.gateway, 1)
-            assert upstream.requests[0].disconnected is None
-            leave(second, "fin")
-            await upstream.disconnected(1, timeout=5.0)
-            await wait_for_open_requests(here.gateway, 0)
-            assert len(here.gateway.idempotency) == 0
-
-    run(main())
+    async with world(never) as (upstream, here):
+        _, first = await send(here.url, keyed())
+        await upstream.received(1)
+        _, second = await send(here.url, keyed())
+        await wait_for_open_requests(here.gateway, 2)
+        leave(first, "rst")
+        await wait_for_open_requests(here.gateway, 1)
+        assert upstream.requests[0].disconnected is None
+        leave(second, "fin")
+        await upstream.disconnected(1, timeout=5.0)
+        await wait_for_open_requests(here.gateway, 0)
+        assert len(here.gateway.idempotency) == 0
 
 
-def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idempotency, "MAX_RESPONSES", 5)
 
-    async def main() -> None:
-        async with world(ANSWER) as (upstream, here):
-            got: list[RawResponse] = [await fetch(here.url, keyed(key=f"k{number}")) for number in range(12)]
-            assert {one.status for one in got} == {200}
-            assert len(here.gateway.idempotency) <= 5
-            monkeypatch.setattr(idempotency, "MAX_RESPONSE_BYTES", 10)
-            large = await asyncio.gather(*(fetch(here.url, keyed(key="large")) for _ in range(3)))
-            assert {(one.status, one.complete) for one in large} == {(200, True)}
-            assert (await fetch(here.url, keyed(key="large"))).status == 200
-            assert len(here.gateway.idempotency) <= 5
-            assert len(upstream.requests) > 13
-
-    run(main())
+    async with world(ANSWER) as (upstream, here):
+        got: list[RawResponse] = [await fetch(here.url, keyed(key=f"k{number}")) for number in range(12)]
+        assert {one.status for one in got} == {200}
+        assert len(here.gateway.idempotency) <= 5
+        monkeypatch.setattr(idempotency, "MAX_RESPONSE_BYTES", 10)
+        large = await asyncio.gather(*(fetch(here.url, keyed(key="large")) for _ in range(3)))
+        assert {(one.status, one.complete) for one in large} == {(200, True)}
+        assert (await fetch(here.url, keyed(key="large"))).status == 200
+        assert len(here.gateway.idempotency) <= 5
+        assert len(upstream.requests) > 13
 
 
-def test_after_its_time_a_key_is_free_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def main() -> None:
-        async with world(ANSWER) as (upstream, here):
-            now = [0.0]
-            monkeypatch.setattr(here.gateway.idempotency, "_clock", lambda: now[0])
-            for moment, calls in ((0.0, 1), (idempotency.KEEP_SECONDS - 1, 1), (idempotency.KEEP_SECONDS, 2)):
-                now[0] = moment
-                assert (await fetch(here.url, keyed())).status == 200
-                assert len(upstream.requests) == calls
-
-    run(main())
+async def test_after_its_time_a_key_is_free_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with world(ANSWER) as (upstream, here):
+        now = [0.0]
+        monkeypatch.setattr(here.gateway.idempotency, "_clock", lambda: now[0])
+        for moment, calls in ((0.0, 1), (idempotency.KEEP_SECONDS - 1, 1), (idempotency.KEEP_SECONDS, 2)):
+            now[0] = moment
+            assert (await fetch(here.url, keyed())).status == 200
+            assert len(upstream.requests) == calls

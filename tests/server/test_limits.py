@@ -108,14 +108,14 @@ def test_bodies_of_another_kind_are_refused(
     assert "error" in answer.json
 
 
-def test_a_body_with_a_too_large_content_length_is_not_read(tmp_path: Path) -> None:
+async def test_a_body_with_a_too_large_content_length_is_not_read(tmp_path: Path) -> None:
     head = {**LOCAL, "content-length": str(11 * 2**20)}
-    answer = asyncio.run(send_request(app_in(tmp_path), "POST", "/v1/messages", head, b""))
+    answer = await send_request(app_in(tmp_path), "POST", "/v1/messages", head, b"")
     assert answer.status == 413
     assert answer.headers["connection"] == "close"
 
 
-def test_a_body_that_dribbles_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_body_that_dribbles_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asgi, "BODY_SECONDS", 0.2)
     gateway = app_in(tmp_path)
     sent: list[Any] = []
@@ -133,39 +133,39 @@ def test_a_body_that_dribbles_is_dropped(tmp_path: Path, monkeypatch: pytest.Mon
         "path": "/v1/messages",
         "headers": [(b"host", b"localhost")],
     }
-    asyncio.run(asyncio.wait_for(gateway(scope, receive, send), 20))
+    await asyncio.wait_for(gateway(scope, receive, send), 20)
     assert sent[0]["status"] == 408
     assert (b"connection", b"close") in sent[0]["headers"]
 
 
-def test_more_requests_than_there_is_room_for_are_sent_away(tmp_path: Path) -> None:
+async def test_more_requests_than_there_is_room_for_are_sent_away(tmp_path: Path) -> None:
     gateway = app_in(tmp_path, config=Config(gateway=GatewaySettings(max_requests=3)))
     gateway.open_requests = 3
     for dialect, (path, body) in SMALLEST_REQUESTS.items():
         answer = post_json(gateway, path, body)
         assert (answer.status, answer.headers["retry-after"]) == (503, "1"), dialect
-    assert asyncio.run(send_request(gateway, "GET", "/healthz", LOCAL)).status == 200
+    assert (await send_request(gateway, "GET", "/healthz", LOCAL)).status == 200
     gateway.open_requests = 2
     assert post_json(gateway, *SMALLEST_REQUESTS["openai_chat"]).status == 200
 
 
-def test_pages_have_a_limit_too_and_health_has_none(tmp_path: Path) -> None:
+async def test_pages_have_a_limit_too_and_health_has_none(tmp_path: Path) -> None:
     gateway = app_in(tmp_path, config=Config(gateway=GatewaySettings(max_requests=3)))
     for open_now, status in ((3, 200), (300, 503)):
         gateway.open_requests = open_now
-        assert asyncio.run(send_request(gateway, "GET", "/docs", LOCAL)).status == status
-        assert asyncio.run(send_request(gateway, "GET", "/healthz", LOCAL)).status == 200
+        assert (await send_request(gateway, "GET", "/docs", LOCAL)).status == status
+        assert (await send_request(gateway, "GET", "/healthz", LOCAL)).status == 200
 
 
-def test_a_closing_gateway_refuses_all_requests(tmp_path: Path) -> None:
+async def test_a_closing_gateway_refuses_all_requests(tmp_path: Path) -> None:
     gateway: HttpApp = app_in(tmp_path)
     gateway.draining = True
     for path, body in SMALLEST_REQUESTS.values():
         answer = post_json(gateway, path, body)
         assert answer.status == 503
         assert int(answer.headers["retry-after"]) >= 1
-    assert asyncio.run(send_request(gateway, "GET", "/readyz", LOCAL)).status == 503
-    assert asyncio.run(send_request(gateway, "GET", "/healthz", LOCAL)).status == 200
+    assert (await send_request(gateway, "GET", "/readyz", LOCAL)).status == 503
+    assert (await send_request(gateway, "GET", "/healthz", LOCAL)).status == 200
 
 
 def test_too_many_domains_are_refused_and_a_hundred_are_not(tmp_path: Path) -> None:

@@ -92,8 +92,8 @@ async def _hold(folder: Path, streams: int, seconds: float) -> dict[str, float]:
         return found
 
 
-def test_held_streams_are_cheap_and_do_not_block_other_requests(tmp_path: Path) -> None:
-    found = run(_hold(tmp_path, 200, 2.0))
+async def test_held_streams_are_cheap_and_do_not_block_other_requests(tmp_path: Path) -> None:
+    found = await _hold(tmp_path, 200, 2.0)
     assert not found["dropped"], found
     assert found["bytes"] <= HELD_BYTES, found
 
@@ -108,20 +108,17 @@ def test_two_thousand_held_streams_are_cheap_and_do_not_block_other_requests(tmp
     assert found["gap"] <= 2, found
 
 
-def test_who_never_reads_is_cut_off_and_its_upstream_cancelled() -> None:
-    async def ask() -> None:
-        timeouts = ResponseTimeouts(head=1.0, ping=1.0, stall=1.0)
-        async with (
-            telling(0) as (url, upstream),
-            serving({"mine": provider_at("openai_chat", url)}, timeouts=timeouts) as here,
-        ):
-            deaf = [await listen(here.url, deaf=True) for _ in range(10)]
-            await _until(lambda: upstream.open == len(deaf), 20)
-            assert await _until(lambda: upstream.open == 0, 15) >= 0.5
-            await _until(lambda: here.gateway.open_requests == 0, 20)
-            _leave(deaf)
-
-    run(ask())
+async def test_who_never_reads_is_cut_off_and_its_upstream_cancelled() -> None:
+    timeouts = ResponseTimeouts(head=1.0, ping=1.0, stall=1.0)
+    async with (
+        telling(0) as (url, upstream),
+        serving({"mine": provider_at("openai_chat", url)}, timeouts=timeouts) as here,
+    ):
+        deaf = [await listen(here.url, deaf=True) for _ in range(10)]
+        await _until(lambda: upstream.open == len(deaf), 20)
+        assert await _until(lambda: upstream.open == 0, 15) >= 0.5
+        await _until(lambda: here.gateway.open_requests == 0, 20)
+        _leave(deaf)
 
 
 async def _ignore(folder: Path, clients: int) -> dict[str, float]:
@@ -161,27 +158,24 @@ def test_five_hundred_clients_that_never_read_cost_little_and_are_disconnected(t
     assert found["median"] <= 0.25, found
 
 
-def test_requests_beyond_the_limit_are_refused() -> None:
-    async def ask() -> None:
-        room = Config(gateway=GatewaySettings(max_requests=8))
-        async with (
-            telling(0.2) as (url, upstream),
-            serving({"mine": provider_at("openai_chat", url)}, config=room) as here,
-        ):
-            held = [await listen(here.url) for _ in range(8)]
-            await asyncio.gather(*(one.begun for one in held))
-            question = request_of("openai_chat", "mine/m", stream=True)
-            refused = await asyncio.gather(*(fetch(here.url, question) for _ in range(50)))
-            assert {got.status for got in refused} == {503}
-            assert all(int(got.headers["retry-after"]) >= 1 for got in refused)
-            assert upstream.open == 8
-            assert not any(one.lost for one in held)
-            _leave(held)
-            await _until(lambda: here.gateway.open_requests == 0, 20)
-            again = await listen(here.url)
-            assert await again.begun >= 0
-            assert again.first.startswith(b"HTTP/1.1 200")
-            _leave([again])
-            await _until(lambda: here.gateway.open_requests == 0, 20)
-
-    run(ask())
+async def test_requests_beyond_the_limit_are_refused() -> None:
+    room = Config(gateway=GatewaySettings(max_requests=8))
+    async with (
+        telling(0.2) as (url, upstream),
+        serving({"mine": provider_at("openai_chat", url)}, config=room) as here,
+    ):
+        held = [await listen(here.url) for _ in range(8)]
+        await asyncio.gather(*(one.begun for one in held))
+        question = request_of("openai_chat", "mine/m", stream=True)
+        refused = await asyncio.gather(*(fetch(here.url, question) for _ in range(50)))
+        assert {got.status for got in refused} == {503}
+        assert all(int(got.headers["retry-after"]) >= 1 for got in refused)
+        assert upstream.open == 8
+        assert not any(one.lost for one in held)
+        _leave(held)
+        await _until(lambda: here.gateway.open_requests == 0, 20)
+        again = await listen(here.url)
+        assert await again.begun >= 0
+        assert again.first.startswith(b"HTTP/1.1 200")
+        _leave([again])
+        await _until(lambda: here.gateway.open_requests == 0, 20)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import subprocess
 import sys
@@ -18,12 +17,12 @@ RECORD = AccessRecord("POST", "/v1/messages", 200, 0.3, "id-1", "anthropic_messa
 _SAMPLE = re.compile(r'[a-z_]+(\{([a-z]+="([^"\\\n]|\\.)*",?)*\})? [0-9.e+-]+')
 
 
-def test_metrics_follow_the_text_format_of_prometheus(tmp_path: Path) -> None:
+async def test_metrics_follow_the_text_format_of_prometheus(tmp_path: Path) -> None:
     gateway = app_in(tmp_path)
     for path, body in SMALLEST_REQUESTS.values():
         post_json(gateway, path, body)
     post_json(gateway, "/v1/messages", b"[]")
-    text = asyncio.run(send_request(gateway, "GET", "/metrics", LOCAL)).body.decode()
+    text = (await send_request(gateway, "GET", "/metrics", LOCAL)).body.decode()
     for line in text.splitlines():
         assert line.startswith(("# HELP ", "# TYPE ")) or _SAMPLE.fullmatch(line), line
     wanted = (
@@ -57,10 +56,10 @@ def test_labels_are_escaped() -> None:
     assert _SAMPLE.fullmatch(sample)
 
 
-def test_metrics_need_a_key_where_there_are_keys(tmp_path: Path) -> None:
+async def test_metrics_need_a_key_where_there_are_keys(tmp_path: Path) -> None:
     gateway = app_in(tmp_path)
     KeyFile(str(tmp_path)).create("me", 0)
-    assert asyncio.run(send_request(gateway, "GET", "/metrics", LOCAL)).status == 401
+    assert (await send_request(gateway, "GET", "/metrics", LOCAL)).status == 401
 
 
 def test_bucket_bounds_are_written_without_a_trailing_zero() -> None:

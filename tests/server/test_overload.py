@@ -326,8 +326,8 @@ def check_times(load: Load, seconds: float) -> None:
     assert back <= 1.5 * usual, figures
 
 
-def test_three_times_too_much_is_shed_and_the_rest_is_answered(tmp_path: Path) -> None:
-    check_answers(run(_overload(tmp_path, 2.0, 1.0)))
+async def test_three_times_too_much_is_shed_and_the_rest_is_answered(tmp_path: Path) -> None:
+    check_answers(await _overload(tmp_path, 2.0, 1.0))
 
 
 @pytest.mark.thorough

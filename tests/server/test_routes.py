@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,7 +71,7 @@ def _spellings(path: str) -> Iterator[tuple[str, str, dict[str, str]]]:
 
 
 @pytest.mark.parametrize("path", [*dict.fromkeys(route.path for route in GATEWAY_ROUTES), "/mcp"])
-def test_without_a_key_only_public_paths_answer(tmp_path: Path, path: str) -> None:
+async def test_without_a_key_only_public_paths_answer(tmp_path: Path, path: str) -> None:
     gateway = app_in(tmp_path)
     KeyFile(str(tmp_path)).create("somebody", 0)
     methods = [route.method for route in gateway.routes.routes if route.path == path]
@@ -91,7 +90,7 @@ def test_without_a_key_only_public_paths_answer(tmp_path: Path, path: str) -> No
                 open_doors.append((method, spelling, answer.status))
         return open_doors
 
-    assert asyncio.run(ask()) == []
+    assert await ask() == []
 
 
 def test_no_route_of_a_gateway_is_left_out_here(tmp_path: Path) -> None:
@@ -100,12 +99,12 @@ def test_no_route_of_a_gateway_is_left_out_here(tmp_path: Path) -> None:
     assert all(route.access == "key" for route in app_in(tmp_path).routes.routes if route.path == "/mcp")
 
 
-def test_with_a_key_every_route_is_there(tmp_path: Path) -> None:
+async def test_with_a_key_every_route_is_there(tmp_path: Path) -> None:
     gateway = app_in(tmp_path)
     key, _ = KeyFile(str(tmp_path)).create("somebody", 0)
     for route in GATEWAY_ROUTES:
         head = {**LOCAL, "x-api-key": key}
-        answer = asyncio.run(send_request(gateway, route.method, _filled(route.path), head, b"{}"))
+        answer = await send_request(gateway, route.method, _filled(route.path), head, b"{}")
         assert answer.status not in (401, 403, 404, 405, 421, 500), (route.path, answer)
 
 
@@ -139,17 +138,17 @@ def test_a_path_leads_to_its_route(method: str, path: str, found: str, names: di
 
 
 @pytest.mark.parametrize("dialect", SMALLEST_REQUESTS)
-def test_a_wrong_method_gets_the_allowed_ones(tmp_path: Path, dialect: str) -> None:
+async def test_a_wrong_method_gets_the_allowed_ones(tmp_path: Path, dialect: str) -> None:
     path, _ = SMALLEST_REQUESTS[dialect]
-    answer = asyncio.run(send_request(app_in(tmp_path), "DELETE", path, LOCAL))
+    answer = await send_request(app_in(tmp_path), "DELETE", path, LOCAL)
     assert answer.status == 405
     assert "POST" in answer.headers["allow"]
     assert "error" in answer.json
 
 
-def test_the_description_names_every_route_and_nothing_from_elsewhere(tmp_path: Path) -> None:
+async def test_the_description_names_every_route_and_nothing_from_elsewhere(tmp_path: Path) -> None:
     gateway = app_in(tmp_path)
-    told = asyncio.run(send_request(gateway, "GET", "/openapi.json", LOCAL)).json
+    told = (await send_request(gateway, "GET", "/openapi.json", LOCAL)).json
     assert told["openapi"].startswith("3.1")
     listed = {(method.upper(), path) for path, entry in told["paths"].items() for method in entry}
     assert listed == {(route.method, route.path) for route in gateway.routes.routes}
@@ -157,7 +156,7 @@ def test_the_description_names_every_route_and_nothing_from_elsewhere(tmp_path: 
         path for path, entry in told["paths"].items() for item in entry.values() if not item["security"]
     }
     assert keyless == PUBLIC
-    page = asyncio.run(send_request(gateway, "GET", "/docs", LOCAL))
+    page = await send_request(gateway, "GET", "/docs", LOCAL)
     assert all(route.path in page.body.decode() for route in GATEWAY_ROUTES)
     assert not re.search(rb"<script|https?://", page.body)
     assert "default-src 'none'" in page.headers["content-security-policy"]

@@ -28,7 +28,7 @@ class EventSource:
             self.closed = True
 
 
-def test_an_answer_that_waits_is_ended_with_an_error_and_its_provider_is_left() -> None:
+async def test_an_answer_that_waits_is_ended_with_an_error_and_its_provider_is_left() -> None:
     async def run() -> tuple[int, bool, int]:
         running, source, received = ActiveStreams(), EventSource(), 0
         asyncio.get_running_loop().call_later(0.05, running.close)
@@ -41,10 +41,10 @@ def test_an_answer_that_waits_is_ended_with_an_error_and_its_provider_is_left() 
             return received, source.closed, task.cancelling()
         raise AssertionError("it went on")
 
-    assert asyncio.run(run()) == (2, True, 0)
+    assert await run() == (2, True, 0)
 
 
-def test_an_answer_that_is_being_written_is_ended_at_its_next_word() -> None:
+async def test_an_answer_that_is_being_written_is_ended_at_its_next_word() -> None:
     async def run() -> int:
         running, source, received = ActiveStreams(), EventSource(10), 0
         try:
@@ -57,10 +57,10 @@ def test_an_answer_that_is_being_written_is_ended_at_its_next_word() -> None:
             return received
         raise AssertionError("it went on")
 
-    assert asyncio.run(run()) == 3
+    assert await run() == 3
 
 
-def test_a_client_that_disconnects_gets_no_closing_error() -> None:
+async def test_a_client_that_disconnects_gets_no_closing_error() -> None:
     async def run() -> bool:
         running, source = ActiveStreams(), EventSource()
 
@@ -76,15 +76,12 @@ def test_a_client_that_disconnects_gets_no_closing_error() -> None:
         running.close()
         return source.closed
 
-    assert asyncio.run(run())
+    assert await run()
 
 
-def test_an_answer_that_begins_after_the_end_does_not_begin() -> None:
-    async def run() -> None:
-        running = ActiveStreams()
-        running.close()
-        with pytest.raises(TurnedAway):
-            async for _ in running.track(EventSource().batches()):
-                pass
-
-    asyncio.run(run())
+async def test_an_answer_that_begins_after_the_end_does_not_begin() -> None:
+    running = ActiveStreams()
+    running.close()
+    with pytest.raises(TurnedAway):
+        async for _ in running.track(EventSource().batches()):
+            pass

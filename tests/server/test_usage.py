@@ -66,7 +66,7 @@ async def ask(gateway: HttpApp, path: str, body: object, key: str = "") -> int:
     return (await send_request(gateway, "POST", path, head, json.dumps(body).encode())).status
 
 
-def test_usage_is_recorded_with_the_key_in_every_dialect(store: Store, tmp_path: Path) -> None:
+async def test_usage_is_recorded_with_the_key_in_every_dialect(store: Store, tmp_path: Path) -> None:
     key, entry = KeyFile(str(tmp_path)).create("me", 0)
 
     async def converse() -> None:
@@ -76,14 +76,14 @@ def test_usage_is_recorded_with_the_key_in_every_dialect(store: Store, tmp_path:
             assert await ask(gateway, path, body, key) == 200
         await booking.aclose()
 
-    asyncio.run(converse())
+    await converse()
     (total,) = store.usage(owner=entry.fingerprint)
     assert (total.provider, total.model, total.requests, total.errors) == ("gemini", "model-1", 5, 0)
     assert (total.usage.input_tokens, total.usage.output_tokens, total.usage.searches) == (15, 20, 5)
     assert store.usage(owner="somebody else") == []
 
 
-def test_rows_are_written_while_the_gateway_goes_on(store: Store, tmp_path: Path) -> None:
+async def test_rows_are_written_while_the_gateway_goes_on(store: Store, tmp_path: Path) -> None:
     async def converse() -> None:
         gateway = gateway_with(UsageRecorder(store, interval=0.01), tmp_path)
         await ask(gateway, *SMALLEST_REQUESTS["openai_chat"])
@@ -91,22 +91,22 @@ def test_rows_are_written_while_the_gateway_goes_on(store: Store, tmp_path: Path
             while not store.usage(""):
                 await asyncio.sleep(0.01)
 
-    asyncio.run(converse())
+    await converse()
     assert store.usage("")[0].requests == 1
 
 
-def test_all_searches_of_one_request_are_added_up(store: Store, tmp_path: Path) -> None:
+async def test_all_searches_of_one_request_are_added_up(store: Store, tmp_path: Path) -> None:
     async def converse() -> None:
         booking = UsageRecorder(store)
         assert await ask(gateway_with(booking, tmp_path), "/v1/alpha/search", CODEX) == 200
         await booking.aclose()
 
-    asyncio.run(converse())
+    await converse()
     (total,) = store.usage("")
     assert (total.requests, total.usage.searches) == (1, 2)
 
 
-def test_what_the_store_refuses_is_written_later_and_once(store: Store, tmp_path: Path) -> None:
+async def test_what_the_store_refuses_is_written_later_and_once(store: Store, tmp_path: Path) -> None:
     async def converse() -> None:
         sulking = FailingStore(store, 2)
         booking = UsageRecorder(sulking, interval=0.01)  # type: ignore[arg-type]
@@ -118,11 +118,11 @@ def test_what_the_store_refuses_is_written_later_and_once(store: Store, tmp_path
         await ask(gateway, *SMALLEST_REQUESTS["openai_chat"])
         await booking.aclose()
 
-    asyncio.run(converse())
+    await converse()
     assert [total.requests for total in store.usage("")] == [2]
 
 
-def test_a_store_that_is_gone_delays_no_request_and_lost_rows_are_logged(
+async def test_a_store_that_is_gone_delays_no_request_and_lost_rows_are_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def converse() -> int:
@@ -134,11 +134,11 @@ def test_a_store_that_is_gone_delays_no_request_and_lost_rows_are_logged(
         return booking.dropped
 
     with caplog.at_level("WARNING", "groundwire.gateway"):
-        assert asyncio.run(converse()) == 5
+        assert await converse() == 5
     assert "5 usage rows were not stored: locked" in caplog.text
 
 
-def test_a_cached_answer_has_no_usage(store: Store, tmp_path: Path) -> None:
+async def test_a_cached_answer_has_no_usage(store: Store, tmp_path: Path) -> None:
     path, body = SMALLEST_REQUESTS["openai_chat"]
     searching = {**body, "web_search_options": {}}
 
@@ -149,15 +149,15 @@ def test_a_cached_answer_has_no_usage(store: Store, tmp_path: Path) -> None:
             await ask(gateway, path, searching)
         await booking.aclose()
 
-    asyncio.run(converse())
+    await converse()
     assert [total.requests for total in store.usage("")] == [1]
 
 
-def test_no_usage_is_recorded_for_refused_requests(store: Store, tmp_path: Path) -> None:
+async def test_no_usage_is_recorded_for_refused_requests(store: Store, tmp_path: Path) -> None:
     async def converse() -> None:
         booking = UsageRecorder(store)
         assert await ask(gateway_with(booking, tmp_path), "/v1/messages", {"max_tokens": "many"}) == 400
         await booking.aclose()
 
-    asyncio.run(converse())
+    await converse()
     assert store.usage("") == []

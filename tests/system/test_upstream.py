@@ -60,253 +60,194 @@ def post(path: str, body: bytes) -> bytes:
     return b"POST %s HTTP/1.1\r\ncontent-length: %d\r\n\r\n%s" % (path.encode(), len(body), body)
 
 
-def test_a_response_is_sent_with_its_status_headers_and_length() -> None:
-    async def main() -> None:
-        async with Upstream(json_response({"a": 1}, 418, {"retry-after": "7"})) as upstream:
-            head, _, body = (await exchange(upstream)).partition(b"\r\n\r\n")
-            lines = head.split(b"\r\n")
-            assert lines[0].startswith(b"HTTP/1.1 418 ")
-            assert b"retry-after: 7" in lines
-            assert b"content-length: 7" in lines
-            assert b"content-type: application/json" in lines
-            assert body == b'{"a":1}'
-
-    run(main())
+async def test_a_response_is_sent_with_its_status_headers_and_length() -> None:
+    async with Upstream(json_response({"a": 1}, 418, {"retry-after": "7"})) as upstream:
+        head, _, body = (await exchange(upstream)).partition(b"\r\n\r\n")
+        lines = head.split(b"\r\n")
+        assert lines[0].startswith(b"HTTP/1.1 418 ")
+        assert b"retry-after: 7" in lines
+        assert b"content-length: 7" in lines
+        assert b"content-type: application/json" in lines
+        assert body == b'{"a":1}'
 
 
-def test_a_stream_comes_in_chunks_and_ends_with_an_empty_one() -> None:
-    async def main() -> None:
-        async with Upstream(text_response("data: 1\n\n")) as upstream:
-            head, _, body = (await exchange(upstream)).partition(b"\r\n\r\n")
-            assert b"transfer-encoding: chunked" in head
-            assert b"content-type: text/event-stream" in head
-            assert body == b"9\r\ndata: 1\n\n\r\n0\r\n\r\n"
-
-    run(main())
+async def test_a_stream_comes_in_chunks_and_ends_with_an_empty_one() -> None:
+    async with Upstream(text_response("data: 1\n\n")) as upstream:
+        head, _, body = (await exchange(upstream)).partition(b"\r\n\r\n")
+        assert b"transfer-encoding: chunked" in head
+        assert b"content-type: text/event-stream" in head
+        assert body == b"9\r\ndata: 1\n\n\r\n0\r\n\r\n"
 
 
-def test_attempts_of_a_path_are_answered_one_after_the_other_and_the_last_for_ever() -> None:
+async def test_attempts_of_a_path_are_answered_one_after_the_other_and_the_last_for_ever() -> None:
     script = Script(
         (ScriptedResponse(200),),
         {"/a": (ScriptedResponse(503), ScriptedResponse(201)), "/v1/models/*": (ScriptedResponse(202),)},
     )
 
-    async def main() -> None:
-        async with Upstream(script) as upstream:
-            asked = ("/a", "/v1/models/m:go?alt=sse", "/a", "/b", "/a")
-            for path in asked:
-                await exchange(upstream, post(path, b""))
-            assert [item.status for item in upstream.requests] == [503, 202, 201, 200, 201]
-            assert [item.attempt for item in upstream.requests] == [1, 1, 2, 1, 3]
-
-    run(main())
+    async with Upstream(script) as upstream:
+        asked = ("/a", "/v1/models/m:go?alt=sse", "/a", "/b", "/a")
+        for path in asked:
+            await exchange(upstream, post(path, b""))
+        assert [item.status for item in upstream.requests] == [503, 202, 201, 200, 201]
+        assert [item.attempt for item in upstream.requests] == [1, 1, 2, 1, 3]
 
 
-def test_a_path_without_a_response_is_reported_as_missing() -> None:
-    async def main() -> None:
-        async with Upstream(Script(paths={"/a": (ScriptedResponse(),)})) as upstream:
-            assert b"HTTP/1.1 404" in await exchange(upstream)
-
-    run(main())
+async def test_a_path_without_a_response_is_reported_as_missing() -> None:
+    async with Upstream(Script(paths={"/a": (ScriptedResponse(),)})) as upstream:
+        assert b"HTTP/1.1 404" in await exchange(upstream)
 
 
-def test_requests_are_remembered_as_they_came() -> None:
-    async def main() -> None:
-        async with Upstream(ScriptedResponse()) as upstream:
-            before = monotonic()
-            await exchange(
-                upstream, b"POST /p?q=%2F HTTP/1.1\r\nX-Key: k\r\nContent-Length: 7\r\n\r\n" + b'{"a":1}'
-            )
-            seen = upstream.requests[0]
-            assert (seen.method, seen.target, seen.path) == ("POST", "/p?q=%2F", "/p")
-            assert seen.headers["x-key"] == "k"
-            assert seen.json == {"a": 1}
-            assert before <= seen.at <= monotonic()
-            assert seen.finished
-            assert seen.disconnected is None
-
-    run(main())
+async def test_requests_are_remembered_as_they_came() -> None:
+    async with Upstream(ScriptedResponse()) as upstream:
+        before = monotonic()
+        await exchange(
+            upstream, b"POST /p?q=%2F HTTP/1.1\r\nX-Key: k\r\nContent-Length: 7\r\n\r\n" + b'{"a":1}'
+        )
+        seen = upstream.requests[0]
+        assert (seen.method, seen.target, seen.path) == ("POST", "/p?q=%2F", "/p")
+        assert seen.headers["x-key"] == "k"
+        assert seen.json == {"a": 1}
+        assert before <= seen.at <= monotonic()
+        assert seen.finished
+        assert seen.disconnected is None
 
 
-def test_a_chunked_request_is_read_too() -> None:
+async def test_a_chunked_request_is_read_too() -> None:
     body = b"3\r\nabc\r\n4;x=y\r\ndefg\r\n0\r\ntrailer: 1\r\n\r\n"
 
-    async def main() -> None:
-        async with Upstream(ScriptedResponse()) as upstream:
-            await exchange(upstream, b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
-            assert upstream.requests[0].body == b"abcdefg"
-
-    run(main())
+    async with Upstream(ScriptedResponse()) as upstream:
+        await exchange(upstream, b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
+        assert upstream.requests[0].body == b"abcdefg"
 
 
-def test_a_connection_serves_one_request_after_the_other() -> None:
-    async def main() -> None:
-        async with (
-            Upstream([json_response(1), json_response(2)]) as upstream,
-            connected(upstream) as (reader, writer),
-        ):
-            for expected in (b"1", b"2"):
-                writer.write(GET)
-                await reader.readuntil(b"\r\n\r\n")
-                assert await reader.readexactly(1) == expected
-            assert upstream.connections == 1
-            assert [item.connection for item in upstream.requests] == [1, 1]
-
-    run(main())
-
-
-def test_a_delay_comes_before_the_status_line() -> None:
-    async def main() -> None:
-        async with Upstream(ScriptedResponse(delay=0.15)) as upstream:
-            before = monotonic()
-            await exchange(upstream)
-            assert monotonic() - before >= 0.14
-
-    run(main())
-
-
-def test_a_stall_keeps_the_connection_open_until_the_client_disconnects() -> None:
-    async def main() -> None:
-        async with Upstream(ScriptedResponse(body=b"abcdef", stall_at=4)) as upstream:
-            async with connected(upstream) as (reader, writer):
-                writer.write(GET)
-                await reader.readuntil(b"\r\n\r\n")
-                assert await reader.readexactly(4) == b"abcd"
-                stalled = await upstream.stalled()
-                assert stalled.sent == 4
-                with pytest.raises(TimeoutError):
-                    await asyncio.wait_for(reader.read(1), 0.05)
-            await upstream.disconnected()
-            assert not stalled.finished
-
-    run(main())
-
-
-def test_a_client_that_leaves_before_the_answer_is_noticed_at_once() -> None:
-    async def main() -> None:
-        async with Upstream(ScriptedResponse(delay=float("inf"))) as upstream:
-            async with connected(upstream) as (_, writer):
-                writer.write(GET)
-                await upstream.received()
-            await upstream.disconnected()
-            await upstream.closed()
-
-    run(main())
-
-
-def test_a_dribble_arrives_in_chunks_with_pauses_between() -> None:
-    async def main() -> None:
-        async with (
-            Upstream(ScriptedResponse(body=b"abcdef", dribble=Dribble(2, 0.05))) as upstream,
-            connected(upstream) as (reader, writer),
-        ):
+async def test_a_connection_serves_one_request_after_the_other() -> None:
+    async with (
+        Upstream([json_response(1), json_response(2)]) as upstream,
+        connected(upstream) as (reader, writer),
+    ):
+        for expected in (b"1", b"2"):
             writer.write(GET)
             await reader.readuntil(b"\r\n\r\n")
-            before = monotonic()
-            assert await reader.readexactly(2) == b"ab"
-            assert await reader.readexactly(4) == b"cdef"
-            assert monotonic() - before >= 0.09
+            assert await reader.readexactly(1) == expected
+        assert upstream.connections == 1
+        assert [item.connection for item in upstream.requests] == [1, 1]
 
-    run(main())
+
+async def test_a_delay_comes_before_the_status_line() -> None:
+    async with Upstream(ScriptedResponse(delay=0.15)) as upstream:
+        before = monotonic()
+        await exchange(upstream)
+        assert monotonic() - before >= 0.14
+
+
+async def test_a_stall_keeps_the_connection_open_until_the_client_disconnects() -> None:
+    async with Upstream(ScriptedResponse(body=b"abcdef", stall_at=4)) as upstream:
+        async with connected(upstream) as (reader, writer):
+            writer.write(GET)
+            await reader.readuntil(b"\r\n\r\n")
+            assert await reader.readexactly(4) == b"abcd"
+            stalled = await upstream.stalled()
+            assert stalled.sent == 4
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(reader.read(1), 0.05)
+        await upstream.disconnected()
+        assert not stalled.finished
+
+
+async def test_a_client_that_leaves_before_the_answer_is_noticed_at_once() -> None:
+    async with Upstream(ScriptedResponse(delay=float("inf"))) as upstream:
+        async with connected(upstream) as (_, writer):
+            writer.write(GET)
+            await upstream.received()
+        await upstream.disconnected()
+        await upstream.closed()
+
+
+async def test_a_dribble_arrives_in_chunks_with_pauses_between() -> None:
+    async with (
+        Upstream(ScriptedResponse(body=b"abcdef", dribble=Dribble(2, 0.05))) as upstream,
+        connected(upstream) as (reader, writer),
+    ):
+        writer.write(GET)
+        await reader.readuntil(b"\r\n\r\n")
+        before = monotonic()
+        assert await reader.readexactly(2) == b"ab"
+        assert await reader.readexactly(4) == b"cdef"
+        assert monotonic() - before >= 0.09
 
 
 @pytest.mark.parametrize("framing", ["length", "chunked", "close"])
-def test_a_connection_can_be_cut_at_any_byte(framing: str) -> None:
-    async def main() -> None:
-        response = replace(ScriptedResponse(body=b"abcdef", cut_at=3), framing=framing)
-        async with Upstream(response) as upstream:
-            _, _, body = (await exchange(upstream)).partition(b"\r\n\r\n")
-            assert body == (b"3\r\nabc\r\n" if framing == "chunked" else b"abc")
-
-    run(main())
+async def test_a_connection_can_be_cut_at_any_byte(framing: str) -> None:
+    response = replace(ScriptedResponse(body=b"abcdef", cut_at=3), framing=framing)
+    async with Upstream(response) as upstream:
+        _, _, body = (await exchange(upstream)).partition(b"\r\n\r\n")
+        assert body == (b"3\r\nabc\r\n" if framing == "chunked" else b"abc")
 
 
-def test_a_cut_can_be_a_reset() -> None:
-    async def main() -> None:
-        async with (
-            Upstream(ScriptedResponse(body=b"abcdef", cut_at=3, cut="rst")) as upstream,
-            connected(upstream) as (reader, writer),
-        ):
-            writer.write(GET)
-            await upstream.finished()
-            with pytest.raises(ConnectionResetError):
-                await reader.read()
-
-    run(main())
+async def test_a_cut_can_be_a_reset() -> None:
+    async with (
+        Upstream(ScriptedResponse(body=b"abcdef", cut_at=3, cut="rst")) as upstream,
+        connected(upstream) as (reader, writer),
+    ):
+        writer.write(GET)
+        await upstream.finished()
+        with pytest.raises(ConnectionResetError):
+            await reader.read()
 
 
-def test_bytes_that_are_no_http_are_sent_as_they_stand() -> None:
-    async def main() -> None:
-        async with Upstream(ScriptedResponse(raw=b"\x16\x03\x01 what?")) as upstream:
-            assert await exchange(upstream) == b"\x16\x03\x01 what?"
-
-    run(main())
+async def test_bytes_that_are_no_http_are_sent_as_they_stand() -> None:
+    async with Upstream(ScriptedResponse(raw=b"\x16\x03\x01 what?")) as upstream:
+        assert await exchange(upstream) == b"\x16\x03\x01 what?"
 
 
 @pytest.mark.parametrize("every", [0.0, 0.01])
-def test_an_answer_can_have_no_end(every: float) -> None:
-    async def main() -> None:
-        async with Upstream(
-            ScriptedResponse(body=b"data: 1\n\n", repeat=b": ping\n\n", every=every)
-        ) as upstream:
-            async with connected(upstream) as (reader, writer):
-                writer.write(GET)
-                await upstream.sent(9 + 3 * 8)
-                assert (await reader.readuntil(b": ping")).count(b"data: 1") == 1
-            await upstream.disconnected()
-
-    run(main())
+async def test_an_answer_can_have_no_end(every: float) -> None:
+    async with Upstream(ScriptedResponse(body=b"data: 1\n\n", repeat=b": ping\n\n", every=every)) as upstream:
+        async with connected(upstream) as (reader, writer):
+            writer.write(GET)
+            await upstream.sent(9 + 3 * 8)
+            assert (await reader.readuntil(b": ping")).count(b"data: 1") == 1
+        await upstream.disconnected()
 
 
-def test_a_closed_port_refuses_connections() -> None:
-    async def main() -> None:
-        async with Upstream(Script(door="closed")) as upstream:
-            with pytest.raises(ConnectionRefusedError):
-                await exchange(upstream)
-
-    run(main())
+async def test_a_closed_port_refuses_connections() -> None:
+    async with Upstream(Script(door="closed")) as upstream:
+        with pytest.raises(ConnectionRefusedError):
+            await exchange(upstream)
 
 
-def test_a_blackholed_port_does_not_answer() -> None:
-    async def main() -> None:
-        async with Upstream(Script(door="deaf")) as upstream:
-            with socket.socket() as client:
-                client.settimeout(0.2)
-                port = int(upstream.url.rpartition(":")[2])
-                code = await asyncio.to_thread(client.connect_ex, ("127.0.0.1", port))
-                assert code in (errno.EAGAIN, errno.EINPROGRESS)
-
-    run(main())
+async def test_a_blackholed_port_does_not_answer() -> None:
+    async with Upstream(Script(door="deaf")) as upstream:
+        with socket.socket() as client:
+            client.settimeout(0.2)
+            port = int(upstream.url.rpartition(":")[2])
+            code = await asyncio.to_thread(client.connect_ex, ("127.0.0.1", port))
+            assert code in (errno.EAGAIN, errno.EINPROGRESS)
 
 
-def test_a_wait_for_what_does_not_happen_ends() -> None:
-    async def main() -> None:
-        async with Upstream(ScriptedResponse()) as upstream:
-            for wait in (upstream.received, upstream.stalled, upstream.finished, upstream.disconnected):
-                with pytest.raises(TimeoutError, match=r"within 0\.01 s"):
-                    await wait(timeout=0.01)
-
-    run(main())
+async def test_a_wait_for_what_does_not_happen_ends() -> None:
+    async with Upstream(ScriptedResponse()) as upstream:
+        for wait in (upstream.received, upstream.stalled, upstream.finished, upstream.disconnected):
+            with pytest.raises(TimeoutError, match=r"within 0\.01 s"):
+                await wait(timeout=0.01)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_an_answer_is_sent_in_every_dialect_streamed_on_request(name: str) -> None:
+async def test_an_answer_is_sent_in_every_dialect_streamed_on_request(name: str) -> None:
     language = dialect(name)
     path = "/m:streamGenerateContent" if name == "gemini" else "/m"
 
-    async def main() -> None:
-        async with Upstream(answer(name, EVENTS)) as upstream:
-            whole = await exchange(upstream, post("/m", b"{}"))
-            streamed = await exchange(upstream, post(path, b'{"stream":true}'))
-        assert whole.count(b"content-length") == 1
-        assert streamed.count(b"transfer-encoding: chunked") == 1
-        response = answer(name, EVENTS)
-        decoder = language.decoder()
-        events = decoder.feed(response.stream or b"") + decoder.close()
-        assert assemble(events).text == "The Nile is long."
-        assert response.body in whole
-
-    run(main())
+    async with Upstream(answer(name, EVENTS)) as upstream:
+        whole = await exchange(upstream, post("/m", b"{}"))
+        streamed = await exchange(upstream, post(path, b'{"stream":true}'))
+    assert whole.count(b"content-length") == 1
+    assert streamed.count(b"transfer-encoding: chunked") == 1
+    response = answer(name, EVENTS)
+    decoder = language.decoder()
+    events = decoder.feed(response.stream or b"") + decoder.close()
+    assert assemble(events).text == "The Nile is long."
+    assert response.body in whole
 
 
 def test_errors_are_sent_in_every_dialect() -> None:
@@ -316,28 +257,22 @@ def test_errors_are_sent_in_every_dialect() -> None:
         assert "slow down" in str(body)
 
 
-def test_the_script_can_change_while_it_is_played() -> None:
-    async def main() -> None:
-        async with Upstream(ScriptedResponse(500)) as upstream:
-            await exchange(upstream)
-            upstream.script = Script((ScriptedResponse(204),))
-            await exchange(upstream)
-            assert [item.status for item in upstream.requests] == [500, 204]
-
-    run(main())
+async def test_the_script_can_change_while_it_is_played() -> None:
+    async with Upstream(ScriptedResponse(500)) as upstream:
+        await exchange(upstream)
+        upstream.script = Script((ScriptedResponse(204),))
+        await exchange(upstream)
+        assert [item.status for item in upstream.requests] == [500, 204]
 
 
-def test_closing_the_upstream_leaves_nothing_running() -> None:
-    async def main() -> None:
-        async with (
-            Upstream(ScriptedResponse(delay=float("inf"))) as upstream,
-            connected(upstream) as (reader, writer),
-        ):
-            writer.write(GET)
-            await upstream.received()
-            await upstream.__aexit__(None, None, None)
-            assert upstream.open_connections == 0
-            assert await reader.read() == b""
-        assert len(asyncio.all_tasks()) == 1
-
-    run(main())
+async def test_closing_the_upstream_leaves_nothing_running() -> None:
+    async with (
+        Upstream(ScriptedResponse(delay=float("inf"))) as upstream,
+        connected(upstream) as (reader, writer),
+    ):
+        writer.write(GET)
+        await upstream.received()
+        await upstream.__aexit__(None, None, None)
+        assert upstream.open_connections == 0
+        assert await reader.read() == b""
+    assert len(asyncio.all_tasks()) == 1

@@ -73,7 +73,7 @@ def test_what_connect_writes_starts_with_the_base_install(wheel: Path) -> None:
     assert "extra" not in needed
 
 
-def test_a_question_is_answered_by_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
+async def test_a_question_is_answered_by_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
     venv.create(tmp_path / "venv", with_pip=False, symlinks=True)
     python = str(tmp_path / "venv" / "bin" / "python")
     site = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
@@ -96,7 +96,7 @@ def test_a_question_is_answered_by_the_wheel_alone(wheel: Path, tmp_path: Path) 
                 GROUNDWIRE_GEMINI_BASE_URL=upstream.url,
             )
 
-    found = json.loads(asyncio.run(ask()))
+    found = json.loads(await ask())
     assert found["text"] == "Der Dom wurde 1880 vollendet."
     assert [source["url"] for source in found["sources"]] == ["https://dom.example/"]
     assert found["grounded"] is True

@@ -195,7 +195,7 @@ def test_a_failure_of_gemini_is_told_to_the_user_and_in_detail(provider: Loopbac
     )
 
 
-def test_a_caller_who_gives_up_ends_the_request(provider: Loopback, world: World) -> None:
+async def test_a_caller_who_gives_up_ends_the_request(provider: Loopback, world: World) -> None:
     provider.events = (Started(), TextDelta(0, "Yes."), Finished())
     provider.stall_after(0)
     world.env["GEMINI_API_KEY"] = "variable-key-123"
@@ -212,7 +212,7 @@ def test_a_caller_who_gives_up_ends_the_request(provider: Loopback, world: World
             with pytest.raises(asyncio.CancelledError):
                 await task
 
-    asyncio.run(main())
+    await main()
     assert provider.left.wait(BOUND)
 
 

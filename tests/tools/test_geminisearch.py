@@ -103,15 +103,12 @@ def test_a_failure_is_told_without_the_key(provider: Loopback, tmp_path: Path) -
     assert result["error"]["type"] == "GEMINI_WEB_SEARCH_FAILED"
 
 
-def test_it_is_asked_only_by_its_own_tool(provider: Loopback, tmp_path: Path) -> None:
-    async def main() -> None:
-        env = {"HOME": str(tmp_path), "GEMINI_API_KEY": "variable-key-123"}
-        async with Groundwire(config(provider, {}), env=env) as groundwire:
-            await run_tool(groundwire, "geminisearch", {"query": "x"})
-            assert "geminisearch" not in groundwire.names
-            assert "geminisearch" not in [status.name for status in groundwire.providers()]
-
-    asyncio.run(main())
+async def test_it_is_asked_only_by_its_own_tool(provider: Loopback, tmp_path: Path) -> None:
+    env = {"HOME": str(tmp_path), "GEMINI_API_KEY": "variable-key-123"}
+    async with Groundwire(config(provider, {}), env=env) as groundwire:
+        await run_tool(groundwire, "geminisearch", {"query": "x"})
+        assert "geminisearch" not in groundwire.names
+        assert "geminisearch" not in [status.name for status in groundwire.providers()]
 
 
 @pytest.mark.parametrize("wanted", ["true", ""])

@@ -115,9 +115,9 @@ def test_an_extra_argument_is_refused_by_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", TOOLS)
 @pytest.mark.parametrize("arguments", [{}, {"query": ""}, {"query": " \n\t"}, {"query": None}])
-def test_a_blank_query_is_refused_and_nobody_is_asked(name: str, arguments: dict[str, object]) -> None:
+async def test_a_blank_query_is_refused_and_nobody_is_asked(name: str, arguments: dict[str, object]) -> None:
     asker = FakeClient(LATE)
-    result = asyncio.run(run_tool(asker, name, arguments))
+    result = await run_tool(asker, name, arguments)
     assert error_type(result) == "INVALID_QUERY"
     assert asker.requests == []
 
@@ -133,9 +133,9 @@ def test_a_query_that_is_no_text_is_refused(query: object) -> None:
     assert error_type(call("websearch_gemini", {"query": query})) == "INVALID_TOOL_ARGUMENTS"
 
 
-def test_a_query_is_trimmed() -> None:
+async def test_a_query_is_trimmed() -> None:
     asker = FakeClient(LATE)
-    asyncio.run(run_tool(asker, "websearch_gemini", {"query": "  x \n"}))
+    await run_tool(asker, "websearch_gemini", {"query": "  x \n"})
     assert asker.requests[0][0].query == "x"
 
 
@@ -198,10 +198,10 @@ def test_warnings_are_told_beside_the_contract() -> None:
     }
 
 
-def test_the_unified_tool_asks_whom_it_is_told_to() -> None:
+async def test_the_unified_tool_asks_whom_it_is_told_to() -> None:
     asker = FakeClient(LATE)
-    asyncio.run(run_tool(asker, "websearch", {"query": "x", "provider": "anthropic", "model": "m"}))
-    asyncio.run(run_tool(asker, "websearch", {"query": "x", "provider": None, "model": ""}))
+    await run_tool(asker, "websearch", {"query": "x", "provider": "anthropic", "model": "m"})
+    await run_tool(asker, "websearch", {"query": "x", "provider": None, "model": ""})
     assert [(provider, model) for _, provider, model in asker.requests] == [("anthropic", "m"), ("auto", "")]
 
 
@@ -219,7 +219,7 @@ def test_an_unknown_provider_is_refused_with_those_that_are_known() -> None:
     assert "there are gemini, anthropic, openai" in str(result["llmContent"])
 
 
-def test_the_unified_tool_takes_options_in_place_of_the_configured_ones() -> None:
+async def test_the_unified_tool_takes_options_in_place_of_the_configured_ones() -> None:
     asker = FakeClient(
         LATE, Config(search=SearchOptions(blocked_domains=("spam.example",), language="de", max_uses=9))
     )
@@ -231,7 +231,7 @@ def test_the_unified_tool_takes_options_in_place_of_the_configured_ones() -> Non
         "live": False,
         "context_size": "low",
     }
-    asyncio.run(run_tool(asker, "websearch", arguments))
+    await run_tool(asker, "websearch", arguments)
     assert asker.requests[0][0].search == SearchOptions(
         allowed_domains=("a.com",),
         blocked_domains=("spam.example",),
@@ -244,10 +244,10 @@ def test_the_unified_tool_takes_options_in_place_of_the_configured_ones() -> Non
 
 
 @pytest.mark.parametrize("name", PROVIDER_TOOLS)
-def test_a_provider_tool_keeps_the_configured_restrictions(name: str) -> None:
+async def test_a_provider_tool_keeps_the_configured_restrictions(name: str) -> None:
     options = SearchOptions(blocked_domains=("spam.example",))
     asker = FakeClient(LATE, Config(search=options))
-    asyncio.run(run_tool(asker, name, {"query": "x"}))
+    await run_tool(asker, name, {"query": "x"})
     assert asker.requests[0][0].search == options
 
 

@@ -24,7 +24,6 @@ from groundwire.testing.upstream import Upstream
 from groundwire.transport import response as response_module
 from groundwire.transport.http import Deadlines, Http, HttpRequest
 from groundwire.transport.response import Response
-from tests.transport.bounded import run
 
 PATIENT = Deadlines(connect=20, first_byte=30, idle=30, total=40)
 ENDLESS = Deadlines(connect=600, first_byte=600, idle=600, total=600)
@@ -59,90 +58,69 @@ async def failure(scripted: ScriptedResponse | Script, deadlines: Deadlines = PA
     return caught.value
 
 
-def test_a_request_is_sent_as_given_and_its_response_is_returned_unchanged() -> None:
+async def test_a_request_is_sent_as_given_and_its_response_is_returned_unchanged() -> None:
     data = bytes(range(256)) * 300
 
-    async def main() -> None:
-        scripted = ScriptedResponse(201, {"X-Request-Id": "r1"}, data)
-        async with opened(scripted) as (response, upstream):
-            assert response.status == 201
-            assert response.headers["x-request-id"] == "r1"
-            assert await response.body() == data
-            (seen,) = upstream.requests
-            assert (seen.method, seen.target, seen.body) == ("POST", "/x", b"{}")
-            assert seen.headers["x-key"] == "k"
-            assert seen.headers["user-agent"] == "groundwire"
-            assert "cookie" not in seen.headers
-
-    run(main())
+    scripted = ScriptedResponse(201, {"X-Request-Id": "r1"}, data)
+    async with opened(scripted) as (response, upstream):
+        assert response.status == 201
+        assert response.headers["x-request-id"] == "r1"
+        assert await response.body() == data
+        (seen,) = upstream.requests
+        assert (seen.method, seen.target, seen.body) == ("POST", "/x", b"{}")
+        assert seen.headers["x-key"] == "k"
+        assert seen.headers["user-agent"] == "groundwire"
+        assert "cookie" not in seen.headers
 
 
 @pytest.mark.parametrize("path", ["/models/a%2Fb%3Ac:go?alt=sse", "/%C3%BC%20x", "/a%25b"])
-def test_an_escaped_path_arrives_as_it_was_escaped(path: str) -> None:
-    async def main() -> None:
-        async with Upstream(ScriptedResponse()) as upstream, Http({}) as http:
-            async with http.open(call(upstream, path), PATIENT) as response:
-                await response.body()
-            assert upstream.requests[0].target == path
-
-    run(main())
+async def test_an_escaped_path_arrives_as_it_was_escaped(path: str) -> None:
+    async with Upstream(ScriptedResponse()) as upstream, Http({}) as http:
+        async with http.open(call(upstream, path), PATIENT) as response:
+            await response.body()
+        assert upstream.requests[0].target == path
 
 
 @pytest.mark.parametrize("framing", ["length", "chunked", "close"])
 @pytest.mark.parametrize("size", [1, 7])
-def test_bytes_come_out_as_they_come_in(framing: Framing, size: int) -> None:
+async def test_bytes_come_out_as_they_come_in(framing: Framing, size: int) -> None:
     data = "data: \u2028 a\x85b\r\r\n\n: é\n".encode() + b"\xff\x00"
 
-    async def main() -> None:
-        scripted = ScriptedResponse(body=data, framing=framing, dribble=Dribble(size, 0.0))
-        async with opened(scripted) as (response, _):
-            assert b"".join([chunk async for chunk in response.chunks()]) == data
-
-    run(main())
+    scripted = ScriptedResponse(body=data, framing=framing, dribble=Dribble(size, 0.0))
+    async with opened(scripted) as (response, _):
+        assert b"".join([chunk async for chunk in response.chunks()]) == data
 
 
-def test_what_has_arrived_is_seen_while_the_rest_is_still_missing() -> None:
-    async def main() -> None:
-        async with opened(replace(text_response("data: 1\n\ndata: 2\n\n"), stall_at=9)) as (
-            response,
-            upstream,
-        ):
-            chunks = response.chunks()
-            assert await anext(chunks) == b"data: 1\n\n"
-            await upstream.stalled()
-            await chunks.aclose()
-
-    run(main())
+async def test_what_has_arrived_is_seen_while_the_rest_is_still_missing() -> None:
+    async with opened(replace(text_response("data: 1\n\ndata: 2\n\n"), stall_at=9)) as (
+        response,
+        upstream,
+    ):
+        chunks = response.chunks()
+        assert await anext(chunks) == b"data: 1\n\n"
+        await upstream.stalled()
+        await chunks.aclose()
 
 
-def test_a_compressed_body_is_unpacked() -> None:
-    async def main() -> None:
-        scripted = ScriptedResponse(headers={"content-encoding": "gzip"}, body=gzip.compress(b"hello" * 100))
-        async with opened(scripted) as (response, _):
-            assert await response.body() == b"hello" * 100
-
-    run(main())
+async def test_a_compressed_body_is_unpacked() -> None:
+    scripted = ScriptedResponse(headers={"content-encoding": "gzip"}, body=gzip.compress(b"hello" * 100))
+    async with opened(scripted) as (response, _):
+        assert await response.body() == b"hello" * 100
 
 
-def test_the_head_is_the_first_word_and_stays_to_be_read() -> None:
-    async def main() -> None:
-        scripted = ScriptedResponse(body=b"\xef\xbb\xbf \r\n\n  {}", dribble=Dribble(2, 0.0))
-        async with opened(scripted) as (response, _):
-            assert (await response.peek())[:1] == b"{"
-            assert await response.body() == b"{}"
-        async with opened(ScriptedResponse(body=b" \n ")) as (response, _):
-            assert await response.peek() == b""
-
-    run(main())
+async def test_the_head_is_the_first_word_and_stays_to_be_read() -> None:
+    scripted = ScriptedResponse(body=b"\xef\xbb\xbf \r\n\n  {}", dribble=Dribble(2, 0.0))
+    async with opened(scripted) as (response, _):
+        assert (await response.peek())[:1] == b"{"
+        assert await response.body() == b"{}"
+    async with opened(ScriptedResponse(body=b" \n ")) as (response, _):
+        assert await response.peek() == b""
 
 
-def test_a_body_beyond_the_limit_is_refused() -> None:
-    async def main() -> None:
-        async with opened(ScriptedResponse(body=b"x" * 1001)) as (response, _):
-            with pytest.raises(UpstreamWireError, match="larger than 1000"):
-                await response.body(1000)
-
-    run(main())
+async def test_a_body_beyond_the_limit_is_refused() -> None:
+    async with opened(ScriptedResponse(body=b"x" * 1001)) as (response, _):
+        with pytest.raises(UpstreamWireError, match="larger than 1000"):
+            await response.body(1000)
 
 
 @pytest.mark.parametrize(
@@ -154,16 +132,13 @@ def test_a_body_beyond_the_limit_is_refused() -> None:
     ],
     ids=["cut", "stalled", "endless"],
 )
-def test_an_error_body_is_what_arrives_soon_however_the_body_ends(
+async def test_an_error_body_is_what_arrives_soon_however_the_body_ends(
     scripted: ScriptedResponse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(response_module, "_ERROR_BODY_SECONDS", 0.1)
 
-    async def main() -> None:
-        async with opened(scripted, ENDLESS) as (response, _):
-            assert (await response.error_body()).startswith(b'{"er')
-
-    run(main())
+    async with opened(scripted, ENDLESS) as (response, _):
+        assert (await response.error_body()).startswith(b'{"er')
 
 
 @pytest.mark.parametrize(
@@ -194,36 +169,30 @@ def test_an_error_body_is_what_arrives_soon_however_the_body_ends(
         *("bad chunk", "bad chunk later", "bad gzip"),
     ],
 )
-def test_every_failure_has_its_error(
+async def test_every_failure_has_its_error(
     scripted: ScriptedResponse | Script, kind: type[GroundwireError], words: str
 ) -> None:
-    error = run(failure(scripted))
+    error = await failure(scripted)
     assert type(error) is kind
     assert words in error.message
     assert "/x" not in error.message, "addresses may hold secrets"
 
 
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1/x", "http://", "nonsense", "http://[::1", "http://a:port/"])
-def test_an_address_that_is_none_is_a_matter_of_configuration(url: str) -> None:
-    async def main() -> None:
-        async with Http({}) as http:
-            with pytest.raises(ConfigError, match="base_url"):
-                async with http.open(HttpRequest("POST", url, {}), PATIENT):
-                    pass
-
-    run(main())
+async def test_an_address_that_is_none_is_a_matter_of_configuration(url: str) -> None:
+    async with Http({}) as http:
+        with pytest.raises(ConfigError, match="base_url"):
+            async with http.open(HttpRequest("POST", url, {}), PATIENT):
+                pass
 
 
-def test_a_header_that_cannot_be_sent_is_a_matter_of_configuration() -> None:
-    async def main() -> None:
-        async with Upstream(ScriptedResponse()) as upstream, Http({}) as http:
-            broken = HttpRequest("POST", upstream.url, {"x-key": "top\r\nsecret: x"})
-            with pytest.raises(ConfigError, match="cannot be written") as caught:
-                async with http.open(broken, PATIENT):
-                    pass
-            assert "top" not in str(caught.value)
-
-    run(main())
+async def test_a_header_that_cannot_be_sent_is_a_matter_of_configuration() -> None:
+    async with Upstream(ScriptedResponse()) as upstream, Http({}) as http:
+        broken = HttpRequest("POST", upstream.url, {"x-key": "top\r\nsecret: x"})
+        with pytest.raises(ConfigError, match="cannot be written") as caught:
+            async with http.open(broken, PATIENT):
+                pass
+        assert "top" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -248,60 +217,51 @@ def test_a_header_that_cannot_be_sent_is_a_matter_of_configuration() -> None:
         *("dribble", "comments", "flood"),
     ],
 )
-def test_every_phase_has_its_deadline(
+async def test_every_phase_has_its_deadline(
     scripted: ScriptedResponse | Script, deadlines: Deadlines, words: str
 ) -> None:
     before = monotonic()
-    error = run(failure(scripted, deadlines))
+    error = await failure(scripted, deadlines)
     assert type(error) is TimedOut
     assert words in error.message
     assert 0.15 <= monotonic() - before < LATE
 
 
 @pytest.mark.parametrize("cut", ["fin", "rst"])
-def test_bytes_before_a_broken_connection_are_read_even_late(cut: Cut) -> None:
-    async def main() -> None:
-        scripted = ScriptedResponse(
-            body=b"abcdef", framing="chunked", dribble=Dribble(2, 0.02), cut_at=5, cut=cut
-        )
-        async with opened(scripted) as (response, upstream):
-            chunks = response.chunks()
-            got = bytearray(await anext(chunks))
-            await upstream.closed()
-            await asyncio.sleep(0.02)  # for the end to arrive; it makes no difference if it does not
+async def test_bytes_before_a_broken_connection_are_read_even_late(cut: Cut) -> None:
+    scripted = ScriptedResponse(
+        body=b"abcdef", framing="chunked", dribble=Dribble(2, 0.02), cut_at=5, cut=cut
+    )
+    async with opened(scripted) as (response, upstream):
+        chunks = response.chunks()
+        got = bytearray(await anext(chunks))
+        await upstream.closed()
+        await asyncio.sleep(0.02)  # for the end to arrive; it makes no difference if it does not
 
-            async def read_on() -> None:
-                async for chunk in chunks:
-                    got.extend(chunk)
+        async def read_on() -> None:
+            async for chunk in chunks:
+                got.extend(chunk)
 
-            with pytest.raises(Interrupted):
-                await read_on()
-            assert got == b"abcde"
-
-    run(main())
+        with pytest.raises(Interrupted):
+            await read_on()
+        assert got == b"abcde"
 
 
-def test_a_body_read_to_its_end_leaves_the_connection_for_the_next_call() -> None:
-    async def main() -> None:
-        async with Upstream(ScriptedResponse(body=b"abc")) as upstream, Http({}) as http:
-            for _ in range(3):
-                async with http.open(call(upstream), PATIENT) as response:
-                    await response.body()
-            assert upstream.connections == 1
-
-    run(main())
+async def test_a_body_read_to_its_end_leaves_the_connection_for_the_next_call() -> None:
+    async with Upstream(ScriptedResponse(body=b"abc")) as upstream, Http({}) as http:
+        for _ in range(3):
+            async with http.open(call(upstream), PATIENT) as response:
+                await response.body()
+        assert upstream.connections == 1
 
 
-def test_a_body_left_unread_costs_its_connection() -> None:
-    async def main() -> None:
-        async with Upstream(ScriptedResponse(body=b"abc", stall_at=1)) as upstream, Http({}) as http:
-            for number in (1, 2):
-                async with http.open(call(upstream), PATIENT):
-                    await upstream.stalled(number)
-                await upstream.disconnected(number, timeout=LATE)
-            assert upstream.connections == 2
-
-    run(main())
+async def test_a_body_left_unread_costs_its_connection() -> None:
+    async with Upstream(ScriptedResponse(body=b"abc", stall_at=1)) as upstream, Http({}) as http:
+        for number in (1, 2):
+            async with http.open(call(upstream), PATIENT):
+                await upstream.stalled(number)
+            await upstream.disconnected(number, timeout=LATE)
+        assert upstream.connections == 2
 
 
 @pytest.mark.parametrize(
@@ -309,46 +269,37 @@ def test_a_body_left_unread_costs_its_connection() -> None:
     [(LATE, ScriptedResponse(dribble=Dribble(3, 0.05)), 1), (0.05, ScriptedResponse(stall_at=3), 2)],
     ids=["late", "never"],
 )
-def test_draining_waits_for_a_late_end_but_not_for_long(
+async def test_draining_waits_for_a_late_end_but_not_for_long(
     monkeypatch: pytest.MonkeyPatch, grace: float, ending: ScriptedResponse, connections: int
 ) -> None:
     monkeypatch.setattr(response_module, "_DRAIN_SECONDS", grace)
 
-    async def main() -> None:
-        scripted = replace(ending, body=b"abcd", framing="chunked")
-        async with Upstream(scripted) as upstream, Http({}) as http:
-            for _ in range(2):
-                async with http.open(call(upstream), ENDLESS) as response:
-                    assert await response.peek() == b"abc"
-                    await response.drain()
-            assert upstream.connections == connections
-
-    run(main())
+    scripted = replace(ending, body=b"abcd", framing="chunked")
+    async with Upstream(scripted) as upstream, Http({}) as http:
+        for _ in range(2):
+            async with http.open(call(upstream), ENDLESS) as response:
+                assert await response.peek() == b"abc"
+                await response.drain()
+        assert upstream.connections == connections
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_redirects_are_not_followed(status: int) -> None:
-    async def main() -> None:
-        async with Upstream(ScriptedResponse(200)) as elsewhere:
-            moved = ScriptedResponse(status, {"location": f"{elsewhere.url}/secret"})
-            async with opened(moved) as (response, upstream):
-                assert response.status == status
+async def test_redirects_are_not_followed(status: int) -> None:
+    async with Upstream(ScriptedResponse(200)) as elsewhere:
+        moved = ScriptedResponse(status, {"location": f"{elsewhere.url}/secret"})
+        async with opened(moved) as (response, upstream):
+            assert response.status == status
+            await response.body()
+            assert len(upstream.requests) == 1
+        assert elsewhere.connections == 0
+
+
+async def test_cookies_are_not_kept() -> None:
+    async with Upstream(ScriptedResponse(headers={"set-cookie": "a=b"})) as upstream, Http({}) as http:
+        for _ in range(2):
+            async with http.open(call(upstream), PATIENT) as response:
                 await response.body()
-                assert len(upstream.requests) == 1
-            assert elsewhere.connections == 0
-
-    run(main())
-
-
-def test_cookies_are_not_kept() -> None:
-    async def main() -> None:
-        async with Upstream(ScriptedResponse(headers={"set-cookie": "a=b"})) as upstream, Http({}) as http:
-            for _ in range(2):
-                async with http.open(call(upstream), PATIENT) as response:
-                    await response.body()
-            assert "cookie" not in upstream.requests[1].headers
-
-    run(main())
+        assert "cookie" not in upstream.requests[1].headers
 
 
 @pytest.mark.parametrize(
@@ -362,24 +313,21 @@ def test_cookies_are_not_kept() -> None:
     ],
     ids=lambda item: item if isinstance(item, str) else "",
 )
-def test_a_cancelled_caller_leaves_nothing_open(script: Script, phase: str) -> None:
+async def test_a_cancelled_caller_leaves_nothing_open(script: Script, phase: str) -> None:
     async def read(http: Http, upstream: Upstream) -> None:
         async with http.open(call(upstream), ENDLESS) as response:
             async for _ in response.chunks():
                 pass
 
-    async def main() -> None:
-        async with Upstream(script) as upstream, Http({}) as http:
-            reading = asyncio.create_task(read(http, upstream))
-            await _reach(upstream, phase)
-            reading.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await reading
-            if upstream.requests:
-                await upstream.disconnected(timeout=LATE)
-            await upstream.closed(timeout=LATE)
-
-    run(main())
+    async with Upstream(script) as upstream, Http({}) as http:
+        reading = asyncio.create_task(read(http, upstream))
+        await _reach(upstream, phase)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        if upstream.requests:
+            await upstream.disconnected(timeout=LATE)
+        await upstream.closed(timeout=LATE)
 
 
 async def _reach(upstream: Upstream, phase: str) -> None:
@@ -394,31 +342,25 @@ async def _reach(upstream: Upstream, phase: str) -> None:
         await upstream.stalled()
 
 
-def test_calls_at_once_do_not_wait_for_each_other() -> None:
+async def test_calls_at_once_do_not_wait_for_each_other() -> None:
     async def ask(http: Http, upstream: Upstream) -> bytes:
         async with http.open(call(upstream), PATIENT) as response:
             return await response.body()
 
-    async def main() -> None:
-        async with Upstream(ScriptedResponse(body=b"abc", delay=0.5)) as upstream, Http({}) as http:
-            before = monotonic()
-            answers = await asyncio.gather(*(ask(http, upstream) for _ in range(150)))
-            assert answers == [b"abc"] * 150
-            assert monotonic() - before < LATE, "one after the other they take 75 s"
-            assert upstream.connections == 150
-
-    run(main())
+    async with Upstream(ScriptedResponse(body=b"abc", delay=0.5)) as upstream, Http({}) as http:
+        before = monotonic()
+        answers = await asyncio.gather(*(ask(http, upstream) for _ in range(150)))
+        assert answers == [b"abc"] * 150
+        assert monotonic() - before < LATE, "one after the other they take 75 s"
+        assert upstream.connections == 150
 
 
-def test_closing_twice_is_closing_once() -> None:
-    async def main() -> None:
-        http = Http({})
+async def test_closing_twice_is_closing_once() -> None:
+    http = Http({})
+    await http.aclose()
+    async with Upstream(ScriptedResponse()) as upstream:
+        async with http.open(call(upstream), PATIENT) as response:
+            await response.body()
         await http.aclose()
-        async with Upstream(ScriptedResponse()) as upstream:
-            async with http.open(call(upstream), PATIENT) as response:
-                await response.body()
-            await http.aclose()
-            await http.aclose()
-            await upstream.closed(timeout=LATE)
-
-    run(main())
+        await http.aclose()
+        await upstream.closed(timeout=LATE)

@@ -122,16 +122,13 @@ def test_lines_end_at_line_feeds_alone_and_the_last_needs_none() -> None:
     assert lines == [b"one\r", b"", b"two\xe2\x80\xa8\x85\x0bthree"]
 
 
-def test_lines_are_returned_as_they_arrive() -> None:
-    async def main() -> None:
-        code = "import sys\nprint('first', flush=True)\nsys.stdin.read()\n" + SLEEP
-        async with start_process(python(code), ProcessLimits(seconds=10)) as process:
-            async with aclosing(process.lines()) as lines:
-                assert await anext(lines) == b"first"
-            assert is_alive(process.pid)
-        assert not is_alive(process.pid)
-
-    asyncio.run(main())
+async def test_lines_are_returned_as_they_arrive() -> None:
+    code = "import sys\nprint('first', flush=True)\nsys.stdin.read()\n" + SLEEP
+    async with start_process(python(code), ProcessLimits(seconds=10)) as process:
+        async with aclosing(process.lines()) as lines:
+            assert await anext(lines) == b"first"
+        assert is_alive(process.pid)
+    assert not is_alive(process.pid)
 
 
 def test_exit_code_signal_and_error_output_are_returned() -> None:
@@ -164,16 +161,13 @@ def test_output_up_to_the_bound_is_allowed() -> None:
     assert len(lines[0]) == 2 * MEGABYTE - 1
 
 
-def test_lines_before_the_overflow_are_returned() -> None:
-    async def main() -> None:
-        code = "print('one'); print('x' * 3000)"
-        async with start_process(python(code), ProcessLimits(seconds=10, stdout=1000)) as process:
-            lines = process.lines()
-            assert await anext(lines) == b"one"
-            with pytest.raises(UpstreamWireError):
-                await anext(lines)
-
-    asyncio.run(main())
+async def test_lines_before_the_overflow_are_returned() -> None:
+    code = "print('one'); print('x' * 3000)"
+    async with start_process(python(code), ProcessLimits(seconds=10, stdout=1000)) as process:
+        lines = process.lines()
+        assert await anext(lines) == b"one"
+        with pytest.raises(UpstreamWireError):
+            await anext(lines)
 
 
 @pytest.mark.parametrize("code", [SLEEP, STUBBORN + SLEEP], ids=["ends when asked", "does not"])
@@ -193,7 +187,7 @@ def test_a_command_that_dribbles_is_ended_too() -> None:
 
 
 @pytest.mark.parametrize("code", [GRANDCHILD, STUBBORN + GRANDCHILD], ids=["ends when asked", "does not"])
-def test_time_out_ends_grandchildren(code: str) -> None:
+async def test_time_out_ends_grandchildren(code: str) -> None:
     grandchildren: list[int] = []
 
     async def main() -> None:
@@ -202,7 +196,7 @@ def test_time_out_ends_grandchildren(code: str) -> None:
             await process.end()
 
     with pytest.raises(TimedOut):
-        asyncio.run(main())
+        await main()
     assert len(grandchildren) == 1
     assert wait_until(lambda: not is_alive(grandchildren[0]))
 
@@ -228,7 +222,7 @@ def test_a_process_outside_the_group_cannot_hold_the_output_open() -> None:
 
 
 @pytest.mark.parametrize("turns", [*range(12), 20, 40])
-def test_a_cancelled_caller_leaves_nothing_running_in_any_phase(turns: int) -> None:
+async def test_a_cancelled_caller_leaves_nothing_running_in_any_phase(turns: int) -> None:
     argument = f"cancelled-{os.getpid()}-{turns}"
 
     async def ask() -> None:
@@ -246,12 +240,12 @@ def test_a_cancelled_caller_leaves_nothing_running_in_any_phase(turns: int) -> N
         assert len(asyncio.all_tasks()) == 1
 
     began = time.monotonic()
-    asyncio.run(main())
+    await main()
     assert wait_until(lambda: not pids_with(argument))
     assert time.monotonic() - began < LATE
 
 
-def test_a_caller_cancelled_twice_leaves_nothing_running() -> None:
+async def test_a_caller_cancelled_twice_leaves_nothing_running() -> None:
     argument = f"twice-{os.getpid()}"
 
     async def ask(started: asyncio.Event) -> None:
@@ -269,11 +263,11 @@ def test_a_caller_cancelled_twice_leaves_nothing_running() -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    asyncio.run(main())
+    await main()
     assert wait_until(lambda: not pids_with(argument))
 
 
-def test_a_generator_closed_half_way_ends_the_command() -> None:
+async def test_a_generator_closed_half_way_ends_the_command() -> None:
     argument = f"closed-{os.getpid()}"
 
     async def main() -> None:
@@ -286,17 +280,17 @@ def test_a_generator_closed_half_way_ends_the_command() -> None:
             async for _ in lines:
                 break
 
-    asyncio.run(main())
+    await main()
     assert wait_until(lambda: not pids_with(argument))
 
 
-def test_no_dead_child_is_left_behind() -> None:
+async def test_no_dead_child_is_left_behind() -> None:
     async def main() -> int:
         async with start_process(python("pass")) as process:
             await process.end()
         return process.pid
 
-    pid = asyncio.run(main())
+    pid = await main()
     assert wait_until(lambda: not Path(f"/proc/{pid}").exists())
 
 

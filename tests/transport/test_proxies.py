@@ -15,7 +15,6 @@ from groundwire.testing.upstream import Upstream
 from groundwire.transport.http import Deadlines, Http, HttpRequest
 from groundwire.transport.http1.connect import ResolveHost
 from groundwire.transport.proxies import proxy_for
-from tests.transport.bounded import run
 from tests.transport.certificates import certificate
 from tests.transport.leftovers import nothing_left
 from tests.transport.raw_server import (
@@ -84,25 +83,22 @@ def test_a_proxy_that_cannot_be_used_is_reported_without_its_password() -> None:
     assert "hunter2" not in caught.value.message
 
 
-def test_a_call_goes_through_the_proxy_with_its_credentials_and_nothing_else_does() -> None:
-    async def main() -> None:
-        async with Upstream(json_response({"ok": 1})) as proxy:
-            port = proxy.url.rpartition(":")[2]
-            env = {"HTTP_PROXY": f"http://me:sesame@127.0.0.1:{port}"}
-            async with Http(env) as http:
-                for url in ("http://provider.example/v1/x?y=1", f"{proxy.url}/direct"):
-                    async with http.open(
-                        HttpRequest("POST", url, {"x-key": "k"}, b"{}"), Deadlines()
-                    ) as response:
-                        assert await response.body() == b'{"ok":1}'
-            through, direct = proxy.requests
-            assert through.target == "http://provider.example/v1/x?y=1"
-            assert through.headers["proxy-authorization"] == "Basic bWU6c2VzYW1l"
-            assert through.headers["host"] == "provider.example"
-            assert direct.target == "/direct"
-            assert "proxy-authorization" not in direct.headers
-
-    run(main())
+async def test_a_call_goes_through_the_proxy_with_its_credentials_and_nothing_else_does() -> None:
+    async with Upstream(json_response({"ok": 1})) as proxy:
+        port = proxy.url.rpartition(":")[2]
+        env = {"HTTP_PROXY": f"http://me:sesame@127.0.0.1:{port}"}
+        async with Http(env) as http:
+            for url in ("http://provider.example/v1/x?y=1", f"{proxy.url}/direct"):
+                async with http.open(
+                    HttpRequest("POST", url, {"x-key": "k"}, b"{}"), Deadlines()
+                ) as response:
+                    assert await response.body() == b'{"ok":1}'
+        through, direct = proxy.requests
+        assert through.target == "http://provider.example/v1/x?y=1"
+        assert through.headers["proxy-authorization"] == "Basic bWU6c2VzYW1l"
+        assert through.headers["host"] == "provider.example"
+        assert direct.target == "/direct"
+        assert "proxy-authorization" not in direct.headers
 
 
 @pytest.mark.parametrize(
@@ -112,17 +108,14 @@ def test_a_call_goes_through_the_proxy_with_its_credentials_and_nothing_else_doe
         (Script(door="closed"), "cannot reach the proxy for provider.example"),
     ],
 )
-def test_a_proxy_that_fails_is_reported_as_such(script: Script, words: str) -> None:
-    async def main() -> None:
-        async with Upstream(script) as proxy:
-            env = {"HTTPS_PROXY": proxy.url.replace("http://", "http://me:sesame1234@")}
-            async with Http(env) as http:
-                with pytest.raises(Unreachable, match=words) as caught:
-                    async with http.open(HttpRequest("POST", "https://provider.example/", {}), Deadlines()):
-                        pass
-            assert "sesame" not in str(caught.value)
-
-    run(main())
+async def test_a_proxy_that_fails_is_reported_as_such(script: Script, words: str) -> None:
+    async with Upstream(script) as proxy:
+        env = {"HTTPS_PROXY": proxy.url.replace("http://", "http://me:sesame1234@")}
+        async with Http(env) as http:
+            with pytest.raises(Unreachable, match=words) as caught:
+                async with http.open(HttpRequest("POST", "https://provider.example/", {}), Deadlines()):
+                    pass
+        assert "sesame" not in str(caught.value)
 
 
 SITE = "www.example.com"
@@ -167,7 +160,7 @@ async def failure(
 @pytest.mark.parametrize(
     ("secret", "told"), [("", b""), ("me:se%40same@", b"proxy-authorization: Basic bWU6c2VAc2FtZQ==\r\n")]
 )
-def test_a_request_goes_through_and_the_proxy_learns_only_the_authority(
+async def test_a_request_goes_through_and_the_proxy_learns_only_the_authority(
     tls: tuple[ssl.SSLContext, ssl.SSLContext], secret: str, told: bytes
 ) -> None:
     seen: list[bytes] = []
@@ -187,7 +180,7 @@ def test_a_request_goes_through_and_the_proxy_learns_only_the_authority(
         ):
             assert [await fetch_body(http) for _ in range(3)] == [b"ok"] * 3
 
-    run(main())
+    await main()
     host = SITE.encode()
     assert heads == [b"CONNECT %s:443 HTTP/1.1\r\nhost: %s:443\r\n%s\r\n" % (host, host, told)], "once"
     assert len(seen) == 3
@@ -195,7 +188,7 @@ def test_a_request_goes_through_and_the_proxy_learns_only_the_authority(
     assert b"proxy-authorization" not in seen[0]
 
 
-def test_an_ipv6_address_has_brackets(tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+async def test_an_ipv6_address_has_brackets(tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
     heads: list[bytes] = []
 
     async def main() -> None:
@@ -206,26 +199,21 @@ def test_an_ipv6_address_has_brackets(tls: tuple[ssl.SSLContext, ssl.SSLContext]
         ):
             assert await fetch_body(http, "https://[2001:db8::1]:8443/") == b"ok"
 
-    run(main())
+    await main()
     assert heads[0].startswith(b"CONNECT [2001:db8::1]:8443 HTTP/1.1\r\nhost: [2001:db8::1]:8443\r\n")
 
 
-def test_a_proxy_may_be_spoken_to_in_secret(tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
-    async def main() -> None:
-        async with (
-            nothing_left(),
-            serving(answering, tls=tls[0]) as there,
-            serving(leading_to(there), tls=tls[0]) as port,
-        ):
-            async with client(BOOK, tls[1], **through(port, scheme="https")) as http:
-                assert [await fetch_body(http) for _ in range(2)] == [b"ok"] * 2
-            async with client(BOOK, None, **through(port, scheme="https")) as http:
-                with pytest.raises(
-                    Unreachable, match=f"proxy for {SITE}: its certificate cannot be verified"
-                ):
-                    await fetch_body(http)
-
-    run(main())
+async def test_a_proxy_may_be_spoken_to_in_secret(tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+    async with (
+        nothing_left(),
+        serving(answering, tls=tls[0]) as there,
+        serving(leading_to(there), tls=tls[0]) as port,
+    ):
+        async with client(BOOK, tls[1], **through(port, scheme="https")) as http:
+            assert [await fetch_body(http) for _ in range(2)] == [b"ok"] * 2
+        async with client(BOOK, None, **through(port, scheme="https")) as http:
+            with pytest.raises(Unreachable, match=f"proxy for {SITE}: its certificate cannot be verified"):
+                await fetch_body(http)
 
 
 def hangs_up(data: bytes = b"", *, angry: bool = False) -> Talk:
@@ -266,15 +254,15 @@ def hangs_up(data: bytes = b"", *, angry: bool = False) -> Talk:
         *("hangs up", "in the head", "resets", "after the head"),
     ],
 )
-def test_a_proxy_that_refuses_the_tunnel_is_reported_as_such(
+async def test_a_proxy_that_refuses_the_tunnel_is_reported_as_such(
     talk: Talk, kind: type[GroundwireError], words: str
 ) -> None:
-    error = run(failure(talk))
+    error = await failure(talk)
     assert type(error) is kind
     assert words in error.message
 
 
-def test_a_proxy_that_sends_data_too_early_is_refused() -> None:
+async def test_a_proxy_that_sends_data_too_early_is_refused() -> None:
     async def talk(reader: StreamReader, writer: StreamWriter) -> None:
         await request(reader)
         writer.write(b"HTTP/1.1 200 Yes\r\n\r\n")
@@ -283,14 +271,14 @@ def test_a_proxy_that_sends_data_too_early_is_refused() -> None:
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nno")
         await silent(reader, writer)
 
-    assert type(run(failure(talk))) in (Unreachable, UpstreamWireError)
+    assert type(await failure(talk)) in (Unreachable, UpstreamWireError)
 
 
 @pytest.mark.parametrize(
     "said", [b"", b"HTTP/1.1 200", b"HTTP/1.1 200 Yes\r\n\r\n"], ids=["head", "in it", "tls"]
 )
-def test_a_proxy_that_stops_responding_is_a_connect_timeout(said: bytes) -> None:
-    error = run(failure(then_silent(said), deadlines=Deadlines(connect=0.1)))
+async def test_a_proxy_that_stops_responding_is_a_connect_timeout(said: bytes) -> None:
+    error = await failure(then_silent(said), deadlines=Deadlines(connect=0.1))
     assert type(error) is TimedOut
     assert error.message == f"no connection to {SITE} in time"
 
@@ -299,38 +287,35 @@ def test_a_proxy_that_stops_responding_is_a_connect_timeout(said: bytes) -> None
 @pytest.mark.parametrize(
     "said", [b"", b"HTTP/1.1 200", b"HTTP/1.1 200 Yes\r\n\r\n"], ids=["head", "in it", "tls"]
 )
-def test_cancelling_before_the_tunnel_is_open_leaves_nothing_open(
+async def test_cancelling_before_the_tunnel_is_open_leaves_nothing_open(
     tls: tuple[ssl.SSLContext, ssl.SSLContext], said: bytes, scheme: str
 ) -> None:
-    async def main() -> None:
-        async def talk(reader: StreamReader, writer: StreamWriter) -> None:
-            await request(reader)
-            writer.write(said)
-            await writer.drain()
-            spoken.set()
-            await silent(reader, writer)
-            gone.set()
+    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+        await request(reader)
+        writer.write(said)
+        await writer.drain()
+        spoken.set()
+        await silent(reader, writer)
+        gone.set()
 
-        for turns in (0, 1, 2, 3, 50):
-            spoken, gone = asyncio.Event(), asyncio.Event()
-            async with (
-                nothing_left(),
-                serving(talk, tls=tls[0] if scheme == "https" else None) as port,
-                client(BOOK, tls[1], **through(port, scheme=scheme)) as http,
-            ):
-                task = asyncio.ensure_future(fetch_body(http))
-                await spoken.wait()
-                for _ in range(turns):
-                    await asyncio.sleep(0)
-                task.cancel()
-                with pytest.raises(asyncio.CancelledError):
-                    await task
-                await gone.wait()
-
-    run(main())
+    for turns in (0, 1, 2, 3, 50):
+        spoken, gone = asyncio.Event(), asyncio.Event()
+        async with (
+            nothing_left(),
+            serving(talk, tls=tls[0] if scheme == "https" else None) as port,
+            client(BOOK, tls[1], **through(port, scheme=scheme)) as http,
+        ):
+            task = asyncio.ensure_future(fetch_body(http))
+            await spoken.wait()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await gone.wait()
 
 
-def test_the_certificate_behind_a_proxy_must_match_the_host(
+async def test_the_certificate_behind_a_proxy_must_match_the_host(
     tls: tuple[ssl.SSLContext, ssl.SSLContext],
 ) -> None:
     async def greeting(reader: StreamReader, writer: StreamWriter) -> None:
@@ -338,27 +323,24 @@ def test_the_certificate_behind_a_proxy_must_match_the_host(
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         await silent(reader, writer)
 
-    async def main() -> None:
-        async with (
-            nothing_left(),
-            serving(answering, tls=tls[0]) as there,
-            serving(leading_to(there)) as port,
-            client(BOOK, tls[1], **through(port)) as http,
-        ):
-            with pytest.raises(Unreachable, match=r"cannot reach other\.example: its certificate"):
-                await fetch_body(http, "https://other.example/")
-        async with (
-            nothing_left(),
-            serving(greeting) as there,
-            serving(leading_to(there)) as port,
-            client(BOOK, tls[1], **through(port)) as http,
-        ):
-            with pytest.raises(Unreachable, match=f"cannot reach {SITE}: the TLS handshake failed"):
-                await fetch_body(http)
-
-    run(main())
+    async with (
+        nothing_left(),
+        serving(answering, tls=tls[0]) as there,
+        serving(leading_to(there)) as port,
+        client(BOOK, tls[1], **through(port)) as http,
+    ):
+        with pytest.raises(Unreachable, match=r"cannot reach other\.example: its certificate"):
+            await fetch_body(http, "https://other.example/")
+    async with (
+        nothing_left(),
+        serving(greeting) as there,
+        serving(leading_to(there)) as port,
+        client(BOOK, tls[1], **through(port)) as http,
+    ):
+        with pytest.raises(Unreachable, match=f"cannot reach {SITE}: the TLS handshake failed"):
+            await fetch_body(http)
 
 
-def test_a_proxy_that_cannot_be_found_is_named_in_the_error() -> None:
-    error = run(failure(silent, resolve=names()))
+async def test_a_proxy_that_cannot_be_found_is_named_in_the_error() -> None:
+    error = await failure(silent, resolve=names())
     assert error.message == f"cannot reach the proxy for {SITE}: Name or service not known"

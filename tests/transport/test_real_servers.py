@@ -17,7 +17,6 @@ from aiohttp import web
 from groundwire.errors import Interrupted
 from groundwire.transport.http import Deadlines, Http, HttpRequest
 from groundwire.transport.response import Response
-from tests.transport.bounded import run
 from tests.transport.certificates import certificate
 from tests.transport.leftovers import nothing_left
 from tests.transport.raw_server import HERE, client
@@ -189,90 +188,74 @@ CALLS = [
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_calls_of_all_kinds_follow_each_other_on_one_connection(
+async def test_calls_of_all_kinds_follow_each_other_on_one_connection(
     server: Serving, scheme: str, tmp_path: Path
 ) -> None:
     serving_tls, trusting = certificate(tmp_path, HERE)
 
-    async def main() -> None:
-        async with (
-            nothing_left(),
-            server(serving_tls if scheme == "https" else None) as port,
-            client(tls=trusting) as http,
-        ):
-            for method, path, body, expected in CALLS:
-                assert await got(http, port, path, method, body, scheme) == expected
-                assert lines(http) == 1, f"{method} {path} leaves its connection"
-            ((_, kept),) = next(iter(http._pool._idle.values()))  # type: ignore[union-attr]  # open
-            assert await got(http, port, "/last", "GET", b"", scheme) == (200, b"bye")
-            assert lines(http) == 0
-            assert not kept.is_idle(), "it was the same one all the time"
-
-    run(main())
+    async with (
+        nothing_left(),
+        server(serving_tls if scheme == "https" else None) as port,
+        client(tls=trusting) as http,
+    ):
+        for method, path, body, expected in CALLS:
+            assert await got(http, port, path, method, body, scheme) == expected
+            assert lines(http) == 1, f"{method} {path} leaves its connection"
+        ((_, kept),) = next(iter(http._pool._idle.values()))  # type: ignore[union-attr]  # open
+        assert await got(http, port, "/last", "GET", b"", scheme) == (200, b"bye")
+        assert lines(http) == 0
+        assert not kept.is_idle(), "it was the same one all the time"
 
 
-def test_a_target_arrives_as_it_was_escaped(server: Serving) -> None:
-    async def main() -> None:
-        async with server(None) as port, client() as http:
-            for target in ("/echo?q=%2F+%20'%zz&a=%C3%BC", "/ech%6F?/?:@", "/echo?"):
-                async with open_at(http, port, target) as response:
-                    assert response.headers["x-target"].rstrip("?") == target.rstrip("?")
-
-    run(main())
+async def test_a_target_arrives_as_it_was_escaped(server: Serving) -> None:
+    async with server(None) as port, client() as http:
+        for target in ("/echo?q=%2F+%20'%zz&a=%C3%BC", "/ech%6F?/?:@", "/echo?"):
+            async with open_at(http, port, target) as response:
+                assert response.headers["x-target"].rstrip("?") == target.rstrip("?")
 
 
-def test_many_at_once_are_not_mixed_up(server: Serving) -> None:
-    async def main() -> None:
-        async with nothing_left(), server(None) as port, client() as http:
-            for _ in range(2):
-                bodies = [b"%d," % number * 5000 for number in range(40)]
-                asked = [got(http, port, "/echo", "POST", body) for body in bodies]
-                assert await asyncio.gather(*asked) == [(201, body) for body in bodies]
-            assert lines(http) == 40
-
-    run(main())
+async def test_many_at_once_are_not_mixed_up(server: Serving) -> None:
+    async with nothing_left(), server(None) as port, client() as http:
+        for _ in range(2):
+            bodies = [b"%d," % number * 5000 for number in range(40)]
+            asked = [got(http, port, "/echo", "POST", body) for body in bodies]
+            assert await asyncio.gather(*asked) == [(201, body) for body in bodies]
+        assert lines(http) == 40
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_slow_reader_buffers_little_and_loses_nothing(server: Serving, scheme: str, tmp_path: Path) -> None:
+async def test_a_slow_reader_buffers_little_and_loses_nothing(
+    server: Serving, scheme: str, tmp_path: Path
+) -> None:
     serving_tls, trusting = certificate(tmp_path, HERE)
 
-    async def main() -> None:
-        async with server(serving_tls if scheme == "https" else None) as port, client(tls=trusting) as http:
-            async with open_at(http, port, "/large", scheme=scheme) as response:
-                connection = response._connection
-                while not connection._paused:
-                    await asyncio.sleep(0.001)
-                held = connection._buffered
-                await asyncio.sleep(0.01)
-                assert connection._buffered == held < 400_000, "what one reading brings, and no more"
-                assert await response.body() == LARGE
-            assert lines(http) == 1
-
-    run(main())
+    async with server(serving_tls if scheme == "https" else None) as port, client(tls=trusting) as http:
+        async with open_at(http, port, "/large", scheme=scheme) as response:
+            connection = response._connection
+            while not connection._paused:
+                await asyncio.sleep(0.001)
+            held = connection._buffered
+            await asyncio.sleep(0.01)
+            assert connection._buffered == held < 400_000, "what one reading brings, and no more"
+            assert await response.body() == LARGE
+        assert lines(http) == 1
 
 
 @pytest.mark.parametrize("how", ["gzip", "deflate"])
-def test_what_a_server_packs_is_unpacked(how: str) -> None:
-    async def main() -> None:
-        async with aiohttp_server() as port, client() as http:
-            for _ in range(2):
-                assert await got(http, port, f"/packed?how={how}") == (200, LARGE)
-            assert lines(http) == 1
-
-    run(main())
+async def test_what_a_server_packs_is_unpacked(how: str) -> None:
+    async with aiohttp_server() as port, client() as http:
+        for _ in range(2):
+            assert await got(http, port, f"/packed?how={how}") == (200, LARGE)
+        assert lines(http) == 1
 
 
-def test_a_stream_that_is_cut_off_is_not_whole() -> None:
-    async def main() -> None:
-        async with (
-            nothing_left(),
-            aiohttp_server() as port,
-            client() as http,
-            open_at(http, port, "/cut") as response,
-        ):
-            assert await response.read() == b"begun"
-            with pytest.raises(Interrupted):
-                await response.read()
-
-    run(main())
+async def test_a_stream_that_is_cut_off_is_not_whole() -> None:
+    async with (
+        nothing_left(),
+        aiohttp_server() as port,
+        client() as http,
+        open_at(http, port, "/cut") as response,
+    ):
+        assert await response.read() == b"begun"
+        with pytest.raises(Interrupted):
+            await response.read()

@@ -16,7 +16,6 @@ from groundwire.transport.decoders import BodyDecoder
 from groundwire.transport.fetch import Fetched, fetch_all
 from groundwire.transport.safe_fetch import SafeFetcher
 from groundwire.transport.ssrf import REFUSED, SsrfPolicy
-from tests.transport.bounded import run
 from tests.transport.canaries import FORBIDDEN_HOST, FakeResolver, Web, page, small_web
 from tests.transport.certificates import certificate
 from tests.transport.forbidden import FORMS, HOSTS, PRIVATE_ANSWERS
@@ -35,7 +34,7 @@ async def refusal(web: Web, url: str) -> GroundwireError:
     return caught.value
 
 
-def test_a_page_is_returned_with_its_headers() -> None:
+async def test_a_page_is_returned_with_its_headers() -> None:
     async def main() -> Fetched:
         async with small_web(page("<p>ä</p>", x_what="ever", set_cookie="a=b")) as web:
             fetched = await web.fetcher.get(web.url("/ä?q=1#f"))
@@ -43,7 +42,7 @@ def test_a_page_is_returned_with_its_headers() -> None:
             assert web.upstream.requests[0].target == "/%C3%A4?q=1"
             return fetched
 
-    fetched = run(main())
+    fetched = await main()
     assert (fetched.status, fetched.content_type, fetched.charset) == (200, "text/html", "utf-8")
     assert fetched.body == "<p>ä</p>".encode()
     headers = dict(fetched.headers)
@@ -51,19 +50,16 @@ def test_a_page_is_returned_with_its_headers() -> None:
     assert "set-cookie" not in headers
 
 
-def test_a_connection_goes_to_the_checked_address_and_the_request_names_the_host() -> None:
-    async def main() -> None:
-        names = FakeResolver(www_example_com=[[HERE], [FORBIDDEN_HOST]])
-        async with small_web(page(), names) as web:
-            fetched = await web.fetcher.get(web.url("/x", SITE))
-            assert fetched.url == web.url("/x", SITE)
-            assert web.upstream.requests[0].headers["host"] == f"{SITE}:{web.port}"
-            assert names.asked == [SITE]  # once: what was judged is what was dialled
-
-    run(main())
+async def test_a_connection_goes_to_the_checked_address_and_the_request_names_the_host() -> None:
+    names = FakeResolver(www_example_com=[[HERE], [FORBIDDEN_HOST]])
+    async with small_web(page(), names) as web:
+        fetched = await web.fetcher.get(web.url("/x", SITE))
+        assert fetched.url == web.url("/x", SITE)
+        assert web.upstream.requests[0].headers["host"] == f"{SITE}:{web.port}"
+        assert names.asked == [SITE]  # once: what was judged is what was dialled
 
 
-def test_none_of_the_addresses_reaches_anybody_and_all_refusals_are_alike() -> None:
+async def test_none_of_the_addresses_reaches_anybody_and_all_refusals_are_alike() -> None:
     async def main() -> set[str]:
         async with small_web(page()) as web:
             # On the very port where somebody listens, which is allowed, and with the real resolver.
@@ -75,54 +71,42 @@ def test_none_of_the_addresses_reaches_anybody_and_all_refusals_are_alike() -> N
             assert web.upstream.connections == 0
             return told
 
-    assert run(main()) == {REFUSED}
+    assert await main() == {REFUSED}
 
 
-def test_without_rules_loopback_is_refused_as_everything_else() -> None:
-    async def main() -> None:
-        async with small_web(page()) as web, SafeFetcher() as fetcher:
-            for url in (web.url(), f"http://localhost:{web.port}/", "http://127.0.0.1/"):
-                with pytest.raises(FetchRefused, match=REFUSED):
-                    await fetcher.get(url)
-            assert web.upstream.connections == 0
-
-    run(main())
+async def test_without_rules_loopback_is_refused_as_everything_else() -> None:
+    async with small_web(page()) as web, SafeFetcher() as fetcher:
+        for url in (web.url(), f"http://localhost:{web.port}/", "http://127.0.0.1/"):
+            with pytest.raises(FetchRefused, match=REFUSED):
+                await fetcher.get(url)
+        assert web.upstream.connections == 0
 
 
 @pytest.mark.parametrize("answer", PRIVATE_ANSWERS)
-def test_a_harmless_name_that_leads_inside_is_refused(answer: str) -> None:
-    async def main() -> None:
-        for answers in ([answer], [HERE, answer], [answer, HERE]):
-            async with small_web(page(), FakeResolver(www_example_com=[answers])) as web:
-                assert (await refusal(web, web.url("/", SITE))).message == REFUSED
-                assert web.upstream.connections == 0
-
-    run(main())
-
-
-def test_a_name_that_changes_its_mind_is_judged_again_for_each_page() -> None:
-    async def main() -> None:
-        names = FakeResolver(www_example_com=[[HERE], [FORBIDDEN_HOST], ["::1"], [HERE, "::1"], [HERE]])
-        async with small_web(page(), names) as web:
-            url = web.url("/", SITE)
-            assert (await web.fetcher.get(url)).status == 200
-            for _ in range(3):
-                assert (await refusal(web, url)).message == REFUSED
-            assert (await web.fetcher.get(url)).status == 200
-            assert len(web.upstream.requests) == 2
-
-    run(main())
-
-
-def test_a_redirect_to_the_same_name_resolves_it_again() -> None:
-    async def main() -> None:
-        names = FakeResolver(www_example_com=[[HERE], [FORBIDDEN_HOST]])
-        async with small_web(redirect("/again"), names) as web:
+async def test_a_harmless_name_that_leads_inside_is_refused(answer: str) -> None:
+    for answers in ([answer], [HERE, answer], [answer, HERE]):
+        async with small_web(page(), FakeResolver(www_example_com=[answers])) as web:
             assert (await refusal(web, web.url("/", SITE))).message == REFUSED
-            assert names.asked == [SITE, SITE]
-            assert len(web.upstream.requests) == 1
+            assert web.upstream.connections == 0
 
-    run(main())
+
+async def test_a_name_that_changes_its_mind_is_judged_again_for_each_page() -> None:
+    names = FakeResolver(www_example_com=[[HERE], [FORBIDDEN_HOST], ["::1"], [HERE, "::1"], [HERE]])
+    async with small_web(page(), names) as web:
+        url = web.url("/", SITE)
+        assert (await web.fetcher.get(url)).status == 200
+        for _ in range(3):
+            assert (await refusal(web, url)).message == REFUSED
+        assert (await web.fetcher.get(url)).status == 200
+        assert len(web.upstream.requests) == 2
+
+
+async def test_a_redirect_to_the_same_name_resolves_it_again() -> None:
+    names = FakeResolver(www_example_com=[[HERE], [FORBIDDEN_HOST]])
+    async with small_web(redirect("/again"), names) as web:
+        assert (await refusal(web, web.url("/", SITE))).message == REFUSED
+        assert names.asked == [SITE, SITE]
+        assert len(web.upstream.requests) == 1
 
 
 CHAINS = {
@@ -144,26 +128,20 @@ CHAINS = {
 
 
 @pytest.mark.parametrize(("status", "target"), CHAINS.values(), ids=CHAINS)
-def test_a_redirect_is_judged_as_an_address_is(status: int, target: str) -> None:
-    async def main() -> None:
-        names = FakeResolver(www_example_com=[[HERE]], inside_example_com=[[FORBIDDEN_HOST]])
-        async with small_web(page(), names) as web:
-            web.upstream.script = Script((redirect(target.format(port=web.port), status),))
-            assert (await refusal(web, web.url("/", SITE))).message == REFUSED
-
-    run(main())
+async def test_a_redirect_is_judged_as_an_address_is(status: int, target: str) -> None:
+    names = FakeResolver(www_example_com=[[HERE]], inside_example_com=[[FORBIDDEN_HOST]])
+    async with small_web(page(), names) as web:
+        web.upstream.script = Script((redirect(target.format(port=web.port), status),))
+        assert (await refusal(web, web.url("/", SITE))).message == REFUSED
 
 
-def test_a_page_that_refreshes_itself_elsewhere_is_only_a_page() -> None:
-    async def main() -> None:
-        async with small_web(page()) as web:
-            html = f'<meta http-equiv="refresh" content="0; url=http://127.0.0.2:{web.port}/">'
-            web.upstream.script = Script((page(html, refresh=f"0; url=http://127.0.0.2:{web.port}/"),))
-            fetched = await web.fetcher.get(web.url())
-            assert fetched.body == html.encode()
-            assert len(web.upstream.requests) == 1
-
-    run(main())
+async def test_a_page_that_refreshes_itself_elsewhere_is_only_a_page() -> None:
+    async with small_web(page()) as web:
+        html = f'<meta http-equiv="refresh" content="0; url=http://127.0.0.2:{web.port}/">'
+        web.upstream.script = Script((page(html, refresh=f"0; url=http://127.0.0.2:{web.port}/"),))
+        fetched = await web.fetcher.get(web.url())
+        assert fetched.body == html.encode()
+        assert len(web.upstream.requests) == 1
 
 
 def hops(count: int) -> Script:
@@ -171,139 +149,110 @@ def hops(count: int) -> Script:
     return Script((page("there"),), steps)
 
 
-def test_five_hops_are_followed_and_six_are_not() -> None:
-    async def main() -> None:
-        async with small_web(hops(5)) as web:
-            fetched = await web.fetcher.get(web.url("/0"))
-            assert (fetched.url, fetched.body) == (web.url("/5"), b"there")
-        async with small_web(hops(6)) as web:
-            assert (await refusal(web, web.url("/0"))).message == REFUSED
-            assert len(web.upstream.requests) == 6
-
-    run(main())
+async def test_five_hops_are_followed_and_six_are_not() -> None:
+    async with small_web(hops(5)) as web:
+        fetched = await web.fetcher.get(web.url("/0"))
+        assert (fetched.url, fetched.body) == (web.url("/5"), b"there")
+    async with small_web(hops(6)) as web:
+        assert (await refusal(web, web.url("/0"))).message == REFUSED
+        assert len(web.upstream.requests) == 6
 
 
-def test_a_redirect_to_another_public_host_is_followed_with_nothing_of_the_first() -> None:
-    async def main() -> None:
-        names = FakeResolver(www_example_com=[[HERE]], other_example_net=[[HERE]])
-        async with small_web(page(), names) as web:
-            target = web.url("/there", "other.example.net")
-            first = redirect(target, 301, **{"set-cookie": "id=1", "authorization": "Basic eA=="})
-            web.upstream.script = Script((page(),), {"/here": (first,)})
-            assert (await web.fetcher.get(web.url("/here", SITE))).url == target
-            for seen in web.upstream.requests:
-                assert {"cookie", "authorization", "referer"}.isdisjoint(seen.headers)
-                assert seen.headers["accept-encoding"] == "gzip, deflate"
-            assert web.upstream.requests[1].headers["host"] == f"other.example.net:{web.port}"
-
-    run(main())
+async def test_a_redirect_to_another_public_host_is_followed_with_nothing_of_the_first() -> None:
+    names = FakeResolver(www_example_com=[[HERE]], other_example_net=[[HERE]])
+    async with small_web(page(), names) as web:
+        target = web.url("/there", "other.example.net")
+        first = redirect(target, 301, **{"set-cookie": "id=1", "authorization": "Basic eA=="})
+        web.upstream.script = Script((page(),), {"/here": (first,)})
+        assert (await web.fetcher.get(web.url("/here", SITE))).url == target
+        for seen in web.upstream.requests:
+            assert {"cookie", "authorization", "referer"}.isdisjoint(seen.headers)
+            assert seen.headers["accept-encoding"] == "gzip, deflate"
+        assert web.upstream.requests[1].headers["host"] == f"other.example.net:{web.port}"
 
 
-def test_a_redirect_without_a_target_is_a_page() -> None:
+async def test_a_redirect_without_a_target_is_a_page() -> None:
     async def main() -> int:
         async with small_web(ScriptedResponse(302, {"content-type": "text/html"})) as web:
             return (await web.fetcher.get(web.url())).status
 
-    assert run(main()) == 302
+    assert await main() == 302
 
 
-def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def main() -> None:
-        async with small_web(page(), FakeResolver(www_example_com=[[HERE]])) as web:
-            for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY"):
-                monkeypatch.setenv(name, f"http://127.0.0.2:{web.port}")
-            monkeypatch.delenv("no_proxy", raising=False)
-            assert (await web.fetcher.get(web.url("/", SITE))).status == 200
-
-    run(main())
+async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with small_web(page(), FakeResolver(www_example_com=[[HERE]])) as web:
+        for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, f"http://127.0.0.2:{web.port}")
+        monkeypatch.delenv("no_proxy", raising=False)
+        assert (await web.fetcher.get(web.url("/", SITE))).status == 200
 
 
-def test_an_unknown_name_is_unreachable() -> None:
-    async def main() -> None:
-        async with small_web(page(), FakeResolver()) as web:
-            with pytest.raises(Unreachable, match=r"nowhere\.example\.com cannot be found"):
-                await web.fetcher.get("http://nowhere.example.com/")
-
-    run(main())
+async def test_an_unknown_name_is_unreachable() -> None:
+    async with small_web(page(), FakeResolver()) as web:
+        with pytest.raises(Unreachable, match=r"nowhere\.example\.com cannot be found"):
+            await web.fetcher.get("http://nowhere.example.com/")
 
 
-def test_the_second_address_of_a_name_is_tried_where_the_first_does_not_answer() -> None:
-    async def main() -> None:
-        async with small_web(page()) as web:
-            closed = "127.0.0.3"
-            rules = SsrfPolicy(trusted=frozenset({(SITE, web.port)}))
-            names = FakeResolver(www_example_com=[[closed, HERE]], silent_example_com=[[closed]])
-            async with SafeFetcher(rules, resolve=names) as fetcher:
-                assert (await fetcher.get(web.url("/", SITE))).status == 200
-            rules = SsrfPolicy(trusted=frozenset({("silent.example.com", web.port)}))
-            async with SafeFetcher(rules, resolve=names) as fetcher:
-                with pytest.raises(Unreachable, match=r"cannot reach silent\.example\.com"):
-                    await fetcher.get(web.url("/", "silent.example.com"))
-
-    run(main())
+async def test_the_second_address_of_a_name_is_tried_where_the_first_does_not_answer() -> None:
+    async with small_web(page()) as web:
+        closed = "127.0.0.3"
+        rules = SsrfPolicy(trusted=frozenset({(SITE, web.port)}))
+        names = FakeResolver(www_example_com=[[closed, HERE]], silent_example_com=[[closed]])
+        async with SafeFetcher(rules, resolve=names) as fetcher:
+            assert (await fetcher.get(web.url("/", SITE))).status == 200
+        rules = SsrfPolicy(trusted=frozenset({("silent.example.com", web.port)}))
+        async with SafeFetcher(rules, resolve=names) as fetcher:
+            with pytest.raises(Unreachable, match=r"cannot reach silent\.example\.com"):
+                await fetcher.get(web.url("/", "silent.example.com"))
 
 
-def test_one_deadline_spans_names_hops_and_bytes() -> None:
+async def test_one_deadline_spans_names_hops_and_bytes() -> None:
     async def never(_: str) -> list[str]:
         await asyncio.sleep(600)
         return []
 
-    async def main() -> None:
-        slow = [
-            ScriptedResponse(delay=float("inf")),
-            ScriptedResponse(headers={"content-type": "text/html"}, body=b"x" * 100, stall_at=10),
-            ScriptedResponse(
-                headers={"content-type": "text/html"}, framing="chunked", repeat=b"x", every=0.02
-            ),
-            ScriptedResponse(302, {"location": "/"}, delay=0.1),
-        ]
-        for response in slow:
-            async with small_web(response, seconds=0.3) as web:
-                with pytest.raises(TimedOut):
-                    await web.fetcher.get(web.url())
-                await web.upstream.closed()
-        async with SafeFetcher(resolve=never, seconds=0.1) as fetcher:
+    slow = [
+        ScriptedResponse(delay=float("inf")),
+        ScriptedResponse(headers={"content-type": "text/html"}, body=b"x" * 100, stall_at=10),
+        ScriptedResponse(headers={"content-type": "text/html"}, framing="chunked", repeat=b"x", every=0.02),
+        ScriptedResponse(302, {"location": "/"}, delay=0.1),
+    ]
+    for response in slow:
+        async with small_web(response, seconds=0.3) as web:
             with pytest.raises(TimedOut):
-                await fetcher.get("http://www.example.com/")
-
-    run(main())
-
-
-def test_a_cancelled_caller_closes_the_connection() -> None:
-    async def main() -> None:
-        async with small_web(ScriptedResponse(delay=float("inf"))) as web:
-            task = asyncio.create_task(web.fetcher.get(web.url()))
-            await web.upstream.received()
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            await web.upstream.disconnected()
-
-    run(main())
+                await web.fetcher.get(web.url())
+            await web.upstream.closed()
+    async with SafeFetcher(resolve=never, seconds=0.1) as fetcher:
+        with pytest.raises(TimedOut):
+            await fetcher.get("http://www.example.com/")
 
 
-def test_pages_of_one_host_share_a_connection() -> None:
-    async def main() -> None:
-        async with small_web(page()) as web:
-            for number in range(3):
-                await web.fetcher.get(web.url(f"/{number}"))
-            assert web.upstream.connections == 1
-
-    run(main())
-
-
-def test_pages_of_hosts_that_share_an_address_do_not() -> None:
-    async def main() -> None:
-        names = FakeResolver(www_example_com=[[HERE]], other_example_net=[[HERE]])
-        async with small_web(page(), names) as web:
-            for host in (SITE, "other.example.net", SITE, "other.example.net"):
-                await web.fetcher.get(web.url("/", host))
-            assert web.upstream.connections == 2, "one could speak for the other"
-
-    run(main())
+async def test_a_cancelled_caller_closes_the_connection() -> None:
+    async with small_web(ScriptedResponse(delay=float("inf"))) as web:
+        task = asyncio.create_task(web.fetcher.get(web.url()))
+        await web.upstream.received()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await web.upstream.disconnected()
 
 
-def test_a_certificate_must_match_the_name_although_the_connection_is_to_the_ip_address(
+async def test_pages_of_one_host_share_a_connection() -> None:
+    async with small_web(page()) as web:
+        for number in range(3):
+            await web.fetcher.get(web.url(f"/{number}"))
+        assert web.upstream.connections == 1
+
+
+async def test_pages_of_hosts_that_share_an_address_do_not() -> None:
+    names = FakeResolver(www_example_com=[[HERE]], other_example_net=[[HERE]])
+    async with small_web(page(), names) as web:
+        for host in (SITE, "other.example.net", SITE, "other.example.net"):
+            await web.fetcher.get(web.url("/", host))
+        assert web.upstream.connections == 2, "one could speak for the other"
+
+
+async def test_a_certificate_must_match_the_name_although_the_connection_is_to_the_ip_address(
     tmp_path: Path,
 ) -> None:
     serving, trusting = certificate(tmp_path, SITE)
@@ -314,23 +263,20 @@ def test_a_certificate_must_match_the_name_although_the_connection_is_to_the_ip_
         await writer.drain()
         writer.close()
 
-    async def main() -> None:
-        server = await asyncio.start_server(answer, HERE, 0, ssl=serving)
-        port = server.sockets[0].getsockname()[1]
-        rules = SsrfPolicy(ports=frozenset({port}), trusted=frozenset({(HERE, port)}))
-        names = FakeResolver(www_example_com=[[HERE]], other_example_com=[[HERE]])
-        async with server, SafeFetcher(rules, resolve=names, tls=trusting) as fetcher:
-            assert (await fetcher.get(f"https://{SITE}:{port}/")).body == b"ok"
-            for host in ("other.example.com", HERE):
-                with pytest.raises(Unreachable, match="certificate"):
-                    await fetcher.get(f"https://{host}:{port}/")
-            async with SafeFetcher(rules, resolve=names) as strict:
-                with pytest.raises(Unreachable, match="certificate"):
-                    await strict.get(f"https://{SITE}:{port}/")
-        while len(asyncio.all_tasks()) > 1:  # the server has not yet noticed who hung up on it
-            await asyncio.sleep(0)
-
-    run(main())
+    server = await asyncio.start_server(answer, HERE, 0, ssl=serving)
+    port = server.sockets[0].getsockname()[1]
+    rules = SsrfPolicy(ports=frozenset({port}), trusted=frozenset({(HERE, port)}))
+    names = FakeResolver(www_example_com=[[HERE]], other_example_com=[[HERE]])
+    async with server, SafeFetcher(rules, resolve=names, tls=trusting) as fetcher:
+        assert (await fetcher.get(f"https://{SITE}:{port}/")).body == b"ok"
+        for host in ("other.example.com", HERE):
+            with pytest.raises(Unreachable, match="certificate"):
+                await fetcher.get(f"https://{host}:{port}/")
+        async with SafeFetcher(rules, resolve=names) as strict:
+            with pytest.raises(Unreachable, match="certificate"):
+                await strict.get(f"https://{SITE}:{port}/")
+    while len(asyncio.all_tasks()) > 1:  # the server has not yet noticed who hung up on it
+        await asyncio.sleep(0)
 
 
 TEXT = b"Hello, world. " * 100
@@ -360,9 +306,9 @@ async def got(response: ScriptedResponse, accept: str = "text/html", limit: int 
         ("deflate", BARE_DEFLATE),
     ],
 )
-def test_a_body_is_unpacked(encoding: str, body: bytes) -> None:
-    assert run(got(html(body, encoding))).body == TEXT
-    assert run(got(html(body, encoding, framing="chunked"))).body == TEXT
+async def test_a_body_is_unpacked(encoding: str, body: bytes) -> None:
+    assert (await got(html(body, encoding))).body == TEXT
+    assert (await got(html(body, encoding, framing="chunked"))).body == TEXT
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
@@ -395,20 +341,20 @@ def test_a_packed_body_may_come_in_pieces(size: int) -> None:
         ScriptedResponse(raw=b"HTTP/1.1 200 OK\r\n" + b"x-long: " + b"y" * 100_000 + b"\r\n\r\n"),
     ],
 )
-def test_what_is_too_large_broken_or_of_another_kind_is_an_error(response: ScriptedResponse) -> None:
+async def test_what_is_too_large_broken_or_of_another_kind_is_an_error(response: ScriptedResponse) -> None:
     with pytest.raises(UpstreamWireError):
-        run(got(response, limit=1000))
+        await got(response, limit=1000)
 
 
-def test_a_body_that_breaks_off_is_an_error() -> None:
+async def test_a_body_that_breaks_off_is_an_error() -> None:
     with pytest.raises(Unreachable):
-        run(got(html(TEXT, cut_at=50)))
+        await got(html(TEXT, cut_at=50))
     with pytest.raises(Unreachable):
-        run(got(html(TEXT, cut_at=50, cut="rst")))
+        await got(html(TEXT, cut_at=50, cut="rst"))
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
-def test_a_bomb_is_defused_before_it_fills_the_memory(encoding: str) -> None:
+async def test_a_bomb_is_defused_before_it_fills_the_memory(encoding: str) -> None:
     machine = zlib.compressobj(9, wbits=31 if encoding == "gzip" else 15)
     block = b"\0" * 1_000_000
     bomb = b"".join([machine.compress(block) for _ in range(100)] + [machine.flush()])
@@ -416,7 +362,7 @@ def test_a_bomb_is_defused_before_it_fills_the_memory(encoding: str) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(UpstreamWireError, match="larger than 2000000 bytes"):
-            run(got(html(bomb, encoding)))
+            await got(html(bomb, encoding))
         assert tracemalloc.get_traced_memory()[1] < 20_000_000
     finally:
         tracemalloc.stop()
@@ -430,66 +376,57 @@ def test_packing_that_never_comes_to_anything_is_bounded_too() -> None:
 
 
 @pytest.mark.parametrize("accept", ["text/*", "*/*", "application/xml, TEXT/Plain;q=0.5"])
-def test_several_types_can_be_accepted(accept: str) -> None:
+async def test_several_types_can_be_accepted(accept: str) -> None:
     response = ScriptedResponse(headers={"content-type": "Text/Plain; charset=latin-1"}, body=b"\xe4")
-    fetched = run(got(response, accept))
+    fetched = await got(response, accept)
     assert (fetched.content_type, fetched.charset, fetched.body) == ("text/plain", "latin-1", b"\xe4")
 
 
-def test_an_error_page_of_another_type_is_reported_by_its_status_alone() -> None:
-    fetched = run(got(ScriptedResponse(404, {"content-type": "text/html"}, b"gone"), "text/plain"))
+async def test_an_error_page_of_another_type_is_reported_by_its_status_alone() -> None:
+    fetched = await got(ScriptedResponse(404, {"content-type": "text/html"}, b"gone"), "text/plain")
     assert (fetched.status, fetched.body) == (404, b"")
-    fetched = run(got(ScriptedResponse(404, {"content-type": "text/plain"}, b"gone"), "text/plain"))
+    fetched = await got(ScriptedResponse(404, {"content-type": "text/plain"}, b"gone"), "text/plain")
     assert (fetched.status, fetched.body) == (404, b"gone")
 
 
-def test_many_pages_are_returned_in_order_each_with_its_own_outcome() -> None:
-    async def main() -> None:
-        script = Script((page(),), {"/slow": (ScriptedResponse(delay=float("inf")),), "/late": (page(),)})
-        async with small_web(script, seconds=600) as web:
-            urls = [web.url("/slow"), web.url("/a"), "http://10.0.0.1/", web.url("/late"), web.url("/a")]
-            outcomes = await fetch_all(web.fetcher, urls, at_once=2, within=1.5)
-            assert list(outcomes) == urls[:4]
-            slow, first, inside, late = outcomes.values()
-            assert isinstance(slow, TimedOut)
-            assert isinstance(first, Fetched)
-            assert isinstance(inside, FetchRefused)
-            assert isinstance(late, Fetched)
-            await web.upstream.disconnected()
-
-    run(main())
+async def test_many_pages_are_returned_in_order_each_with_its_own_outcome() -> None:
+    script = Script((page(),), {"/slow": (ScriptedResponse(delay=float("inf")),), "/late": (page(),)})
+    async with small_web(script, seconds=600) as web:
+        urls = [web.url("/slow"), web.url("/a"), "http://10.0.0.1/", web.url("/late"), web.url("/a")]
+        outcomes = await fetch_all(web.fetcher, urls, at_once=2, within=1.5)
+        assert list(outcomes) == urls[:4]
+        slow, first, inside, late = outcomes.values()
+        assert isinstance(slow, TimedOut)
+        assert isinstance(first, Fetched)
+        assert isinstance(inside, FetchRefused)
+        assert isinstance(late, Fetched)
+        await web.upstream.disconnected()
 
 
-def test_no_more_pages_are_fetched_at_once_than_allowed() -> None:
-    async def main() -> None:
-        async with small_web(ScriptedResponse(delay=float("inf"))) as web:
-            urls = [web.url(f"/{number}") for number in range(9)]
-            outcomes = await fetch_all(web.fetcher, urls, at_once=3, within=1.0)
-            assert all(isinstance(outcome, TimedOut) for outcome in outcomes.values())
-            assert len(web.upstream.requests) == 3
-            await web.upstream.closed()
-
-    run(main())
+async def test_no_more_pages_are_fetched_at_once_than_allowed() -> None:
+    async with small_web(ScriptedResponse(delay=float("inf"))) as web:
+        urls = [web.url(f"/{number}") for number in range(9)]
+        outcomes = await fetch_all(web.fetcher, urls, at_once=3, within=1.0)
+        assert all(isinstance(outcome, TimedOut) for outcome in outcomes.values())
+        assert len(web.upstream.requests) == 3
+        await web.upstream.closed()
 
 
-def test_cancelling_many_fetches_leaves_nothing_open() -> None:
-    async def main() -> None:
-        async with small_web(ScriptedResponse(delay=float("inf"))) as web:
-            urls = [web.url(f"/{number}") for number in range(4)]
-            task = asyncio.create_task(fetch_all(web.fetcher, urls, within=10))
-            await web.upstream.received(4)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            assert asyncio.all_tasks() - {asyncio.current_task()} <= set(web.upstream._open)
-            await web.upstream.closed()
-
-    run(main())
+async def test_cancelling_many_fetches_leaves_nothing_open() -> None:
+    async with small_web(ScriptedResponse(delay=float("inf"))) as web:
+        urls = [web.url(f"/{number}") for number in range(4)]
+        task = asyncio.create_task(fetch_all(web.fetcher, urls, within=10))
+        await web.upstream.received(4)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert asyncio.all_tasks() - {asyncio.current_task()} <= set(web.upstream._open)
+        await web.upstream.closed()
 
 
-def test_nothing_to_fetch_is_fetched_at_once() -> None:
+async def test_nothing_to_fetch_is_fetched_at_once() -> None:
     async def main() -> dict[str, object]:
         async with small_web(page()) as web:
             return dict(await fetch_all(web.fetcher, []))
 
-    assert run(main()) == {}
+    assert await main() == {}

@@ -8,20 +8,19 @@ import threading
 import pytest
 
 from groundwire.transport.threads import run_in_thread
-from tests.transport.bounded import run
 
 
-def test_what_a_call_returns_comes_back() -> None:
-    assert run(run_in_thread(lambda: threading.current_thread().daemon)) is True
+async def test_what_a_call_returns_comes_back() -> None:
+    assert await run_in_thread(lambda: threading.current_thread().daemon) is True
 
 
-def test_what_a_call_raises_comes_back() -> None:
+async def test_what_a_call_raises_comes_back() -> None:
     empty: dict[str, int] = {}
     with pytest.raises(KeyError, match="x"):
-        run(run_in_thread(lambda: empty["x"]))
+        await run_in_thread(lambda: empty["x"])
 
 
-def test_a_program_does_not_wait_for_an_abandoned_call_at_exit() -> None:
+async def test_a_program_does_not_wait_for_an_abandoned_call_at_exit() -> None:
     ended = threading.Event()
     returned: list[bool] = []
 
@@ -30,6 +29,6 @@ def test_a_program_does_not_wait_for_an_abandoned_call_at_exit() -> None:
             await run_in_thread(lambda: returned.append(ended.wait(60)))
 
     with pytest.raises(TimeoutError):
-        run(main())
+        await main()
     assert returned == []
     ended.set()  # its result finds the loop closed

@@ -1,8 +1,9 @@
 """Registry of built-in providers and search engines: one line each, in the order in which `auto` tries them.
 
 To add one, write its module and add a line here. `reference` names a `ProviderSpec` (an API that speaks a
-known dialect), an `EngineSpec` or `ApiEngineRow` (a search engine), or a `ProviderFactory` (anything else);
-`registry.load` imports it when it is needed. Installed packages register the same objects as entry points.
+known dialect), an `EngineSpec` or `ApiEngineSpec` (a search engine), or a `ProviderFactory` (anything else);
+`registry.load_registered` imports it when it is needed. Installed packages register the same objects as
+entry points.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ CATALOG = (
     CatalogEntry("openrouter", "model", "groundwire.providers.openrouter:OPENROUTER"),
     CatalogEntry("openai_oauth", "model", "groundwire.providers.openai:OPENAI_OAUTH"),
     CatalogEntry("openai_chat", "model", "groundwire.providers.openai:OPENAI_CHAT"),
-    CatalogEntry("brave", "engine", "groundwire.engine.engines.brave:ROW"),
-    CatalogEntry("tavily", "engine", "groundwire.engine.engines.tavily:ROW"),
-    CatalogEntry("exa", "engine", "groundwire.engine.engines.exa:ROW"),
-    CatalogEntry("searxng", "engine", "groundwire.engine.engines.searxng:ROW"),
+    CatalogEntry("brave", "engine", "groundwire.engine.engines.brave:SPEC"),
+    CatalogEntry("tavily", "engine", "groundwire.engine.engines.tavily:SPEC"),
+    CatalogEntry("exa", "engine", "groundwire.engine.engines.exa:SPEC"),
+    CatalogEntry("searxng", "engine", "groundwire.engine.engines.searxng:SPEC"),
     CatalogEntry("web", "engine", "groundwire.providers.engine_factory:WEB"),
     CatalogEntry("local", "engine", "groundwire.providers.engine_factory:LOCAL"),
     CatalogEntry(

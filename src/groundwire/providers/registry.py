@@ -1,7 +1,7 @@
 """Provider lookup by name: built in, installed as an entry point, or described in the configuration.
 
 The entry point group is `groundwire.providers`. An entry point is a `ProviderSpec`, a `ProviderFactory`, or a
-search engine (`EngineSpec`, `ApiEngineRow`).
+search engine (`EngineSpec`, `ApiEngineSpec`).
 """
 
 from __future__ import annotations

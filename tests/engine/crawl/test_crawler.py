@@ -66,7 +66,7 @@ def test_reasons_are_counted_with_examples_the_most_frequent_first() -> None:
     assert (tally.network, tally.pages) == (1, 0)
 
 
-def test_what_was_read_before_an_interruption_is_kept() -> None:
+async def test_what_was_read_before_an_interruption_is_kept() -> None:
     index = MemoryIndex()
     told: list[str] = []
 
@@ -85,25 +85,25 @@ def test_what_was_read_before_an_interruption_is_kept() -> None:
             await task
         return storing.tally()
 
-    tally = asyncio.run(asyncio.wait_for(run(), 30))
+    tally = await asyncio.wait_for(run(), 30)
     assert (tally.stored.added, tally.waiting, len(index.stored)) == (7, 0, 7)
     assert told == ["checkpoint"]
 
 
-def test_nothing_is_remembered_as_kept_when_the_index_fails() -> None:
+async def test_nothing_is_remembered_as_kept_when_the_index_fails() -> None:
     index = MemoryIndex()
     index.fails_after = 1
     told: list[str] = []
     storing = BatchIndexer(index, lambda: told.append("checkpoint"), lambda *_: None)
     with pytest.raises(ConfigError):
-        asyncio.run(asyncio.wait_for(storing.store(pages(450)), 30))
+        await asyncio.wait_for(storing.store(pages(450)), 30)
     assert told == ["checkpoint"]
     assert storing.tally().stored.added == 200
 
 
-def test_a_second_time_nothing_changes_in_the_real_index(tmp_path: Path) -> None:
+async def test_a_second_time_nothing_changes_in_the_real_index(tmp_path: Path) -> None:
     for expected in ((30, 0), (0, 30)):
         with open_index(tmp_path / "index") as index:
             storing = BatchIndexer(index, lambda: None, lambda *_: None)
-            tally = asyncio.run(asyncio.wait_for(storing.store(pages(30)), 60))
+            tally = await asyncio.wait_for(storing.store(pages(30)), 60)
             assert (tally.stored.added, tally.stored.unchanged) == expected

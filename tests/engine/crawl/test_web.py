@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 from collections import Counter
 from itertools import pairwise
@@ -117,7 +116,7 @@ def test_a_site_that_makes_up_addresses_ends(site: Site) -> None:
     assert len(found) == 25
 
 
-def test_an_interrupted_crawl_goes_on_where_it_was(site: Site, tmp_path: Path) -> None:
+async def test_an_interrupted_crawl_goes_on_where_it_was(site: Site, tmp_path: Path) -> None:
     build(site)
 
     async def begin() -> list[str]:
@@ -131,7 +130,7 @@ def test_an_interrupted_crawl_goes_on_where_it_was(site: Site, tmp_path: Path) -
         await fetcher.aclose()
         return urls(found)
 
-    before = asyncio.run(begin())
+    before = await begin()
     assert len(list((tmp_path / "crawls").iterdir())) == 1
     site.asked.clear()
     after = urls(gather(f"{site.address}/p1", fetcher=site.fetcher(), scope=CRAWL, kept=tmp_path / "crawls"))
@@ -143,7 +142,7 @@ def test_an_interrupted_crawl_goes_on_where_it_was(site: Site, tmp_path: Path) -
 @pytest.mark.parametrize(
     "junk", ["", "{", "[]", '{"version": 1}', '{"version": 9, "queue": [], "seen": []}', "[" * 9999]
 )
-def test_a_frontier_that_cannot_be_read_is_none(site: Site, tmp_path: Path, junk: str) -> None:
+async def test_a_frontier_that_cannot_be_read_is_none(site: Site, tmp_path: Path, junk: str) -> None:
     build(site, 3)
 
     async def begin() -> None:
@@ -155,12 +154,12 @@ def test_a_frontier_that_cannot_be_read_is_none(site: Site, tmp_path: Path, junk
         await outcomes.aclose()
         await fetcher.aclose()
 
-    asyncio.run(begin())
+    await begin()
     next(tmp_path.iterdir()).write_text(junk)
     assert len(urls(gather(f"{site.address}/p1", fetcher=site.fetcher(), scope=CRAWL, kept=tmp_path))) == 3
 
 
-def test_requests_keep_their_distance() -> None:
+async def test_requests_keep_their_distance() -> None:
     waits: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -175,7 +174,7 @@ def test_requests_keep_their_distance() -> None:
         await pace.turn("a")
         await pace.turn("a")
 
-    asyncio.run(run())
+    await run()
     assert waits == [0.25, 0.5, 2.5]
 
 

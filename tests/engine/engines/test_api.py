@@ -6,8 +6,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from groundwire.engine.engines import brave, exa, searxng, tavily
 from groundwire.engine.engines.api import ApiEngineSpec
-from groundwire.engine.engines.registry import API_ENGINES, api_engine
 from groundwire.engine.pages import EngineResult
 from groundwire.errors import (
     AuthRejected,
@@ -32,7 +32,7 @@ from groundwire.transport.http import Deadlines
 from tests.engine.engines.fakes import ANY, KEY, service
 from tests.transport.bounded import run
 
-ROWS = {name: api_engine(name) for name in API_ENGINES}
+ROWS = {module.SPEC.name: module.SPEC for module in (searxng, brave, tavily, exa)}
 PAGE = "https://docs.example.com/timeouts"
 WORDS = "asyncio.timeout() limits the time spent waiting on something."
 
@@ -120,7 +120,7 @@ EMPTY: dict[str, JsonObject] = {
     "tavily": {"results": [], "answer": None},
     "exa": {"results": []},
 }
-NAMES = pytest.mark.parametrize("name", API_ENGINES)
+NAMES = pytest.mark.parametrize("name", ROWS)
 
 
 async def requested(
@@ -152,8 +152,8 @@ def fields_of(received: Received) -> dict[str, str]:
 
 
 @NAMES
-def test_a_documented_answer_becomes_a_passage(name: str) -> None:
-    found, _ = run(requested(name, ANSWERS[name]))
+async def test_a_documented_answer_becomes_a_passage(name: str) -> None:
+    found, _ = await requested(name, ANSWERS[name])
     (passage,) = found.passages
     assert (passage.url, passage.title, passage.published) == (PAGE, "Timeouts", "2025-03-04")
     assert passage.text.startswith(WORDS)
@@ -161,23 +161,23 @@ def test_a_documented_answer_becomes_a_passage(name: str) -> None:
     assert (found.queries, found.warnings) == (("asyncio timeout",), ())
 
 
-def test_brave_s_marks_and_entities_are_not_part_of_the_page() -> None:
-    found, _ = run(requested("brave", ANSWERS["brave"]))
+async def test_brave_s_marks_and_entities_are_not_part_of_the_page() -> None:
+    found, _ = await requested("brave", ANSWERS["brave"])
     assert found.passages[0].text == f"{WORDS}\n\nTime's up."
     assert found.passages[0].language == "en"
 
 
 @NAMES
-def test_nothing_found_is_no_error(name: str) -> None:
-    found, _ = run(requested(name, EMPTY[name]))
+async def test_nothing_found_is_no_error(name: str) -> None:
+    found, _ = await requested(name, EMPTY[name])
     assert found.passages == ()
 
 
-def test_searxng_requests_are_as_documented() -> None:
+async def test_searxng_requests_are_as_documented() -> None:
     options = SearchOptions(
         allowed_domains=("a.com", "*.b.org"), blocked_domains=("c.net",), language="de", since="2025-11-10"
     )
-    _, received = run(requested("searxng", EMPTY["searxng"], options))
+    _, received = await requested("searxng", EMPTY["searxng"], options)
     assert (received.method, received.path) == ("GET", "/search")
     assert fields_of(received) == {
         "q": "asyncio timeout (site:a.com OR site:b.org) -site:c.net",
@@ -187,14 +187,14 @@ def test_searxng_requests_are_as_documented() -> None:
     }
 
 
-def test_brave_requests_are_as_documented() -> None:
+async def test_brave_requests_are_as_documented() -> None:
     options = SearchOptions(
         allowed_domains=("a.com",),
         location=Location("de", "Hessen", "Köln", "Europe/Berlin", 50.0, 8.5),
         language="de",
         since="2025-01-01T00:00:00Z",
     )
-    _, received = run(requested("brave", EMPTY["brave"], options, 50))
+    _, received = await requested("brave", EMPTY["brave"], options, 50)
     assert (received.method, received.path) == ("GET", "/res/v1/web/search")
     assert received.headers["x-subscription-token"] == KEY
     assert received.headers["x-loc-timezone"] == "Europe/Berlin"
@@ -208,9 +208,9 @@ def test_brave_requests_are_as_documented() -> None:
 
 
 @pytest.mark.parametrize("query", ["word " * 80, "x" * 900])
-def test_a_query_longer_than_brave_takes_is_cut(query: str) -> None:
-    _, received = run(
-        requested("brave", EMPTY["brave"], SearchOptions(allowed_domains=("a.com",)), query=query)
+async def test_a_query_longer_than_brave_takes_is_cut(query: str) -> None:
+    _, received = await requested(
+        "brave", EMPTY["brave"], SearchOptions(allowed_domains=("a.com",)), query=query
     )
     sent = fields_of(received)["q"]
     assert len(sent) <= 400
@@ -218,11 +218,11 @@ def test_a_query_longer_than_brave_takes_is_cut(query: str) -> None:
     assert query.startswith(sent)
 
 
-def test_tavily_requests_are_as_documented() -> None:
+async def test_tavily_requests_are_as_documented() -> None:
     options = SearchOptions(
         allowed_domains=("a.com/docs/*",), blocked_domains=("c.net",), since="2025-01-01", until="2025-02-01"
     )
-    _, received = run(requested("tavily", EMPTY["tavily"], options, 7))
+    _, received = await requested("tavily", EMPTY["tavily"], options, 7)
     assert (received.method, received.path) == ("POST", "/search")
     assert received.headers["authorization"] == f"Bearer {KEY}"
     assert received.json == {
@@ -236,11 +236,11 @@ def test_tavily_requests_are_as_documented() -> None:
     }
 
 
-def test_exa_requests_are_as_documented() -> None:
+async def test_exa_requests_are_as_documented() -> None:
     options = SearchOptions(
         blocked_domains=("c.net",), location=Location("de"), since="2025-01-01", until="2025-02-01T10:00:00Z"
     )
-    _, received = run(requested("exa", EMPTY["exa"], options, 7))
+    _, received = await requested("exa", EMPTY["exa"], options, 7)
     assert (received.method, received.path) == ("POST", "/search")
     assert received.headers["x-api-key"] == KEY
     assert received.json == {
@@ -255,13 +255,13 @@ def test_exa_requests_are_as_documented() -> None:
 
 
 @NAMES
-def test_results_outside_the_lists_are_left_out_whatever_the_service_returns(name: str) -> None:
-    found, _ = run(requested(name, ANSWERS[name], SearchOptions(allowed_domains=("other.org",))))
+async def test_results_outside_the_lists_are_left_out_whatever_the_service_returns(name: str) -> None:
+    found, _ = await requested(name, ANSWERS[name], SearchOptions(allowed_domains=("other.org",)))
     assert found.passages == ()
     assert [warning.code for warning in found.warnings] == ["source_removed"]
-    found, _ = run(requested(name, ANSWERS[name], SearchOptions(blocked_domains=("example.com",))))
+    found, _ = await requested(name, ANSWERS[name], SearchOptions(blocked_domains=("example.com",)))
     assert found.passages == ()
-    assert {"allowed_domains", "blocked_domains", "max_sources"} <= run(_honours(name))
+    assert {"allowed_domains", "blocked_domains", "max_sources"} <= await _honours(name)
 
 
 async def _honours(name: str) -> frozenset[str]:
@@ -271,18 +271,18 @@ async def _honours(name: str) -> frozenset[str]:
 
 
 @NAMES
-def test_results_of_another_time_are_left_out(name: str) -> None:
+async def test_results_of_another_time_are_left_out(name: str) -> None:
     for options in (SearchOptions(since="2025-03-05"), SearchOptions(until="2025-03-03")):
-        found, _ = run(requested(name, ANSWERS[name], options))
+        found, _ = await requested(name, ANSWERS[name], options)
         assert found.passages == ()
-    found, _ = run(requested(name, ANSWERS[name], SearchOptions(since="2025-03-04", until="2025-03-04")))
+    found, _ = await requested(name, ANSWERS[name], SearchOptions(since="2025-03-04", until="2025-03-04"))
     assert len(found.passages) == 1
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "file:///etc/passwd", "", "//x"])
-def test_an_address_that_cannot_be_shown_is_no_result(url: str) -> None:
+async def test_an_address_that_cannot_be_shown_is_no_result(url: str) -> None:
     answer: JsonObject = {"results": [{"url": url, "title": "x", "content": "asyncio"}]}
-    found, _ = run(requested("searxng", answer))
+    found, _ = await requested("searxng", answer)
     assert found.passages == ()
 
 
@@ -395,7 +395,7 @@ def test_a_service_that_never_answers_is_given_up(name: str) -> None:
 
 
 @NAMES
-def test_without_key_or_address_the_error_says_what_to_set(name: str) -> None:
+async def test_without_key_or_address_the_error_says_what_to_set(name: str) -> None:
     async def main() -> GroundwireError:
         row = ROWS[name]
         async with service(row, ScriptedResponse(), key="") as (engine, upstream):
@@ -406,23 +406,20 @@ def test_without_key_or_address_the_error_says_what_to_set(name: str) -> None:
             assert upstream.requests == []
             return caught.value
 
-    error = run(main())
+    error = await main()
     variable = "SEARXNG_URL" if name == "searxng" else f"{name.upper()}_API_KEY"
     assert error.code == f"MISSING_{variable}"
     assert f"Set {variable}" in error.message
 
 
 @NAMES
-def test_what_no_live_search_can_do_is_refused_before_anything_is_sent(name: str) -> None:
-    async def main() -> None:
-        async with service(ROWS[name], ScriptedResponse()) as (engine, upstream):
-            with pytest.raises(UnsupportedFeature):
-                await engine.find("q", SearchOptions(live=False))
-            with pytest.raises(InvalidQuery):
-                await engine.find("  ", ANY)
-            assert upstream.requests == []
-
-    run(main())
+async def test_what_no_live_search_can_do_is_refused_before_anything_is_sent(name: str) -> None:
+    async with service(ROWS[name], ScriptedResponse()) as (engine, upstream):
+        with pytest.raises(UnsupportedFeature):
+            await engine.find("q", SearchOptions(live=False))
+        with pytest.raises(InvalidQuery):
+            await engine.find("  ", ANY)
+        assert upstream.requests == []
 
 
 @NAMES
@@ -436,7 +433,7 @@ def test_a_call_does_not_show_its_key(name: str) -> None:
     assert KEY not in call.body.decode()
 
 
-def test_pages_are_opened_where_the_service_only_quotes_them() -> None:
+async def test_pages_are_opened_where_the_service_only_quotes_them() -> None:
     async def main() -> EngineResult:
         text = "Intro.\n\n" + "Filler without meaning. " * 60 + "\n\nThe asyncio timeout is explained here."
         async with service(ROWS["searxng"], json_response(ANSWERS["searxng"]), pages={PAGE: text}) as (
@@ -448,17 +445,17 @@ def test_pages_are_opened_where_the_service_only_quotes_them() -> None:
                 assert text[passage.start : passage.start + len(passage.text)] == passage.text
             return found
 
-    found = run(main())
+    found = await main()
     assert "explained here" in found.passages[0].text
     assert {passage.url for passage in found.passages} == {PAGE}
     assert found.passages[0].title == "Timeouts"
 
 
-def test_at_most_so_many_pages_and_passages_come_back() -> None:
+async def test_at_most_so_many_pages_and_passages_come_back() -> None:
     results: list[Json] = [
         {"url": f"https://{n}.example.com/", "title": "t", "content": "asyncio timeout"} for n in range(9)
     ]
-    found, _ = run(requested("searxng", {"results": results}, SearchOptions(max_sources=4)))
+    found, _ = await requested("searxng", {"results": results}, SearchOptions(max_sources=4))
     assert len({passage.url for passage in found.passages}) == 4
-    found, _ = run(requested("searxng", {"results": [*results, *results]}, limit=5))
+    found, _ = await requested("searxng", {"results": [*results, *results]}, limit=5)
     assert [passage.url for passage in found.passages] == [f"https://{n}.example.com/" for n in range(5)]

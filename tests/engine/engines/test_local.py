@@ -58,7 +58,7 @@ def test_an_empty_data_directory_answers_at_once_and_shows_progress(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("few")
-def test_a_thin_answer_comes_with_advice_until_the_index_is_complete(tmp_path: Path) -> None:
+async def test_a_thin_answer_comes_with_advice_until_the_index_is_complete(tmp_path: Path) -> None:
     found = find(LocalEngine(tmp_path), "zorkmid")
     assert [advice.code for advice in found.advice] == ["index_partial"]
     told = [
@@ -67,7 +67,7 @@ def test_a_thin_answer_comes_with_advice_until_the_index_is_complete(tmp_path: P
     assert [warning.code for warning in told] == ["index_partial", NOTHING_FOUND]
     firm = Composition("Yes.", found=True)
     assert not [event for event in composition_events("zorkmid", found, firm) if isinstance(event, Warned)]
-    asyncio.run(LocalEngine(tmp_path).complete())
+    await LocalEngine(tmp_path).complete()
     assert find(LocalEngine(tmp_path), "zorkmid").advice == ()
 
 
@@ -138,7 +138,7 @@ def test_if_nothing_can_be_kept_anywhere_the_reason_is_raised(tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("few")
-def test_the_rest_is_learned_on_request_and_once(tmp_path: Path) -> None:
+async def test_the_rest_is_learned_on_request_and_once(tmp_path: Path) -> None:
     async def learned() -> tuple[int, int, EngineResult]:
         engine = LocalEngine(tmp_path)
         before = await engine.find("Return a list of paths matching a pathname pattern", ANY)
@@ -150,14 +150,14 @@ def test_the_rest_is_learned_on_request_and_once(tmp_path: Path) -> None:
         await engine.close()
         return first.added, second.added + second.unchanged, after
 
-    added, again, after = asyncio.run(asyncio.wait_for(learned(), 60))
+    added, again, after = await asyncio.wait_for(learned(), 60)
     assert added > 0
     assert again == 0
     assert "glob.html" in after.passages[0].url
 
 
 @pytest.mark.usefixtures("few")
-def test_many_questions_at_once_open_the_index_once(tmp_path: Path) -> None:
+async def test_many_questions_at_once_open_the_index_once(tmp_path: Path) -> None:
     opened: list[Path] = []
 
     def opener(folder: Path) -> Index:
@@ -170,7 +170,7 @@ def test_many_questions_at_once_open_the_index_once(tmp_path: Path) -> None:
         await engine.close()
         return found
 
-    found = asyncio.run(asyncio.wait_for(requested(), 60))
+    found = await asyncio.wait_for(requested(), 60)
     assert len(opened) == 1
     assert all(item.passages == found[0].passages for item in found)
 

@@ -89,28 +89,25 @@ def test_a_page_without_a_word_of_the_query_keeps_the_snippet() -> None:
     assert [passage.text for passage in answer.passages] == [HITS[0].snippet]
 
 
-def test_real_pages_are_fetched_under_the_guard_and_read() -> None:
+async def test_real_pages_are_fetched_under_the_guard_and_read() -> None:
     html = (
         "<html><head><title>Timeouts</title><link rel=canonical href='https://bank.example/'></head><body>"
         "<nav>Home</nav><main><h1>Timeouts</h1><p>An asyncio timeout raises TimeoutError, as the manual says "
         "at some length, so that this paragraph is taken for the text of the page.</p></main></body></html>"
     )
 
-    async def main() -> None:
-        async with small_web(page(html)) as web:
-            hits = [
-                SearchHit(f"http://127.0.0.2:{web.port}/", "Inside", "A snippet that leads inside."),
-                SearchHit(web.url("/doc"), "", "A snippet."),
-            ]
-            opening = PageOpener(admits, fetcher=web.fetcher, read=read_page)
-            answer = await WebEngine(opening, search=lambda _: hits).find("asyncio timeout", ANY)
-            by_url = {passage.url: passage for passage in answer.passages}
-            assert "raises TimeoutError" in by_url[web.url("/doc")].text
-            assert by_url[web.url("/doc")].title == "Timeouts"
-            assert by_url[hits[0].url].text == "A snippet that leads inside."
-            assert [seen.path for seen in web.upstream.requests] == ["/doc"]
-
-    run(main())
+    async with small_web(page(html)) as web:
+        hits = [
+            SearchHit(f"http://127.0.0.2:{web.port}/", "Inside", "A snippet that leads inside."),
+            SearchHit(web.url("/doc"), "", "A snippet."),
+        ]
+        opening = PageOpener(admits, fetcher=web.fetcher, read=read_page)
+        answer = await WebEngine(opening, search=lambda _: hits).find("asyncio timeout", ANY)
+        by_url = {passage.url: passage for passage in answer.passages}
+        assert "raises TimeoutError" in by_url[web.url("/doc")].text
+        assert by_url[web.url("/doc")].title == "Timeouts"
+        assert by_url[hits[0].url].text == "A snippet that leads inside."
+        assert [seen.path for seen in web.upstream.requests] == ["/doc"]
 
 
 def test_only_the_first_pages_are_opened() -> None:
@@ -155,14 +152,14 @@ def test_language_and_country_become_a_region(options: SearchOptions, region: st
     assert region_of(options) == region
 
 
-def test_what_the_live_web_cannot_do_is_refused() -> None:
+async def test_what_the_live_web_cannot_do_is_refused() -> None:
     with pytest.raises(UnsupportedFeature):
         found(SearchOptions(live=False))
     with pytest.raises(InvalidQuery):
-        run(WebEngine(opener()).find(" ", ANY))
+        await WebEngine(opener()).find(" ", ANY)
 
 
-def test_a_search_that_does_not_come_back_is_given_up() -> None:
+async def test_a_search_that_does_not_come_back_is_given_up() -> None:
     ended = threading.Event()
 
     def search(_: MetasearchQuery) -> list[SearchHit]:
@@ -171,7 +168,7 @@ def test_a_search_that_does_not_come_back_is_given_up() -> None:
 
     began = monotonic()
     with pytest.raises(TimedOut):
-        run(WebEngine(opener(), search=search, seconds=0.1).find("q", ANY))
+        await WebEngine(opener(), search=search, seconds=0.1).find("q", ANY)
     assert monotonic() - began < 20
     ended.set()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
 import sys
@@ -146,7 +145,7 @@ def test_no_more_workers_are_started_than_allowed(pool: WorkerPool) -> None:
 
 
 @pytest.mark.usefixtures("pool")
-def test_a_search_keeps_the_neighbours_of_a_bad_page_and_says_which_it_was() -> None:
+async def test_a_search_keeps_the_neighbours_of_a_bad_page_and_says_which_it_was() -> None:
     hits = [SearchHit(f"https://{number}.example/", "", f"snippet {number}") for number in range(4)]
     bodies: dict[str, Fetched | GroundwireError | str] = {
         hit.url: Fetched(hit.url, 200, "text/html", "", page(f"An asyncio timeout on {hit.url}.").encode())
@@ -155,14 +154,11 @@ def test_a_search_keeps_the_neighbours_of_a_bad_page_and_says_which_it_was() -> 
     bad = hits[1].url
     bodies[bad] = Fetched(bad, 200, "text/html", "", MANY_ATTRIBUTES.encode())
 
-    async def main() -> None:
-        opener = PageOpener(admits, fetcher=FakeFetcher(bodies), read=PageReader(3.0))
-        found = await WebEngine(opener, search=lambda _: hits).find("asyncio timeout", ANY)
-        texts = {passage.url: passage.text for passage in found.passages}
-        assert texts[bad] == "snippet 1"
-        assert all("An asyncio timeout" in text for url, text in texts.items() if url != bad)
-        assert [warning.code for warning in found.warnings] == ["page_unreadable"]
-        with pytest.raises(NotFound, match="cannot be read"):
-            await opener.page(bad)
-
-    asyncio.run(main())
+    opener = PageOpener(admits, fetcher=FakeFetcher(bodies), read=PageReader(3.0))
+    found = await WebEngine(opener, search=lambda _: hits).find("asyncio timeout", ANY)
+    texts = {passage.url: passage.text for passage in found.passages}
+    assert texts[bad] == "snippet 1"
+    assert all("An asyncio timeout" in text for url, text in texts.items() if url != bad)
+    assert [warning.code for warning in found.warnings] == ["page_unreadable"]
+    with pytest.raises(NotFound, match="cannot be read"):
+        await opener.page(bad)

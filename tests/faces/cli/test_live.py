@@ -283,7 +283,7 @@ def test_the_line_is_written_over_and_taken_back() -> None:
     assert screen.text == ""
 
 
-def test_who_waits_long_is_told_how_long() -> None:
+async def test_who_waits_long_is_told_how_long() -> None:
     now = [0.0]
     bench = Bench(terminal=True, env={"NO_COLOR": "1"})
     status = Status(bench.console, lambda: now[0])
@@ -296,7 +296,7 @@ def test_who_waits_long_is_told_how_long() -> None:
             await asyncio.sleep(0.01)
         task.cancel()
 
-    asyncio.run(asyncio.wait_for(main(), 20))
+    await asyncio.wait_for(main(), 20)
     assert "⠙ Asking… (12 s)" in bench.stderr
 
 
@@ -312,11 +312,11 @@ def test_what_a_provider_searches_for_cannot_move_the_cursor() -> None:
     assert bench.stderr == "\r\x1b[2K⠋ Searching: a[2J b"
 
 
-def test_without_a_terminal_nothing_is_said() -> None:
+async def test_without_a_terminal_nothing_is_said() -> None:
     bench = Bench()
     status = Status(bench.console, lambda: 0.0)
     status.show("Asking…")
-    asyncio.run(asyncio.wait_for(status.spin(), 20))
+    await asyncio.wait_for(status.spin(), 20)
     status.clear()
     assert bench.stderr == ""
 

@@ -17,7 +17,7 @@ from groundwire.testing.script import Script, ScriptedResponse, answer, json_res
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.raw import RawResponse, fetch, leave, request_of, send
 from tests.faces.gateway.sdk_readers import SdkClients
-from tests.faces.gateway.serving import RunningGateway, provider_at, run, serving, wait_for_open_requests
+from tests.faces.gateway.serving import RunningGateway, provider_at, serving, wait_for_open_requests
 
 EVENTS = told(
     "The Nile ☃ is 6650 km long. It is longer than most.", Source("https://alpha.example/"), query="nile"
@@ -42,112 +42,91 @@ def state(got: RawResponse) -> str:
     return got.headers.get("x-groundwire-cache", "")
 
 
-def test_a_hundred_concurrent_identical_requests_cost_one_upstream_request() -> None:
-    async def work() -> None:
-        late = replace(answer("anthropic_messages", EVENTS), delay=0.5)
-        async with world(late) as (here, upstream):
-            asked = [
-                request_of(ALIKE[number % 4], MODEL, stream=number % 8 >= 4, question="how long?")
-                for number in range(100)
-            ]
-            found = await asyncio.gather(*(fetch(here.url, data) for data in asked))
-            assert len(upstream.requests) == 1
-        assert all(got.status == 200 and got.complete and b"6650" in got.body for got in found)
-        assert Counter(map(state, found)) == {"miss": 1, "shared": 99}
-
-    run(work())
+async def test_a_hundred_concurrent_identical_requests_cost_one_upstream_request() -> None:
+    late = replace(answer("anthropic_messages", EVENTS), delay=0.5)
+    async with world(late) as (here, upstream):
+        asked = [
+            request_of(ALIKE[number % 4], MODEL, stream=number % 8 >= 4, question="how long?")
+            for number in range(100)
+        ]
+        found = await asyncio.gather(*(fetch(here.url, data) for data in asked))
+        assert len(upstream.requests) == 1
+    assert all(got.status == 200 and got.complete and b"6650" in got.body for got in found)
+    assert Counter(map(state, found)) == {"miss": 1, "shared": 99}
 
 
 @pytest.mark.parametrize("first", ALIKE)
-def test_every_client_gets_the_same_answer_from_the_cache(first: str) -> None:
-    async def work() -> None:
-        async with (
-            world(answer("anthropic_messages", EVENTS)) as (here, upstream),
-            SdkClients(here.url) as clients,
-        ):
-            direct = await clients.ask(first, MODEL, stream=True)
-            assert direct.spans
-            assert not direct.error
-            for name in ALIKE:
-                for stream in (True, False):
-                    read = await clients.ask(name, MODEL, stream=stream)
-                    assert (read.text, read.spans, read.tokens) == (direct.text, direct.spans, direct.tokens)
-            assert len(upstream.requests) == 1
-
-    run(work())
+async def test_every_client_gets_the_same_answer_from_the_cache(first: str) -> None:
+    async with (
+        world(answer("anthropic_messages", EVENTS)) as (here, upstream),
+        SdkClients(here.url) as clients,
+    ):
+        direct = await clients.ask(first, MODEL, stream=True)
+        assert direct.spans
+        assert not direct.error
+        for name in ALIKE:
+            for stream in (True, False):
+                read = await clients.ask(name, MODEL, stream=stream)
+                assert (read.text, read.spans, read.tokens) == (direct.text, direct.spans, direct.tokens)
+        assert len(upstream.requests) == 1
 
 
-def test_headers_show_the_cache_status_and_the_age() -> None:
-    async def work() -> None:
-        async with world(answer("anthropic_messages", EVENTS)) as (here, _):
-            data = request_of("openai_chat", MODEL, stream=False)
-            first, again = await fetch(here.url, data), await fetch(here.url, data)
-        assert (state(first), first.headers.get("age")) == ("miss", None)
-        assert (state(again), again.headers["age"]) == ("hit", "0")
-        assert again.headers["x-groundwire-provider"] == "nile"
-
-    run(work())
+async def test_headers_show_the_cache_status_and_the_age() -> None:
+    async with world(answer("anthropic_messages", EVENTS)) as (here, _):
+        data = request_of("openai_chat", MODEL, stream=False)
+        first, again = await fetch(here.url, data), await fetch(here.url, data)
+    assert (state(first), first.headers.get("age")) == ("miss", None)
+    assert (state(again), again.headers["age"]) == ("hit", "0")
+    assert again.headers["x-groundwire-provider"] == "nile"
 
 
-def test_by_default_nothing_is_cached() -> None:
-    async def work() -> None:
-        async with world(answer("anthropic_messages", EVENTS), seconds=0.0) as (here, upstream):
-            data = request_of("openai_chat", MODEL, stream=False)
-            found = [await fetch(here.url, data) for _ in range(2)]
-            assert len(upstream.requests) == 2
-        assert [state(got) for got in found] == ["", ""]
-
-    run(work())
+async def test_by_default_nothing_is_cached() -> None:
+    async with world(answer("anthropic_messages", EVENTS), seconds=0.0) as (here, upstream):
+        data = request_of("openai_chat", MODEL, stream=False)
+        found = [await fetch(here.url, data) for _ in range(2)]
+        assert len(upstream.requests) == 2
+    assert [state(got) for got in found] == ["", ""]
 
 
-def test_an_error_reaches_all_waiting_clients_and_is_not_cached() -> None:
-    async def work() -> None:
-        refused = replace(json_response({"type": "error", "error": {"message": "no"}}, 400), delay=0.2)
-        async with world(refused, answer("anthropic_messages", EVENTS)) as (here, upstream):
-            data = request_of("openai_chat", MODEL, stream=True)
-            found = await asyncio.gather(*(fetch(here.url, data) for _ in range(5)))
-            assert [got.status for got in found] == [400] * 5
-            assert len(upstream.requests) == 1
-            assert (await fetch(here.url, data)).status == 200
-
-    run(work())
+async def test_an_error_reaches_all_waiting_clients_and_is_not_cached() -> None:
+    refused = replace(json_response({"type": "error", "error": {"message": "no"}}, 400), delay=0.2)
+    async with world(refused, answer("anthropic_messages", EVENTS)) as (here, upstream):
+        data = request_of("openai_chat", MODEL, stream=True)
+        found = await asyncio.gather(*(fetch(here.url, data) for _ in range(5)))
+        assert [got.status for got in found] == [400] * 5
+        assert len(upstream.requests) == 1
+        assert (await fetch(here.url, data)).status == 200
 
 
-def test_a_later_client_follows_live_and_the_last_disconnect_cancels_the_upstream_request() -> None:
-    async def work() -> None:
-        whole = answer("anthropic_messages", EVENTS)
-        stream = whole.stream or b""
-        place = stream.index(b"\n\n", stream.rindex(b"content_block_stop")) + 2
-        async with world(replace(whole, stall_at=place)) as (here, upstream):
-            data = request_of("openai_chat", MODEL, stream=True)
-            reader, first = await send(here.url, data)
-            await reader.readuntil(b"6650")
-            reader, second = await send(here.url, data)
-            head = await reader.readuntil(b"6650")
-            assert b"x-groundwire-cache: shared" in head
-            leave(first, "rst")
-            reader, third = await send(here.url, data)
-            await reader.readuntil(b"6650")
-            leave(second, "fin")
-            await wait_for_open_requests(here.gateway, 1)
-            assert upstream.open_connections == 1
-            leave(third, "rst")
-            await upstream.disconnected()
-            assert len(upstream.requests) == 1
-
-    run(work())
+async def test_a_later_client_follows_live_and_the_last_disconnect_cancels_the_upstream_request() -> None:
+    whole = answer("anthropic_messages", EVENTS)
+    stream = whole.stream or b""
+    place = stream.index(b"\n\n", stream.rindex(b"content_block_stop")) + 2
+    async with world(replace(whole, stall_at=place)) as (here, upstream):
+        data = request_of("openai_chat", MODEL, stream=True)
+        reader, first = await send(here.url, data)
+        await reader.readuntil(b"6650")
+        reader, second = await send(here.url, data)
+        head = await reader.readuntil(b"6650")
+        assert b"x-groundwire-cache: shared" in head
+        leave(first, "rst")
+        reader, third = await send(here.url, data)
+        await reader.readuntil(b"6650")
+        leave(second, "fin")
+        await wait_for_open_requests(here.gateway, 1)
+        assert upstream.open_connections == 1
+        leave(third, "rst")
+        await upstream.disconnected()
+        assert len(upstream.requests) == 1
 
 
-def test_a_closing_gateway_ends_all_followers() -> None:
-    async def work() -> None:
-        silent = replace(answer("anthropic_messages", EVENTS), stall_at=0)
-        async with world(silent) as (here, upstream):
-            data = request_of("openai_chat", MODEL, stream=True)
-            waiting = [asyncio.create_task(fetch(here.url, data)) for _ in range(3)]
-            await wait_for_open_requests(here.gateway, 3)
-            await upstream.stalled(1)
-            here.gateway.active_streams.close()
-            assert [got.status for got in await asyncio.gather(*waiting)] == [503] * 3
-            await upstream.disconnected()
-
-    run(work())
+async def test_a_closing_gateway_ends_all_followers() -> None:
+    silent = replace(answer("anthropic_messages", EVENTS), stall_at=0)
+    async with world(silent) as (here, upstream):
+        data = request_of("openai_chat", MODEL, stream=True)
+        waiting = [asyncio.create_task(fetch(here.url, data)) for _ in range(3)]
+        await wait_for_open_requests(here.gateway, 3)
+        await upstream.stalled(1)
+        here.gateway.active_streams.close()
+        assert [got.status for got in await asyncio.gather(*waiting)] == [503] * 3
+        await upstream.disconnected()

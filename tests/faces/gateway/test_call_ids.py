@@ -9,7 +9,7 @@ import openai
 from groundwire.model import JsonObject
 from groundwire.testing.script import json_response
 from groundwire.testing.upstream import Upstream
-from tests.faces.gateway.serving import provider_at, run, serving
+from tests.faces.gateway.serving import provider_at, serving
 
 CALL: JsonObject = {"functionCall": {"name": "clock", "args": {"zone": "UTC"}}}
 ANSWER: JsonObject = {
@@ -19,7 +19,7 @@ ANSWER: JsonObject = {
 TOOLS: Any = [{"type": "function", "function": {"name": "clock", "parameters": {"type": "object"}}}]
 
 
-def test_the_same_calls_in_three_turns_have_six_ids() -> None:
+async def test_the_same_calls_in_three_turns_have_six_ids() -> None:
     ids: list[str] = []
 
     async def main() -> Upstream:
@@ -39,6 +39,6 @@ def test_the_same_calls_in_three_turns_have_six_ids() -> None:
                 ids.extend(called)
         return upstream
 
-    upstream = run(main())
+    upstream = await main()
     assert len(set(ids)) == len(ids) == 6, ids
     assert b"functionResponse" in upstream.requests[-1].body

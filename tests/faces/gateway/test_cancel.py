@@ -165,8 +165,8 @@ def check(waits: list[float]) -> None:
     logging.getLogger(__name__).info(figures)
 
 
-def test_the_provider_knows_that_the_client_has_left() -> None:
-    assert len(run(aborts(60))) == 60
+async def test_the_provider_knows_that_the_client_has_left() -> None:
+    assert len(await aborts(60)) == 60
 
 
 @pytest.mark.thorough

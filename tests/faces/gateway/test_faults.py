@@ -167,8 +167,8 @@ def fault_in(case: Case) -> str:
 
 
 @pytest.mark.parametrize("half", [0, 1])
-def test_every_fault_ends_in_exactly_one_error_of_the_clients_dialect(half: int) -> None:
-    found = run(everything(NAMES[half::2]))
+async def test_every_fault_ends_in_exactly_one_error_of_the_clients_dialect(half: int) -> None:
+    found = await everything(NAMES[half::2])
     wrong = [problem for case in found if (problem := fault_in(case))]
     assert not wrong, "\n".join(wrong)
     told_midway = {case.fault for case in found if case.got.status == 200}
@@ -186,57 +186,51 @@ def test_every_fault_of_every_provider_ends_once_for_every_client(part: int) -> 
     assert not wrong, "\n".join(wrong)
 
 
-def test_retry_after_of_the_provider_reaches_the_client() -> None:
-    found = run(everything(("too many requests",)))
+async def test_retry_after_of_the_provider_reaches_the_client() -> None:
+    found = await everything(("too many requests",))
     assert {case.got.headers.get("retry-after") for case in found} == {"77"}
 
 
-def test_an_answer_that_dribbles_is_an_answer() -> None:
-    async def main() -> None:
-        async with AsyncExitStack() as stack:
-            providers = {}
-            for dialect in INBOUND:
-                response = replace(answer(dialect, EVENTS), dribble=Dribble(40, 0.01))
-                upstream = await stack.enter_async_context(Upstream(response))
-                providers[f"my_{dialect}"] = provider_at(dialect, upstream.url)
-            here = await stack.enter_async_context(serving(providers))
+async def test_an_answer_that_dribbles_is_an_answer() -> None:
+    async with AsyncExitStack() as stack:
+        providers = {}
+        for dialect in INBOUND:
+            response = replace(answer(dialect, EVENTS), dribble=Dribble(40, 0.01))
+            upstream = await stack.enter_async_context(Upstream(response))
+            providers[f"my_{dialect}"] = provider_at(dialect, upstream.url)
+        here = await stack.enter_async_context(serving(providers))
 
-            async def ask(inbound: str, provider: str) -> None:
-                got = await fetch(here.url, request_of(inbound, f"my_{provider}/m", stream=True))
-                check_stream(inbound, got.body)
-                assert (got.status, got.complete) == (200, True)
-                assert b"6650 km" in got.body
+        async def ask(inbound: str, provider: str) -> None:
+            got = await fetch(here.url, request_of(inbound, f"my_{provider}/m", stream=True))
+            check_stream(inbound, got.body)
+            assert (got.status, got.complete) == (200, True)
+            assert b"6650 km" in got.body
 
-            await asyncio.gather(*(ask(*pair) for pair in pairs()))
-
-    run(main())
+        await asyncio.gather(*(ask(*pair) for pair in pairs()))
 
 
 SHOWN_TO_CLIENTS = ("overloaded", "bad key", "closed", "stalled midway", "cut midway", "a web page", "empty")
 
 
 @pytest.mark.parametrize("fault", SHOWN_TO_CLIENTS)
-def test_the_official_clients_raise_their_own_errors(fault: str) -> None:
-    async def main() -> None:
-        async with AsyncExitStack() as stack:
-            providers = {}
-            for dialect in INBOUND:
-                upstream = await stack.enter_async_context(Upstream(faults(dialect)[fault]))
-                providers[f"my_{dialect}"] = provider_at(
-                    dialect, upstream.url, timeout=SHORT if fault in SLOW else LONG
-                )
-            here = await stack.enter_async_context(serving(providers))
-            clients = await stack.enter_async_context(SdkClients(here.url))
+async def test_the_official_clients_raise_their_own_errors(fault: str) -> None:
+    async with AsyncExitStack() as stack:
+        providers = {}
+        for dialect in INBOUND:
+            upstream = await stack.enter_async_context(Upstream(faults(dialect)[fault]))
+            providers[f"my_{dialect}"] = provider_at(
+                dialect, upstream.url, timeout=SHORT if fault in SLOW else LONG
+            )
+        here = await stack.enter_async_context(serving(providers))
+        clients = await stack.enter_async_context(SdkClients(here.url))
 
-            async def ask(inbound: str, provider: str, stream: bool) -> None:
-                read = await clients.ask(inbound, f"my_{provider}/m", stream=stream)
-                assert read.error, f"{inbound} from {provider}: nothing was raised"
-                assert not read.broken, f"{inbound} from {provider}: {read.error}"
-                assert read.status in (0, *STATUSES.get(fault, (read.status,)))
+        async def ask(inbound: str, provider: str, stream: bool) -> None:
+            read = await clients.ask(inbound, f"my_{provider}/m", stream=stream)
+            assert read.error, f"{inbound} from {provider}: nothing was raised"
+            assert not read.broken, f"{inbound} from {provider}: {read.error}"
+            assert read.status in (0, *STATUSES.get(fault, (read.status,)))
 
-            await asyncio.gather(*(ask(*pair, stream) for pair, stream in product(pairs(), (True, False))))
-
-    run(main())
+        await asyncio.gather(*(ask(*pair, stream) for pair, stream in product(pairs(), (True, False))))
 
 
 def test_the_checkers_refuse_two_ends_and_none() -> None:

@@ -12,7 +12,7 @@ from groundwire.model import Event, Finished, Started, TextDelta, Usage, UsageSe
 from groundwire.model.value import replace
 from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.testing.upstream import ScriptedResponse, Upstream, answer
-from tests.faces.gateway.serving import provider_at, run, serving
+from tests.faces.gateway.serving import provider_at, serving
 
 EVENTS: list[Event] = [
     Started("1", "model-1"),
@@ -57,13 +57,13 @@ async def read_until(dialect: str, sign: bytes, *, seconds: float, **more: Any) 
 
 
 @pytest.mark.parametrize("dialect", OTHERS)
-def test_text_is_not_held_back_where_nothing_is_searched(dialect: str) -> None:
-    read = run(read_until(dialect, b"First words.", seconds=30))
+async def test_text_is_not_held_back_where_nothing_is_searched(dialect: str) -> None:
+    read = await read_until(dialect, b"First words.", seconds=30)
     assert b'"text_delta"' in read
     assert b"First words." in read
 
 
-def test_text_is_held_back_for_its_citations_where_something_is_searched() -> None:
-    read = run(read_until("gemini", b": keep-alive\n\n: keep-alive\n\n", seconds=30, **SEARCH))
+async def test_text_is_held_back_for_its_citations_where_something_is_searched() -> None:
+    read = await read_until("gemini", b": keep-alive\n\n: keep-alive\n\n", seconds=30, **SEARCH)
     assert b": keep-alive" in read
     assert b"First words." not in read

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -33,17 +32,17 @@ async def _listed(url: str) -> dict[str, set[str]]:
     return found
 
 
-def test_every_vendors_client_lists_the_models() -> None:
+async def test_every_vendors_client_lists_the_models() -> None:
     async def ask() -> dict[str, set[str]]:
         providers = {"mine": provider_at("gemini", "http://127.0.0.1:1")}
         async with serving(providers, config=ALIASED) as here:
             return await _listed(here.url)
 
-    for client, listed in asyncio.run(ask()).items():
+    for client, listed in (await ask()).items():
         assert listed >= NAMES, client
 
 
-def test_every_vendors_client_shows_one_model_by_any_valid_name() -> None:
+async def test_every_vendors_client_shows_one_model_by_any_valid_name() -> None:
     async def ask() -> list[str | None]:
         providers = {"mine": provider_at("gemini", "http://127.0.0.1:1")}
         async with serving(providers, config=ALIASED) as here, vendors(here.url) as those:
@@ -61,15 +60,15 @@ def test_every_vendors_client_shows_one_model_by_any_valid_name() -> None:
             ]
 
     told = ["quick", "claude-sonnet-4-5", "mine/model-1", "mine/model-2:free", "models/quick"]
-    assert asyncio.run(ask()) == told
+    assert await ask() == told
 
 
-def test_providers_that_cannot_be_used_are_not_listed(tmp_path: Path) -> None:
-    body = asyncio.run(send_request(app_in(tmp_path), "GET", "/v1/models", LOCAL)).json
+async def test_providers_that_cannot_be_used_are_not_listed(tmp_path: Path) -> None:
+    body = (await send_request(app_in(tmp_path), "GET", "/v1/models", LOCAL)).json
     assert [item["id"] for item in body["data"]] == ["auto", "gemini/gemini-1"]
 
 
-def test_clients_count_tokens_and_get_a_warning_that_it_is_an_estimate() -> None:
+async def test_clients_count_tokens_and_get_a_warning_that_it_is_an_estimate() -> None:
     async def ask() -> tuple[int, int | None, str]:
         mine = provider_at("openai_chat", "http://127.0.0.1:1")
         async with serving({"mine": mine}) as here, vendors(here.url) as those:
@@ -85,7 +84,7 @@ def test_clients_count_tokens_and_get_a_warning_that_it_is_an_estimate() -> None
                 raw.headers["x-groundwire-warnings"],
             )
 
-    one, other, warning = asyncio.run(ask())
+    one, other, warning = await ask()
     assert one == other
     assert 5 < one < 20
     assert json.loads(warning)[0]["code"] == "estimated"

@@ -26,7 +26,7 @@ from groundwire.model import (
 )
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.asgi_client import SMALLEST_REQUESTS
-from tests.faces.gateway.serving import RunningGateway, provider_at, run, serving
+from tests.faces.gateway.serving import RunningGateway, provider_at, serving
 from tests.faces.gateway.test_without_model import SEARCH
 
 PAGE = Source("https://a.example/", "A")
@@ -84,18 +84,15 @@ async def booked(here: RunningGateway, dialect: str, *, stream: bool) -> tuple[d
     ],
 )
 @pytest.mark.parametrize("client", ["anthropic_messages", "openai_responses", "openai_chat", "gemini"])
-def test_every_client_s_request_has_the_same_count(
+async def test_every_client_s_request_has_the_same_count(
     client: str, provider: str, model: str, count: int, stream: bool
 ) -> None:
-    async def work() -> None:
-        async with (
-            Upstream(answer(provider, answering(model))) as upstream,
-            serving({"scripted": provider_at(provider, upstream.url)}) as here,
-        ):
-            read, put_down = await booked(here, client, stream=stream)
-        assert put_down == count
-        if client == "anthropic_messages" and not stream:
-            # Claude Code counts pairs of blocks, and there is one for each query.
-            assert read["usage"]["server_tool_use"]["web_search_requests"] == 2
-
-    run(work())
+    async with (
+        Upstream(answer(provider, answering(model))) as upstream,
+        serving({"scripted": provider_at(provider, upstream.url)}) as here,
+    ):
+        read, put_down = await booked(here, client, stream=stream)
+    assert put_down == count
+    if client == "anthropic_messages" and not stream:
+        # Claude Code counts pairs of blocks, and there is one for each query.
+        assert read["usage"]["server_tool_use"]["web_search_requests"] == 2

@@ -32,8 +32,8 @@ async def asked_by_all(model: str) -> tuple[dict[tuple[str, bool], SdkAnswer], E
 
 
 @pytest.mark.parametrize("model", DIALECTS)
-def test_every_official_client_reads_a_native_search(model: str) -> None:
-    reads, engine, bodies = asyncio.run(asked_by_all(model))
+async def test_every_official_client_reads_a_native_search(model: str) -> None:
+    reads, engine, bodies = await asked_by_all(model)
     for (inbound, _), read in reads.items():
         assert read.error == ""
         assert read.text == TEXT

@@ -13,7 +13,7 @@ from groundwire.model import Json, JsonObject
 from groundwire.testing.answers import told
 from groundwire.testing.script import Script, answer
 from groundwire.testing.upstream import Upstream
-from tests.faces.gateway.serving import provider_at, run, serving
+from tests.faces.gateway.serving import provider_at, serving
 
 STORED: dict[str, JsonObject] = {
     "previous_response_id": {"input": "And in Bern?", "previous_response_id": "resp_1"},
@@ -67,64 +67,49 @@ async def create(client: openai.AsyncOpenAI, body: JsonObject) -> openai.types.r
 
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("case", STORED)
-def test_another_vendor_is_not_called_without_the_text(name: str, case: str) -> None:
-    async def main() -> None:
-        async with asking(name) as (client, upstream):
-            with pytest.raises(openai.BadRequestError) as refused:
-                await create(client, STORED[case])
-            assert case.split(maxsplit=1)[0] in refused.value.message
-            assert refused.value.type == "invalid_request_error"
-            assert not upstream.requests
-
-    run(main())
+async def test_another_vendor_is_not_called_without_the_text(name: str, case: str) -> None:
+    async with asking(name) as (client, upstream):
+        with pytest.raises(openai.BadRequestError) as refused:
+            await create(client, STORED[case])
+        assert case.split(maxsplit=1)[0] in refused.value.message
+        assert refused.value.type == "invalid_request_error"
+        assert not upstream.requests
 
 
 @pytest.mark.parametrize("case", STORED)
-def test_a_vendor_of_the_same_dialect_gets_it_as_it_was_written(case: str) -> None:
-    async def main() -> None:
-        async with asking("openai_responses") as (client, upstream):
-            assert (await create(client, STORED[case])).output_text == "It rains."
-            [request] = upstream.requests
-            sent: dict[str, Json] = json.loads(request.body)
-            assert {name: sent.get(name) for name in STORED[case]} == STORED[case]
-
-    run(main())
+async def test_a_vendor_of_the_same_dialect_gets_it_as_it_was_written(case: str) -> None:
+    async with asking("openai_responses") as (client, upstream):
+        assert (await create(client, STORED[case])).output_text == "It rains."
+        [request] = upstream.requests
+        sent: dict[str, Json] = json.loads(request.body)
+        assert {name: sent.get(name) for name in STORED[case]} == STORED[case]
 
 
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("case", HARMLESS)
-def test_what_refers_to_nothing_is_answered(name: str, case: str) -> None:
-    async def main() -> None:
-        async with asking(name) as (client, upstream):
-            response = await create(client, HARMLESS[case])
-            assert response.output_text == "It rains."
-            assert response.previous_response_id is None
-            assert len(upstream.requests) == 1
-
-    run(main())
+async def test_what_refers_to_nothing_is_answered(name: str, case: str) -> None:
+    async with asking(name) as (client, upstream):
+        response = await create(client, HARMLESS[case])
+        assert response.output_text == "It rains."
+        assert response.previous_response_id is None
+        assert len(upstream.requests) == 1
 
 
-def test_the_embedded_engine_does_not_answer_half_a_question() -> None:
-    async def main() -> None:
-        async with serving({}) as here:
-            client = openai.AsyncOpenAI(base_url=f"{here.url}/v1", api_key="any", max_retries=0, timeout=20)
-            async with client:
-                with pytest.raises(openai.BadRequestError, match="previous_response_id"):
-                    await client.responses.create(
-                        model="local", input="And in Bern?", previous_response_id="resp_1"
-                    )
-
-    run(main())
-
-
-def test_an_interaction_is_not_continued_at_another_vendor() -> None:
-    async def main() -> None:
-        async with asking("openai_responses") as (client, upstream):
-            body = {"model": "other/m", "input": "And in Bern?", "previous_interaction_id": "v1_a"}
-            with pytest.raises(openai.BadRequestError, match="previous_interaction_id"):
-                await client.post(
-                    str(client.base_url).replace("/v1/", "/v1beta/interactions"), cast_to=object, body=body
+async def test_the_embedded_engine_does_not_answer_half_a_question() -> None:
+    async with serving({}) as here:
+        client = openai.AsyncOpenAI(base_url=f"{here.url}/v1", api_key="any", max_retries=0, timeout=20)
+        async with client:
+            with pytest.raises(openai.BadRequestError, match="previous_response_id"):
+                await client.responses.create(
+                    model="local", input="And in Bern?", previous_response_id="resp_1"
                 )
-            assert not upstream.requests
 
-    run(main())
+
+async def test_an_interaction_is_not_continued_at_another_vendor() -> None:
+    async with asking("openai_responses") as (client, upstream):
+        body = {"model": "other/m", "input": "And in Bern?", "previous_interaction_id": "v1_a"}
+        with pytest.raises(openai.BadRequestError, match="previous_interaction_id"):
+            await client.post(
+                str(client.base_url).replace("/v1/", "/v1beta/interactions"), cast_to=object, body=body
+            )
+        assert not upstream.requests

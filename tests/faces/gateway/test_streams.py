@@ -31,8 +31,8 @@ def check(found: list[KillResult]) -> None:
 
 
 @pytest.mark.parametrize("provider", INBOUND)
-def test_the_same_dialect_cut_at_every_event_ends_in_one_error_frame(provider: str) -> None:
-    found = run(survive(every_index(provider, provider)))
+async def test_the_same_dialect_cut_at_every_event_ends_in_one_error_frame(provider: str) -> None:
+    found = await survive(every_index(provider, provider))
     check(found)
     longest = max((survived.answer.text for survived in found if survived.got.status == 200), key=len)
     assert longest == FIRST
@@ -42,8 +42,8 @@ def test_the_same_dialect_cut_at_every_event_ends_in_one_error_frame(provider: s
             assert survived.got.body.startswith(passed), "the provider's own events were changed"
 
 
-def test_no_text_is_sent_twice_and_no_partial_answer_looks_complete() -> None:
-    check(run(survive(anywhere(200, 0))))
+async def test_no_text_is_sent_twice_and_no_partial_answer_looks_complete() -> None:
+    check(await survive(anywhere(200, 0)))
 
 
 @pytest.mark.thorough
@@ -83,7 +83,7 @@ async def with_two(
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("inbound", INBOUND)
-def test_before_the_first_text_another_provider_is_tried(inbound: str, stream: bool) -> None:
+async def test_before_the_first_text_another_provider_is_tried(inbound: str, stream: bool) -> None:
     other = INBOUND[(INBOUND.index(inbound) + 1) % len(INBOUND)]
 
     async def ask(dialects: tuple[str, str], trouble: str, first: ScriptedResponse) -> None:
@@ -99,49 +99,40 @@ def test_before_the_first_text_another_provider_is_tried(inbound: str, stream: b
             if stream:
                 check_stream(inbound, got.body)
 
-    async def main() -> None:
-        async with asyncio.TaskGroup() as group:
-            for dialects in ((inbound, other), (other, inbound)):
-                for trouble, first in early(dialects[0]).items():
-                    group.create_task(ask(dialects, trouble, first))
-
-    run(main())
+    async with asyncio.TaskGroup() as group:
+        for dialects in ((inbound, other), (other, inbound)):
+            for trouble, first in early(dialects[0]).items():
+                group.create_task(ask(dialects, trouble, first))
 
 
 @pytest.mark.parametrize("inbound", INBOUND)
-def test_after_the_first_text_no_other_provider_is_tried(inbound: str) -> None:
+async def test_after_the_first_text_no_other_provider_is_tried(inbound: str) -> None:
     other = INBOUND[(INBOUND.index(inbound) + 1) % len(INBOUND)]
 
-    async def main() -> None:
-        for dialects in ((inbound, other), (other, inbound)):
-            data = stream_of(dialects[0])
-            words = data.index(b"\n\n", data.index(b"moon")) + 2
-            async with AsyncExitStack() as stack:
-                url, well = await with_two(dialects, ScriptedResponse(stream=data, cut_at=words), stack)
-                header = b"x-groundwire-citations: live\r\ncontent-type"
-                asked = request_of(inbound, "auto", stream=True).replace(b"content-type", header, 1)
-                got = await fetch(url, asked)
-                if got.status == 200 and not well.requests:
-                    check_stream(inbound, got.body, live=True)
-                    answered = read(inbound, got)
-                    assert answered.error is not None
-                    assert FIRST.startswith(answered.text)
-                    assert "moon" in answered.text
-                else:
-                    assert len(data[:words].split(b"\n\n")) <= 2, "it had been shown before"
-
-    run(main())
-
-
-def test_the_official_clients_do_not_notice_a_failover() -> None:
-    async def main() -> None:
+    for dialects in ((inbound, other), (other, inbound)):
+        data = stream_of(dialects[0])
+        words = data.index(b"\n\n", data.index(b"moon")) + 2
         async with AsyncExitStack() as stack:
-            first = early("gemini")["cut at once"]
-            url, _ = await with_two(("gemini", "anthropic_messages"), first, stack)
-            clients = await stack.enter_async_context(SdkClients(url))
-            for inbound in INBOUND:
-                for stream in (True, False):
-                    told_there = await clients.ask(inbound, "auto", stream=stream)
-                    assert (told_there.text, told_there.error) == (SECOND, "")
+            url, well = await with_two(dialects, ScriptedResponse(stream=data, cut_at=words), stack)
+            header = b"x-groundwire-citations: live\r\ncontent-type"
+            asked = request_of(inbound, "auto", stream=True).replace(b"content-type", header, 1)
+            got = await fetch(url, asked)
+            if got.status == 200 and not well.requests:
+                check_stream(inbound, got.body, live=True)
+                answered = read(inbound, got)
+                assert answered.error is not None
+                assert FIRST.startswith(answered.text)
+                assert "moon" in answered.text
+            else:
+                assert len(data[:words].split(b"\n\n")) <= 2, "it had been shown before"
 
-    run(main())
+
+async def test_the_official_clients_do_not_notice_a_failover() -> None:
+    async with AsyncExitStack() as stack:
+        first = early("gemini")["cut at once"]
+        url, _ = await with_two(("gemini", "anthropic_messages"), first, stack)
+        clients = await stack.enter_async_context(SdkClients(url))
+        for inbound in INBOUND:
+            for stream in (True, False):
+                told_there = await clients.ask(inbound, "auto", stream=stream)
+                assert (told_there.text, told_there.error) == (SECOND, "")

@@ -137,7 +137,7 @@ def _attempts(canary: str) -> Iterator[tuple[str, dict[str, str], dict[str, Any]
         yield path + query.replace(" ", "%20"), headers, {**body, **more}
 
 
-def test_two_thousand_attempts_reach_only_the_provider() -> None:
+async def test_two_thousand_attempts_reach_only_the_provider() -> None:
     async def run() -> tuple[int, Upstream, list[int]]:
         async with (
             Upstream(answer("openai_chat", told("Yes."))) as upstream,
@@ -162,7 +162,7 @@ def test_two_thousand_attempts_reach_only_the_provider() -> None:
             await asyncio.gather(*(work() for _ in range(8)))
             return canary.connections, upstream, statuses
 
-    caught, upstream, statuses = asyncio.run(run())
+    caught, upstream, statuses = await run()
     assert caught == 0
     assert len(statuses) == COUNT
     assert statuses.count(200) > COUNT / 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 import anthropic
@@ -52,7 +51,7 @@ STATUS = {"no such model": 404, "no such key": 401, "closing": 503}
 
 @pytest.mark.parametrize("mistake", KINDS)
 @pytest.mark.parametrize("client", ASKERS)
-def test_every_client_raises_the_error_its_vendor_promises(client: str, mistake: str) -> None:
+async def test_every_client_raises_the_error_its_vendor_promises(client: str, mistake: str) -> None:
     async def ask() -> Exception:
         async with (
             Upstream(answer("gemini", told("Yes."))) as upstream,
@@ -70,7 +69,7 @@ def test_every_client_raises_the_error_its_vendor_promises(client: str, mistake:
                     here.gateway.draining = False
             raise AssertionError("no error was raised")
 
-    error = asyncio.run(ask())
+    error = await ask()
     expected = KINDS[mistake].get(client)
     assert expected is None or isinstance(error, expected), repr(error)
     status = getattr(error, "status_code", None) or getattr(error, "code", None)
@@ -80,7 +79,7 @@ def test_every_client_raises_the_error_its_vendor_promises(client: str, mistake:
 
 
 @pytest.mark.parametrize("client", ASKERS)
-def test_every_client_is_answered_where_nothing_is_wrong(client: str) -> None:
+async def test_every_client_is_answered_where_nothing_is_wrong(client: str) -> None:
     async def ask() -> str:
         async with (
             Upstream(answer("gemini", told("Yes, it is."))) as upstream,
@@ -89,4 +88,4 @@ def test_every_client_is_answered_where_nothing_is_wrong(client: str) -> None:
         ):
             return str(await ASKERS[client](those, "auto"))
 
-    assert "Yes, it is." in asyncio.run(ask())
+    assert "Yes, it is." in await ask()

@@ -29,7 +29,6 @@ from groundwire.model import (
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.mcp.served import Library, environment
-from tests.transport.bounded import run
 
 
 def test_an_id_is_known_to_every_process_with_the_same_secret() -> None:
@@ -96,7 +95,7 @@ def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PAUSE", 0.0)
 
 
-def test_each_step_of_a_search_is_reported() -> None:
+async def test_each_step_of_a_search_is_reported() -> None:
     async def work() -> list[str]:
         ear = NotificationRecorder()
         progress = ProgressReporter(ear.send, heartbeat=BOUND)
@@ -112,37 +111,31 @@ def test_each_step_of_a_search_is_reported() -> None:
         assert [number for number, _ in ear.heard] == [1, 2, 3]
         return [message for _, message in ear.heard]
 
-    assert asyncio.run(work())[-1] == "Writing the answer"
+    assert (await work())[-1] == "Writing the answer"
 
 
-def test_signs_of_life_come_while_nothing_happens() -> None:
-    async def work() -> None:
-        ear = NotificationRecorder()
-        telling = asyncio.create_task(ProgressReporter(ear.send, heartbeat=0.001).run())
-        await ear.until(lambda: len(ear.heard) >= 5)
-        telling.cancel()
-        assert [number for number, _ in ear.heard[:5]] == [1, 2, 3, 4, 5]
-        assert {message for _, message in ear.heard} == {"Asking"}
-
-    asyncio.run(work())
+async def test_signs_of_life_come_while_nothing_happens() -> None:
+    ear = NotificationRecorder()
+    telling = asyncio.create_task(ProgressReporter(ear.send, heartbeat=0.001).run())
+    await ear.until(lambda: len(ear.heard) >= 5)
+    telling.cancel()
+    assert [number for number, _ in ear.heard[:5]] == [1, 2, 3, 4, 5]
+    assert {message for _, message in ear.heard} == {"Asking"}
 
 
-def test_many_text_deltas_are_reported_once() -> None:
-    async def work() -> None:
-        ear = NotificationRecorder()
-        progress = ProgressReporter(ear.send, heartbeat=BOUND)
-        telling = asyncio.create_task(progress.run())
-        for _ in range(1000):
-            progress.observe(TextDelta(0, "word "))
-        await ear.until(lambda: ear.last == "Writing the answer")
-        for _ in range(1000):
-            progress.observe(TextDelta(0, "word "))
-        progress.observe(SearchCalled(1, SearchCall("s", ("more",))))
-        await ear.until(lambda: ear.last == "Searching: more")
-        telling.cancel()
-        assert len(ear.heard) == 2
-
-    asyncio.run(work())
+async def test_many_text_deltas_are_reported_once() -> None:
+    ear = NotificationRecorder()
+    progress = ProgressReporter(ear.send, heartbeat=BOUND)
+    telling = asyncio.create_task(progress.run())
+    for _ in range(1000):
+        progress.observe(TextDelta(0, "word "))
+    await ear.until(lambda: ear.last == "Writing the answer")
+    for _ in range(1000):
+        progress.observe(TextDelta(0, "word "))
+    progress.observe(SearchCalled(1, SearchCall("s", ("more",))))
+    await ear.until(lambda: ear.last == "Searching: more")
+    telling.cancel()
+    assert len(ear.heard) == 2
 
 
 HIDDEN = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
@@ -166,8 +159,8 @@ async def called(home: Path, name: str, query: str) -> ToolOutput:
 
 
 @pytest.mark.parametrize(("name", "query"), [("websearch_gemini", "q"), ("search", "q"), ("fetch", "")])
-def test_results_have_no_invisible_characters(tmp_path: Path, name: str, query: str) -> None:
-    result = run(called(tmp_path, name, query))
+async def test_results_have_no_invisible_characters(tmp_path: Path, name: str, query: str) -> None:
+    result = await called(tmp_path, name, query)
     assert not result.failed
     shown = (
         result.text
@@ -178,8 +171,8 @@ def test_results_have_no_invisible_characters(tmp_path: Path, name: str, query: 
     assert [sign for sign in UNSEEN if sign in shown] == []
 
 
-def test_the_places_of_citations_move_along(tmp_path: Path) -> None:
-    result = run(called(tmp_path, "websearch_gemini", "q"))
+async def test_the_places_of_citations_move_along(tmp_path: Path) -> None:
+    result = await called(tmp_path, "websearch_gemini", "q")
     read = assemble(dialect("websearch").decode_response(result.structured))
     assert read.text == "A[31m claim [1] holds."
     assert [citation.span for citation in read.citations] == [(len(read.text), len(read.text))]

@@ -80,14 +80,16 @@ def test_the_versions_are_those_of_the_package() -> None:
 
 
 @pytest.mark.parametrize("version", [*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS])
-def test_the_first_requests_are_answered_in_the_words_of_the_package(version: str, tmp_path: Path) -> None:
+async def test_the_first_requests_are_answered_in_the_words_of_the_package(
+    version: str, tmp_path: Path
+) -> None:
     asked = probe(ENVELOPE) if version == STATELESS_VERSION else hello(version)
     wish = tools({"_meta": ENVELOPE} if version == STATELESS_VERSION else None)
     greeted = handshake_reply(json.dumps(asked))
     assert greeted is not None
     assert greeted.id == asked["id"]
     listed = tool_list_reply(json.dumps(wish), greeted, lambda: tool_definitions(library(tmp_path)))
-    theirs = asyncio.run(asyncio.wait_for(said_by_the_package(tmp_path, asked, wish), BOUND))
+    theirs = await asyncio.wait_for(said_by_the_package(tmp_path, asked, wish), BOUND)
     assert [greeted.response, listed] == theirs
 
 

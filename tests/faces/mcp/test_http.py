@@ -358,7 +358,7 @@ def test_a_client_that_disconnects_cancels_its_search(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("count", [20, pytest.param(1000, marks=pytest.mark.thorough)])
-def test_cancelled_calls_leave_nothing_running(
+async def test_cancelled_calls_leave_nothing_running(
     mode: Literal["auto", "legacy"], count: int, tmp_path: Path
 ) -> None:
     async def work() -> None:
@@ -379,7 +379,7 @@ def test_cancelled_calls_leave_nothing_running(
             names = {getattr(task.get_coro(), "__qualname__", "") for task in asyncio.all_tasks()}
             assert not names & {"call", "Progress.run"}
 
-    asyncio.run(asyncio.wait_for(work(), BOUND + count / 4))
+    await asyncio.wait_for(work(), BOUND + count / 4)
 
 
 def test_addresses_that_are_not_of_the_web_are_neither_linked_nor_found(tmp_path: Path) -> None:

@@ -41,16 +41,16 @@ async def mounted() -> AsyncIterator[str]:
         yield f"{here.url}/mcp"
 
 
-def test_a_client_searches_through_the_gateway() -> None:
+async def test_a_client_searches_through_the_gateway() -> None:
     async def work() -> None:
         async with mounted() as url, Client(url) as client:
             result = await client.call_tool("websearch", {"query": "x", "provider": "scripted"})
             assert TEXT in (result.structured_content or {})["llmContent"]
 
-    asyncio.run(asyncio.wait_for(work(), BOUND))
+    await asyncio.wait_for(work(), BOUND)
 
 
-def test_there_is_no_stream_to_listen_to() -> None:
+async def test_there_is_no_stream_to_listen_to() -> None:
     async def work() -> None:
         async with (
             mounted() as url,
@@ -59,11 +59,13 @@ def test_there_is_no_stream_to_listen_to() -> None:
         ):
             assert response.status == 405
 
-    asyncio.run(asyncio.wait_for(work(), BOUND))
+    await asyncio.wait_for(work(), BOUND)
 
 
 @pytest.mark.parametrize("with_key", [False, True], ids=["no key needed", "key shown"])
-def test_only_the_hosts_and_origins_of_the_table_come_to_speak_mcp(with_key: bool, tmp_path: Path) -> None:
+async def test_only_the_hosts_and_origins_of_the_table_come_to_speak_mcp(
+    with_key: bool, tmp_path: Path
+) -> None:
     gateway = app_in(tmp_path, config=NAMED)
     key = KeyFile(str(tmp_path)).create("me", 0)[0] if with_key else "anything"
     ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
@@ -87,19 +89,19 @@ def test_only_the_hosts_and_origins_of_the_table_come_to_speak_mcp(with_key: boo
         return said
 
     assert len(TABLE) >= 60
-    assert asyncio.run(asyncio.wait_for(ask(), BOUND)) == list(TABLE)
+    assert await asyncio.wait_for(ask(), BOUND) == list(TABLE)
 
 
-def test_without_a_key_mcp_is_refused(tmp_path: Path) -> None:
+async def test_without_a_key_mcp_is_refused(tmp_path: Path) -> None:
     gateway = app_in(tmp_path, config=NAMED)
     KeyFile(str(tmp_path)).create("me", 0)
     head = {**ACCEPT, "host": "localhost", "authorization": "Bearer another"}
-    answer = asyncio.run(send_request(gateway, "POST", "/mcp", head, json.dumps(LISTING).encode()))
+    answer = await send_request(gateway, "POST", "/mcp", head, json.dumps(LISTING).encode())
     assert answer.status == 401
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_a_gateway_killed_in_the_midst_of_a_call_leaves_a_clear_error(
+async def test_a_gateway_killed_in_the_midst_of_a_call_leaves_a_clear_error(
     mode: Literal["auto", "legacy"], tmp_path: Path
 ) -> None:
     """How the official client tells a broken connection depends on the version; it never waits on."""
@@ -119,13 +121,13 @@ def test_a_gateway_killed_in_the_midst_of_a_call_leaves_a_clear_error(
                     await call
 
     with pytest.raises((MCPError, ExceptionGroup)) as caught:
-        asyncio.run(asyncio.wait_for(work(), BOUND))
+        await asyncio.wait_for(work(), BOUND)
     told = "SSE stream ended without a response|Server disconnected|peer closed connection"
     for error in _single(caught.value):
         assert re.search(told, str(error)), error
 
 
-def test_a_running_call_is_answered_by_a_gateway_that_shuts_down(tmp_path: Path) -> None:
+async def test_a_running_call_is_answered_by_a_gateway_that_shuts_down(tmp_path: Path) -> None:
     slow = replace(answer("gemini", told(TEXT, COLOGNE)), delay=2.0)
 
     async def work() -> None:
@@ -144,7 +146,7 @@ def test_a_running_call_is_answered_by_a_gateway_that_shuts_down(tmp_path: Path)
                 assert TEXT in await reply.text()
                 assert await gateway.ended() == 0
 
-    asyncio.run(asyncio.wait_for(work(), 2 * BOUND))
+    await asyncio.wait_for(work(), 2 * BOUND)
 
 
 class Exiting:
@@ -155,7 +157,7 @@ class Exiting:
     def handle(self, *_: object) -> None: ...
 
 
-def test_another_server_that_stops_in_the_same_process_ends_no_answer(tmp_path: Path) -> None:
+async def test_another_server_that_stops_in_the_same_process_ends_no_answer(tmp_path: Path) -> None:
     gateway = app_in(tmp_path)
     head = {**ACCEPT, "content-type": "application/json", "host": "localhost"}
     ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
@@ -168,7 +170,7 @@ def test_another_server_that_stops_in_the_same_process_ends_no_answer(tmp_path: 
 
     before = signal.signal(signal.SIGTERM, Exiting().handle)
     try:
-        reply = asyncio.run(asyncio.wait_for(work(), BOUND))
+        reply = await asyncio.wait_for(work(), BOUND)
     finally:
         signal.signal(signal.SIGTERM, before)
     assert reply.status == 200
@@ -183,7 +185,7 @@ def _single(error: BaseException) -> Iterator[BaseException]:
         yield error
 
 
-def test_a_gateway_without_the_package_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_gateway_without_the_package_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "groundwire.faces.mcp.server", raising=False)
     monkeypatch.setitem(sys.modules, "mcp", None)
 
@@ -195,7 +197,7 @@ def test_a_gateway_without_the_package_names_what_to_install(monkeypatch: pytest
                     message = (await response.json())["error"]["message"]
                     assert "pip install --force-reinstall groundwire" in message
 
-    asyncio.run(asyncio.wait_for(work(), BOUND))
+    await asyncio.wait_for(work(), BOUND)
 
 
 def test_the_package_is_not_imported_before_the_first_request() -> None:

@@ -59,7 +59,7 @@ async def process(upstream: Upstream, home: Path, *words: str) -> AsyncIterator[
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_a_client_lists_calls_and_cancels(mode: Literal["auto", "legacy"], tmp_path: Path) -> None:
+async def test_a_client_lists_calls_and_cancels(mode: Literal["auto", "legacy"], tmp_path: Path) -> None:
     told: list[str | None] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
@@ -80,11 +80,11 @@ def test_a_client_lists_calls_and_cancels(mode: Literal["auto", "legacy"], tmp_p
                 await call
             await upstream.disconnected(2, timeout=20)
 
-    asyncio.run(asyncio.wait_for(work(), BOUND))
+    await asyncio.wait_for(work(), BOUND)
     assert told[0] == "Asking"
 
 
-def test_a_server_killed_in_the_midst_of_a_call_leaves_a_clear_error(tmp_path: Path) -> None:
+async def test_a_server_killed_in_the_midst_of_a_call_leaves_a_clear_error(tmp_path: Path) -> None:
     async def work() -> None:
         async with (
             Upstream((SILENT,)) as upstream,
@@ -98,11 +98,11 @@ def test_a_server_killed_in_the_midst_of_a_call_leaves_a_clear_error(tmp_path: P
                     await call
             await upstream.disconnected(timeout=20)
 
-    asyncio.run(asyncio.wait_for(work(), BOUND))
+    await asyncio.wait_for(work(), BOUND)
 
 
 @pytest.mark.parametrize("version", [*HANDSHAKE_PROTOCOL_VERSIONS, "1999-01-01"])
-def test_every_version_that_begins_with_initialize_is_spoken(version: str, tmp_path: Path) -> None:
+async def test_every_version_that_begins_with_initialize_is_spoken(version: str, tmp_path: Path) -> None:
     """Known versions are greeted before the package is there, others after; either way once."""
 
     async def work() -> list[dict[str, Any]]:
@@ -122,7 +122,7 @@ def test_every_version_that_begins_with_initialize_is_spoken(version: str, tmp_p
             server.stdin.close()
             return [*said, *map(json.loads, (await server.stdout.read()).splitlines())]
 
-    greeted, listed, called = asyncio.run(asyncio.wait_for(work(), BOUND))
+    greeted, listed, called = await asyncio.wait_for(work(), BOUND)
     agreed = version if version in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
     assert (greeted["id"], greeted["result"]["protocolVersion"]) == (1, agreed)
     assert "websearch_gemini" in [tool["name"] for tool in listed["result"]["tools"]]
@@ -132,7 +132,9 @@ def test_every_version_that_begins_with_initialize_is_spoken(version: str, tmp_p
 
 
 @pytest.mark.parametrize("ending", ["end of input", signal.SIGTERM, signal.SIGINT])
-def test_the_server_stops_during_a_call_on_a_signal(ending: str | signal.Signals, tmp_path: Path) -> None:
+async def test_the_server_stops_during_a_call_on_a_signal(
+    ending: str | signal.Signals, tmp_path: Path
+) -> None:
     async def work() -> None:
         async with Upstream((SILENT,)) as upstream, process(upstream, tmp_path) as server:
             assert server.stdin is not None
@@ -152,11 +154,11 @@ def test_the_server_stops_during_a_call_on_a_signal(ending: str | signal.Signals
                 code = await server.wait()
             assert code == (130 if ending == signal.SIGINT else 0)
 
-    asyncio.run(asyncio.wait_for(work(), BOUND))
+    await asyncio.wait_for(work(), BOUND)
 
 
 @pytest.mark.parametrize("version", ["2025-06-18", "1999-01-01"], ids=["greeted at once", "greeted later"])
-def test_a_client_that_no_longer_listens_ends_the_server_quietly(version: str, tmp_path: Path) -> None:
+async def test_a_client_that_no_longer_listens_ends_the_server_quietly(version: str, tmp_path: Path) -> None:
     async def work() -> None:
         async with Upstream((ANSWER,)) as upstream:
             given = parameters(upstream, tmp_path)
@@ -184,11 +186,11 @@ def test_a_client_that_no_longer_listens_ends_the_server_quietly(version: str, t
                     server.kill()
                 await server.communicate()
 
-    asyncio.run(asyncio.wait_for(work(), BOUND))
+    await asyncio.wait_for(work(), BOUND)
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
-def test_an_idle_server_stops_on_a_signal(ending: signal.Signals, tmp_path: Path) -> None:
+async def test_an_idle_server_stops_on_a_signal(ending: signal.Signals, tmp_path: Path) -> None:
     async def work() -> None:
         async with Upstream((SILENT,)) as upstream, process(upstream, tmp_path) as server:
             assert server.stdin is not None
@@ -199,7 +201,7 @@ def test_an_idle_server_stops_on_a_signal(ending: signal.Signals, tmp_path: Path
             server.send_signal(ending)
             assert await server.wait() == (130 if ending == signal.SIGINT else 0)
 
-    asyncio.run(asyncio.wait_for(work(), BOUND))
+    await asyncio.wait_for(work(), BOUND)
 
 
 _CALL = {"name": "websearch_gemini", "arguments": {"query": "x"}}
@@ -213,7 +215,7 @@ def _lines(bodies: Iterable[dict[str, Any]]) -> bytes:
     return b"".join(json.dumps({"jsonrpc": "2.0", **body}).encode() + b"\n" for body in bodies)
 
 
-def test_lines_are_whole_however_they_arrive() -> None:
+async def test_lines_are_whole_however_they_arrive() -> None:
     async def work() -> list[str]:
         reading, writing = os.pipe()
         lines = StdinLines(reading)
@@ -227,7 +229,7 @@ def test_lines_are_whole_however_they_arrive() -> None:
         os.close(reading)
         return found
 
-    assert asyncio.run(asyncio.wait_for(work(), BOUND)) == [
+    assert await asyncio.wait_for(work(), BOUND) == [
         "one",
         '{"a": "ü"}',
         '{"b": 1}',

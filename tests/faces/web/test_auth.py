@@ -46,17 +46,14 @@ async def log_in(browser: aiohttp.ClientSession, key: str, **headers: str) -> ai
         return response
 
 
-def test_wrong_logins_do_not_lock_out_a_valid_key(tmp_path: Path) -> None:
+async def test_wrong_logins_do_not_lock_out_a_valid_key(tmp_path: Path) -> None:
     key, _ = KeyFile(str(tmp_path)).create("mine", time())
 
-    async def run() -> None:
-        async with visited(tmp_path) as (_, browser):
-            found = [await log_in(browser, f"sk-gw-{number}") for number in range(15)]
-            assert [one.status for one in found] == [401] * 10 + [429] * 5
-            assert int(found[-1].headers["retry-after"]) >= 1
-            assert (await log_in(browser, key)).status == 303
-
-    asyncio.run(run())
+    async with visited(tmp_path) as (_, browser):
+        found = [await log_in(browser, f"sk-gw-{number}") for number in range(15)]
+        assert [one.status for one in found] == [401] * 10 + [429] * 5
+        assert int(found[-1].headers["retry-after"]) >= 1
+        assert (await log_in(browser, key)).status == 303
 
 
 @pytest.mark.parametrize(
@@ -68,28 +65,25 @@ def test_wrong_logins_do_not_lock_out_a_valid_key(tmp_path: Path) -> None:
         ("application/x-www-form-urlencoded", True, 413),
     ],
 )
-def test_a_login_is_refused_by_its_head(kind: str, cookie: bool, status: int, tmp_path: Path) -> None:
+async def test_a_login_is_refused_by_its_head(kind: str, cookie: bool, status: int, tmp_path: Path) -> None:
     KeyFile(str(tmp_path)).create("mine", time())
 
-    async def run() -> None:
-        async with visited(tmp_path) as (here, browser):
-            await token_of(browser)
-            jar = browser.cookie_jar.filter_cookies(browser._base_url)  # type: ignore[arg-type]
-            host, port = here.url.removeprefix("http://").split(":")
-            reader, writer = await asyncio.open_connection(host, int(port))
-            kept = "; ".join(f"{name}={morsel.value}" for name, morsel in jar.items()) if cookie else ""
-            writer.write(
-                f"POST /login HTTP/1.1\r\nhost: {host}:{port}\r\ncontent-type: {kind}\r\ncookie: {kept}\r\n"
-                "content-length: 2000000\r\n\r\n".encode()
-            )
-            # No byte of the body was sent.
-            assert (await reader.readline()).startswith(b"HTTP/1.1 %d" % status)
-            writer.close()
-
-    asyncio.run(run())
+    async with visited(tmp_path) as (here, browser):
+        await token_of(browser)
+        jar = browser.cookie_jar.filter_cookies(browser._base_url)  # type: ignore[arg-type]
+        host, port = here.url.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        kept = "; ".join(f"{name}={morsel.value}" for name, morsel in jar.items()) if cookie else ""
+        writer.write(
+            f"POST /login HTTP/1.1\r\nhost: {host}:{port}\r\ncontent-type: {kind}\r\ncookie: {kept}\r\n"
+            "content-length: 2000000\r\n\r\n".encode()
+        )
+        # No byte of the body was sent.
+        assert (await reader.readline()).startswith(b"HTTP/1.1 %d" % status)
+        writer.close()
 
 
-def test_a_logout_ends_the_login_for_every_copy_of_its_cookie(tmp_path: Path) -> None:
+async def test_a_logout_ends_the_login_for_every_copy_of_its_cookie(tmp_path: Path) -> None:
     key, _ = KeyFile(str(tmp_path)).create("mine", time())
 
     async def run() -> None:
@@ -118,7 +112,7 @@ def test_a_logout_ends_the_login_for_every_copy_of_its_cookie(tmp_path: Path) ->
         ):
             return response.status == 200
 
-    asyncio.run(run())
+    await run()
 
 
 def test_expired_logouts_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +127,7 @@ def test_expired_logouts_are_forgotten(tmp_path: Path, monkeypatch: pytest.Monke
     assert (tmp_path / auth.LOGOUTS_FILE).stat().st_mode & 0o077 == 0
 
 
-def test_cookies_are_secure_behind_a_trusted_proxy_that_speaks_https(tmp_path: Path) -> None:
+async def test_cookies_are_secure_behind_a_trusted_proxy_that_speaks_https(tmp_path: Path) -> None:
     key, _ = KeyFile(str(tmp_path)).create("mine", time())
 
     async def secure(config: Config | None, **headers: str) -> bool:
@@ -142,7 +136,7 @@ def test_cookies_are_secure_behind_a_trusted_proxy_that_speaks_https(tmp_path: P
             return "; Secure" in response.headers["set-cookie"]
 
     https = {"X-Forwarded-Proto": "https"}
-    assert asyncio.run(secure(PROXY, **https))
-    assert not asyncio.run(secure(PROXY, **{"X-Forwarded-Proto": "http"}))
-    assert not asyncio.run(secure(PROXY))
-    assert not asyncio.run(secure(None, **https))
+    assert await secure(PROXY, **https)
+    assert not await secure(PROXY, **{"X-Forwarded-Proto": "http"})
+    assert not await secure(PROXY)
+    assert not await secure(None, **https)

@@ -151,7 +151,7 @@ PATHS = (
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("as_served")
-def test_large_reads_never_block_the_event_loop(tmp_path: Path) -> None:
+async def test_large_reads_never_block_the_event_loop(tmp_path: Path) -> None:
     """Beside a thread that only counts: where others use the machine, that alone makes the loop wait."""
     fill(tmp_path / "chat.db", 1000, 20_000, 1_000_000)
     slow = replace(answer("openai_chat", told("word " * 20_000)), dribble=Dribble(300, 0.02))
@@ -176,6 +176,6 @@ def test_large_reads_never_block_the_event_loop(tmp_path: Path) -> None:
             asking.cancel()
             await asyncio.wait([asking])
 
-    asyncio.run(run())
+    await run()
     limit = max(LAG, 2 * worst["a thread that counts"])
     assert max(worst.values()) < limit, worst

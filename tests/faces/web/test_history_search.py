@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -19,31 +18,26 @@ from tests.faces.web.serving import running_page
 SAID = "Die Straße <b>führt</b> über Köln."
 
 
-def test_a_hit_is_marked_in_its_sentence_and_a_session_can_be_taken_along(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with (
-            Upstream(answer("openai_chat", told(SAID))) as upstream,
-            running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,
-            aiohttp.ClientSession(here.url) as browser,
-        ):
-            await here.chat.save_agent(Agent("plain", {"en": "Plain"}), "")
-            turns = [await answered(here.chat, ChatQuestion("Wohin?", "", agent="plain"))]
-            name = turns[0].session.id
-            turns += [
-                await answered(here.chat, ChatQuestion("Und nun?", "", session=name)) for _ in range(15)
-            ]
-            async with browser.get("/find", params={"q": '"strasse b" KOLN'}) as page:
-                found = await page.text()
-            assert found.count("<mark>Köln</mark>") == len(turns)
-            assert "Die <mark>Straße</mark> &lt;<mark>b</mark>&gt;" in found
-            async with browser.get("/find", params={"q": "nirgends"}) as page:
-                assert "<mark>" not in await page.text()
-            async with browser.get(f"/chat/{name}/export.json") as file:
-                body = json.loads(await file.read())
-            assert [turn["number"] for turn in body["messages"]] == list(range(1, 2 * len(turns) + 1))
-            async with browser.get(f"/chat/{name}/export.md") as file:
-                assert (await file.text()).count(SAID) == len(turns)
-            async with browser.get("/usage") as page:
-                assert ">p<" in await page.text()
-
-    asyncio.run(run())
+async def test_a_hit_is_marked_in_its_sentence_and_a_session_can_be_taken_along(tmp_path: Path) -> None:
+    async with (
+        Upstream(answer("openai_chat", told(SAID))) as upstream,
+        running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,
+        aiohttp.ClientSession(here.url) as browser,
+    ):
+        await here.chat.save_agent(Agent("plain", {"en": "Plain"}), "")
+        turns = [await answered(here.chat, ChatQuestion("Wohin?", "", agent="plain"))]
+        name = turns[0].session.id
+        turns += [await answered(here.chat, ChatQuestion("Und nun?", "", session=name)) for _ in range(15)]
+        async with browser.get("/find", params={"q": '"strasse b" KOLN'}) as page:
+            found = await page.text()
+        assert found.count("<mark>Köln</mark>") == len(turns)
+        assert "Die <mark>Straße</mark> &lt;<mark>b</mark>&gt;" in found
+        async with browser.get("/find", params={"q": "nirgends"}) as page:
+            assert "<mark>" not in await page.text()
+        async with browser.get(f"/chat/{name}/export.json") as file:
+            body = json.loads(await file.read())
+        assert [turn["number"] for turn in body["messages"]] == list(range(1, 2 * len(turns) + 1))
+        async with browser.get(f"/chat/{name}/export.md") as file:
+            assert (await file.text()).count(SAID) == len(turns)
+        async with browser.get("/usage") as page:
+            assert ">p<" in await page.text()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from groundwire.faces.web.answers import display_text
-from groundwire.faces.web.markdown import RenderedText, render_text
+from groundwire.faces.web.markdown import RenderedMarkdown, render_text
 from groundwire.model import Citation, Evidence, Source, Span
 from groundwire.text.sanitise import sanitise
 
@@ -20,7 +20,7 @@ CHIP = re.compile(r"<chip (\d+)>")
 TAG = re.compile(r"<[^>]*>")
 
 
-def written(text: str, citations: Sequence[Citation]) -> RenderedText:
+def written(text: str, citations: Sequence[Citation]) -> RenderedMarkdown:
     return render_text(text, citations, (), lambda group, number: f"<chip {number}>" * bool(group))
 
 

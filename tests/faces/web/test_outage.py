@@ -61,32 +61,29 @@ async def recovered(browser: aiohttp.ClientSession) -> None:
 
 
 @pytest.mark.parametrize("how", ["hanging", "away"])
-def test_readiness_and_pages_report_a_database_that_does_not_answer_and_threads_stay_few(
+async def test_readiness_and_pages_report_a_database_that_does_not_answer_and_threads_stay_few(
     how: str, tmp_path: Path, postgres: str, postgres_server: PostgresServer
 ) -> None:
-    async def run() -> None:
-        async with visiting(tmp_path, postgres) as browser:
-            before = threading.active_count()
-            with getattr(postgres_server, how)():
-                assert await status(browser, "/readyz") == 503
-                assert await status(browser, "/healthz") == 200
-                calls = [status(browser, "/" if n % 2 else "/readyz") for n in range(REQUESTS)]
-                asking = asyncio.gather(*calls)
-                most = 0
-                while not asking.done():
-                    most = max(most, threading.active_count())
-                    await asyncio.sleep(0.01)
-                assert set(await asking) == {503}
-                # A thread for each call of the store at most, whatever is asked for.
-                assert most - before <= storage.MAX_THREADS + 4
-            await recovered(browser)
-            told_events = await stream_of(browser, await token_of(browser), text="And now?")
-            assert told_events[-1][0] == "done"
-
-    asyncio.run(run())
+    async with visiting(tmp_path, postgres) as browser:
+        before = threading.active_count()
+        with getattr(postgres_server, how)():
+            assert await status(browser, "/readyz") == 503
+            assert await status(browser, "/healthz") == 200
+            calls = [status(browser, "/" if n % 2 else "/readyz") for n in range(REQUESTS)]
+            asking = asyncio.gather(*calls)
+            most = 0
+            while not asking.done():
+                most = max(most, threading.active_count())
+                await asyncio.sleep(0.01)
+            assert set(await asking) == {503}
+            # A thread for each call of the store at most, whatever is asked for.
+            assert most - before <= storage.MAX_THREADS + 4
+        await recovered(browser)
+        told_events = await stream_of(browser, await token_of(browser), text="And now?")
+        assert told_events[-1][0] == "done"
 
 
-def test_an_error_of_the_database_does_not_name_its_host_on_the_page(
+async def test_an_error_of_the_database_does_not_name_its_host_on_the_page(
     tmp_path: Path, postgres: str, postgres_server: PostgresServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = postgres.partition("host=")[2]
@@ -102,5 +99,5 @@ def test_an_error_of_the_database_does_not_name_its_host_on_the_page(
         assert "PostgreSQL" not in html
         assert "does not answer" in html
 
-    asyncio.run(run())
+    await run()
     assert "PostgreSQL" in caplog.text

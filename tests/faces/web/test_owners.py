@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -63,85 +62,75 @@ async def two_people(folder: Path) -> AsyncIterator[tuple[RunningPage, Person, P
         yield here, people[0], people[1]
 
 
-def test_turning_on_web_search_changes_the_own_agent_and_publishes_nothing(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with two_people(tmp_path) as (here, me, you):
-            kept = await here.chat.save_agent(PRIVATE, me.owner)
-            status, location = await me.post(f"/agents/{kept.id}/search", session="")
-            assert (status, location) == (303, f"/?agent={kept.id}")
-            assert [(agent.id, agent.web_search) for agent in await here.chat.agents(me.owner)] == [
-                (kept.id, True)
-            ]
-            assert {agent.owner for agent in here.store.agents()} == {me.owner}
-            for path in ("/", "/agents", f"/?agent={kept.id}"):
-                assert SECRET not in (await you.get(path))[1]
-
-    asyncio.run(run())
+async def test_turning_on_web_search_changes_the_own_agent_and_publishes_nothing(tmp_path: Path) -> None:
+    async with two_people(tmp_path) as (here, me, you):
+        kept = await here.chat.save_agent(PRIVATE, me.owner)
+        status, location = await me.post(f"/agents/{kept.id}/search", session="")
+        assert (status, location) == (303, f"/?agent={kept.id}")
+        assert [(agent.id, agent.web_search) for agent in await here.chat.agents(me.owner)] == [
+            (kept.id, True)
+        ]
+        assert {agent.owner for agent in here.store.agents()} == {me.owner}
+        for path in ("/", "/agents", f"/?agent={kept.id}"):
+            assert SECRET not in (await you.get(path))[1]
 
 
-def test_turning_on_web_search_of_a_shared_agent_goes_on_with_the_copy_in_that_session(
+async def test_turning_on_web_search_of_a_shared_agent_goes_on_with_the_copy_in_that_session(
     tmp_path: Path,
 ) -> None:
-    async def run() -> None:
-        async with two_people(tmp_path) as (here, me, you):
-            await here.chat.save_agent(SHARED, "")
-            began = await stream_of(me.browser, me.token, text="What?", agent="shared")
-            session = str(began[0][1]["session"])
-            assert await me.post("/agents/shared/search", session=session) == (303, f"/chat/{session}")
-            opened = await here.chat.open(me.owner, session)
-            assert (opened.agent.web_search, opened.agent.owner) == (True, me.owner)
-            assert [agent.web_search for agent in await here.chat.agents(you.owner)] == [False]
-            # It gives no access to the session of another key either.
-            await you.post("/agents/shared/search", session=session)
-            assert (await here.chat.open(me.owner, session)).agent == opened.agent
-
-    asyncio.run(run())
+    async with two_people(tmp_path) as (here, me, you):
+        await here.chat.save_agent(SHARED, "")
+        began = await stream_of(me.browser, me.token, text="What?", agent="shared")
+        session = str(began[0][1]["session"])
+        assert await me.post("/agents/shared/search", session=session) == (303, f"/chat/{session}")
+        opened = await here.chat.open(me.owner, session)
+        assert (opened.agent.web_search, opened.agent.owner) == (True, me.owner)
+        assert [agent.web_search for agent in await here.chat.agents(you.owner)] == [False]
+        # It gives no access to the session of another key either.
+        await you.post("/agents/shared/search", session=session)
+        assert (await here.chat.open(me.owner, session)).agent == opened.agent
 
 
-def test_no_route_shows_or_changes_what_belongs_to_the_other_key(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with two_people(tmp_path) as (here, me, you):
-            agent = await here.chat.save_agent(PRIVATE, me.owner)
-            told_events = await stream_of(me.browser, me.token, text=f"{SECRET}?", agent=agent.id)
-            session = str(told_events[0][1]["session"])
-            before = (here.store.agents(), here.store.messages(session), here.store.session(session))
-            fields = {"title": "Theirs", "name_en": "Theirs", "q": SECRET, "session": session}
-            for page in PAGES:
-                if page.is_public or page.path == "/chat/ask":
-                    continue
-                for name in (session, agent.id):
-                    path = page.path.replace("{id}", name)
-                    query = f"?q={SECRET}&agent={agent.id}" if page.method == "GET" else ""
-                    call = you.get(path + query) if page.method == "GET" else you.post(path, **fields)
-                    status, text = await call
-                    assert SECRET not in text.replace(f'value="{SECRET}"', ""), path
-                    if "{id}" in page.path:
-                        assert status == 404, path
-            assert (await you.get(f"/find?before={session}"))[0] == 404
-            for body in (
-                {"session": session},
-                {"agent": agent.id},
-                {"session": session, "replaces": str(told_events[0][1]["question"])},
-            ):
-                assert (await stream_of(you.browser, you.token, text="x", **body))[0][0] == "refused"
-            kept = [one for one in here.store.agents() if one.owner == me.owner]
-            assert (kept, here.store.messages(session), here.store.session(session)) == before
-            assert [total.requests for total in here.store.usage(me.owner)] == [1]
-            assert here.store.usage(you.owner) == []
-            assert (await me.get(f"/chat/{session}"))[0] == 200
-
-    asyncio.run(run())
+async def test_no_route_shows_or_changes_what_belongs_to_the_other_key(tmp_path: Path) -> None:
+    async with two_people(tmp_path) as (here, me, you):
+        agent = await here.chat.save_agent(PRIVATE, me.owner)
+        told_events = await stream_of(me.browser, me.token, text=f"{SECRET}?", agent=agent.id)
+        session = str(told_events[0][1]["session"])
+        before = (here.store.agents(), here.store.messages(session), here.store.session(session))
+        fields = {"title": "Theirs", "name_en": "Theirs", "q": SECRET, "session": session}
+        for page in PAGES:
+            if page.is_public or page.path == "/chat/ask":
+                continue
+            for name in (session, agent.id):
+                path = page.path.replace("{id}", name)
+                query = f"?q={SECRET}&agent={agent.id}" if page.method == "GET" else ""
+                call = you.get(path + query) if page.method == "GET" else you.post(path, **fields)
+                status, text = await call
+                assert SECRET not in text.replace(f'value="{SECRET}"', ""), path
+                if "{id}" in page.path:
+                    assert status == 404, path
+        assert (await you.get(f"/find?before={session}"))[0] == 404
+        for body in (
+            {"session": session},
+            {"agent": agent.id},
+            {"session": session, "replaces": str(told_events[0][1]["question"])},
+        ):
+            assert (await stream_of(you.browser, you.token, text="x", **body))[0][0] == "refused"
+        kept = [one for one in here.store.agents() if one.owner == me.owner]
+        assert (kept, here.store.messages(session), here.store.session(session)) == before
+        assert [total.requests for total in here.store.usage(me.owner)] == [1]
+        assert here.store.usage(you.owner) == []
+        assert (await me.get(f"/chat/{session}"))[0] == 200
 
 
-def test_importing_an_app_with_the_id_of_another_key_s_agent_leaves_that_agent_alone(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with two_people(tmp_path) as (here, me, you):
-            kept = await here.chat.save_agent(PRIVATE, me.owner)
-            app = json.dumps({"id": kept.id, "name": "Mine now"})
-            status, location = await you.post("/agents/import", app=app)
-            assert status == 303
-            assert location != f"/agents/{kept.id}"
-            assert await here.chat.agent(kept.id, me.owner) == kept
-            assert SECRET not in (await you.get(f"{location}/app.json"))[1]
-
-    asyncio.run(run())
+async def test_importing_an_app_with_the_id_of_another_key_s_agent_leaves_that_agent_alone(
+    tmp_path: Path,
+) -> None:
+    async with two_people(tmp_path) as (here, me, you):
+        kept = await here.chat.save_agent(PRIVATE, me.owner)
+        app = json.dumps({"id": kept.id, "name": "Mine now"})
+        status, location = await you.post("/agents/import", app=app)
+        assert status == 303
+        assert location != f"/agents/{kept.id}"
+        assert await here.chat.agent(kept.id, me.owner) == kept
+        assert SECRET not in (await you.get(f"{location}/app.json"))[1]

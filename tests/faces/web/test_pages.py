@@ -75,94 +75,80 @@ def test_every_text_of_a_template_is_there() -> None:
     assert not used & set(dir(dict))
 
 
-def test_every_response_has_the_security_headers(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with visiting(tmp_path) as (here, browser):
-            turn = await answered(here.chat, ChatQuestion("What?", ""))
-            paths = [page.path.replace("{id}", turn.session.id) for page in PAGES if page.method == "GET"]
-            paths += [
-                "/static/x/style.css",
-                "/static/x/none.css",
-                "/agents/finder",
-                "/agents/finder/app.json",
-            ]
-            for path in paths:
-                async with browser.get(path, allow_redirects=False) as response:
-                    policy = response.headers["content-security-policy"]
-                    assert "default-src 'self'" in policy
-                    assert "unsafe" not in policy
-                    assert "frame-ancestors 'none'" in policy
-                    assert response.headers["x-content-type-options"] == "nosniff"
-                    for cookie in response.headers.getall("set-cookie", ()):
-                        assert "HttpOnly" in cookie
-                        assert "SameSite=Strict" in cookie
-
-    asyncio.run(run())
+async def test_every_response_has_the_security_headers(tmp_path: Path) -> None:
+    async with visiting(tmp_path) as (here, browser):
+        turn = await answered(here.chat, ChatQuestion("What?", ""))
+        paths = [page.path.replace("{id}", turn.session.id) for page in PAGES if page.method == "GET"]
+        paths += [
+            "/static/x/style.css",
+            "/static/x/none.css",
+            "/agents/finder",
+            "/agents/finder/app.json",
+        ]
+        for path in paths:
+            async with browser.get(path, allow_redirects=False) as response:
+                policy = response.headers["content-security-policy"]
+                assert "default-src 'self'" in policy
+                assert "unsafe" not in policy
+                assert "frame-ancestors 'none'" in policy
+                assert response.headers["x-content-type-options"] == "nosniff"
+                for cookie in response.headers.getall("set-cookie", ()):
+                    assert "HttpOnly" in cookie
+                    assert "SameSite=Strict" in cookie
 
 
-def test_files_are_kept_by_browsers_until_they_change(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with visiting(tmp_path) as (_, browser):
-            async with browser.get("/") as page:
-                link = re.search(r'href="(/static/\w+/style\.css)"', await page.text())
-            assert link
-            async with browser.get(link[1]) as file:
-                assert file.content_type == "text/css"
-                assert "immutable" in file.headers["cache-control"]
-                tag = file.headers["etag"]
-            async with browser.get(link[1], headers={"if-none-match": tag}) as file:
-                assert file.status == 304
-            for name in ("page.js", "composer.js", "log.js", "stream.js", "cards.js", "forms.js"):
-                async with browser.get(f"/static/x/{name}") as file:
-                    assert file.content_type == "text/javascript"
-            for name in ("../pages.py", "%2e%2e/pages.py", "x/../../pages.py", ""):
-                async with browser.get(f"/static/x/{name}") as file:
-                    assert file.status == 404
-
-    asyncio.run(run())
+async def test_files_are_kept_by_browsers_until_they_change(tmp_path: Path) -> None:
+    async with visiting(tmp_path) as (_, browser):
+        async with browser.get("/") as page:
+            link = re.search(r'href="(/static/\w+/style\.css)"', await page.text())
+        assert link
+        async with browser.get(link[1]) as file:
+            assert file.content_type == "text/css"
+            assert "immutable" in file.headers["cache-control"]
+            tag = file.headers["etag"]
+        async with browser.get(link[1], headers={"if-none-match": tag}) as file:
+            assert file.status == 304
+        for name in ("page.js", "composer.js", "log.js", "stream.js", "cards.js", "forms.js"):
+            async with browser.get(f"/static/x/{name}") as file:
+                assert file.content_type == "text/javascript"
+        for name in ("../pages.py", "%2e%2e/pages.py", "x/../../pages.py", ""):
+            async with browser.get(f"/static/x/{name}") as file:
+                assert file.status == 404
 
 
-def test_forms_of_other_sites_change_nothing(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with visiting(tmp_path) as (here, browser):
-            turn = await answered(here.chat, ChatQuestion("Mine?", ""))
-            token = await token_of(browser)
-            posts = [page.path.replace("{id}", turn.session.id) for page in PAGES if page.method == "POST"]
-            for path in posts:
-                for wrong in ("", "0" * 64, token[:-1], token.upper() + "x"):
-                    data = {"token": wrong, "title": "Theirs", "app": "{}", "name_en": "Theirs"}
-                    async with browser.post(
-                        path, data=data, headers={"x-groundwire-token": wrong}
-                    ) as response:
-                        assert response.status == 403
-                evil = {"origin": "https://evil.example"}
-                async with browser.post(path, data={"token": token}, headers=evil) as response:
+async def test_forms_of_other_sites_change_nothing(tmp_path: Path) -> None:
+    async with visiting(tmp_path) as (here, browser):
+        turn = await answered(here.chat, ChatQuestion("Mine?", ""))
+        token = await token_of(browser)
+        posts = [page.path.replace("{id}", turn.session.id) for page in PAGES if page.method == "POST"]
+        for path in posts:
+            for wrong in ("", "0" * 64, token[:-1], token.upper() + "x"):
+                data = {"token": wrong, "title": "Theirs", "app": "{}", "name_en": "Theirs"}
+                async with browser.post(path, data=data, headers={"x-groundwire-token": wrong}) as response:
                     assert response.status == 403
-            async with (
-                aiohttp.ClientSession(here.url) as without_token,
-                without_token.post("/chat/ask", data="{}") as response,
-            ):
+            evil = {"origin": "https://evil.example"}
+            async with browser.post(path, data={"token": token}, headers=evil) as response:
                 assert response.status == 403
-            kept = await here.chat.open("", turn.session.id)
-            assert kept.session.title == "Mine?"
-            assert [agent.id for agent in await here.chat.agents("")] == ["finder"]
+        async with (
+            aiohttp.ClientSession(here.url) as without_token,
+            without_token.post("/chat/ask", data="{}") as response,
+        ):
+            assert response.status == 403
+        kept = await here.chat.open("", turn.session.id)
+        assert kept.session.title == "Mine?"
+        assert [agent.id for agent in await here.chat.agents("")] == ["finder"]
 
-    asyncio.run(run())
 
-
-def test_a_stream_begins_with_what_is_on_disk_and_ends_with_what_is_read_again(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with visiting(tmp_path) as (_, browser):
-            told_events = await stream_of(browser, await token_of(browser), text="What?", agent="finder")
-            names = [name for name, _ in told_events]
-            assert names[0] == "turn"
-            assert names[-1] == "done"
-            assert "body" in names
-            async with browser.get(f"/chat/{told_events[0][1]['session']}") as page:
-                html = await page.text()
-            assert str(told_events[-1][1]["html"]) in html
-
-    asyncio.run(run())
+async def test_a_stream_begins_with_what_is_on_disk_and_ends_with_what_is_read_again(tmp_path: Path) -> None:
+    async with visiting(tmp_path) as (_, browser):
+        told_events = await stream_of(browser, await token_of(browser), text="What?", agent="finder")
+        names = [name for name, _ in told_events]
+        assert names[0] == "turn"
+        assert names[-1] == "done"
+        assert "body" in names
+        async with browser.get(f"/chat/{told_events[0][1]['session']}") as page:
+            html = await page.text()
+        assert str(told_events[-1][1]["html"]) in html
 
 
 @pytest.mark.parametrize(
@@ -174,73 +160,64 @@ def test_a_stream_begins_with_what_is_on_disk_and_ends_with_what_is_read_again(t
         {"text": "x", "replaces": "x"},
     ],
 )
-def test_an_invalid_question_is_refused_with_a_reason(body: dict[str, str], tmp_path: Path) -> None:
-    async def run() -> None:
-        async with visiting(tmp_path) as (here, browser):
-            ((name, data),) = await stream_of(browser, await token_of(browser), **body)
-            assert name == "refused"
-            assert data["status"] in (400, 404)
-            assert data["message"]
-            assert await here.chat.sessions("") == []
-
-    asyncio.run(run())
+async def test_an_invalid_question_is_refused_with_a_reason(body: dict[str, str], tmp_path: Path) -> None:
+    async with visiting(tmp_path) as (here, browser):
+        ((name, data),) = await stream_of(browser, await token_of(browser), **body)
+        assert name == "refused"
+        assert data["status"] in (400, 404)
+        assert data["message"]
+        assert await here.chat.sessions("") == []
 
 
-def test_closing_the_page_stops_the_provider(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with (
-            Upstream(ScriptedResponse(delay=60)) as upstream,
-            running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,
-            aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
-        ):
-            await here.chat.save_agent(FINDER, "")
-            headers = {"x-groundwire-token": await token_of(browser)}
-            response = await browser.post("/chat/ask", json={"text": "Go on?"}, headers=headers)
-            await upstream.received()
-            response.close()
-            await upstream.disconnected()
-
-    asyncio.run(run())
+async def test_closing_the_page_stops_the_provider(tmp_path: Path) -> None:
+    async with (
+        Upstream(ScriptedResponse(delay=60)) as upstream,
+        running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,
+        aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
+    ):
+        await here.chat.save_agent(FINDER, "")
+        headers = {"x-groundwire-token": await token_of(browser)}
+        response = await browser.post("/chat/ask", json={"text": "Go on?"}, headers=headers)
+        await upstream.received()
+        response.close()
+        await upstream.disconnected()
 
 
-def test_with_keys_a_login_is_required_and_sessions_belong_to_the_key(tmp_path: Path) -> None:
+async def test_with_keys_a_login_is_required_and_sessions_belong_to_the_key(tmp_path: Path) -> None:
     file = KeyFile(str(tmp_path))
     (mine, _), (theirs, key) = file.create("mine", time()), file.create("theirs", time())
 
-    async def run() -> None:
-        async with visiting(tmp_path) as (here, browser):
-            for page in PAGES:
-                path = page.path.replace("{id}", "x").replace("{name}", "x/style.css")
-                async with browser.request(page.method, path, allow_redirects=False) as response:
-                    if not page.is_public:
-                        assert (response.status, response.headers["location"]) == (303, "/login")
-            await log_in(browser, mine)
-            token = await token_of(browser)
-            told_events = await stream_of(browser, token, text="My secret?", agent="finder")
-            session = told_events[0][1]["session"]
-            jar = aiohttp.CookieJar(unsafe=True)
-            async with aiohttp.ClientSession(here.url, cookie_jar=jar) as other:
-                await log_in(other, theirs)
-                for path in (
-                    f"/chat/{session}",
-                    f"/chat/{session}/export.md",
-                    f"/chat/{session}/export.json",
-                ):
-                    async with other.get(path) as response:
-                        assert response.status == 404
-                async with other.get("/find?q=secret") as response:
-                    assert "My secret" not in await response.text()
-                data = {"token": await token_of(other), "title": "Theirs"}
-                for action in ("rename", "delete"):
-                    async with other.post(f"/chat/{session}/{action}", data=data) as response:
-                        assert response.status == 404
-                file.revoke(key.id, time())
-                async with other.get("/", allow_redirects=False) as response:
-                    assert response.headers["location"] == "/login"
-            async with browser.get(f"/chat/{session}") as response:
-                assert "My secret?" in await response.text()
-
-    asyncio.run(run())
+    async with visiting(tmp_path) as (here, browser):
+        for page in PAGES:
+            path = page.path.replace("{id}", "x").replace("{name}", "x/style.css")
+            async with browser.request(page.method, path, allow_redirects=False) as response:
+                if not page.is_public:
+                    assert (response.status, response.headers["location"]) == (303, "/login")
+        await log_in(browser, mine)
+        token = await token_of(browser)
+        told_events = await stream_of(browser, token, text="My secret?", agent="finder")
+        session = told_events[0][1]["session"]
+        jar = aiohttp.CookieJar(unsafe=True)
+        async with aiohttp.ClientSession(here.url, cookie_jar=jar) as other:
+            await log_in(other, theirs)
+            for path in (
+                f"/chat/{session}",
+                f"/chat/{session}/export.md",
+                f"/chat/{session}/export.json",
+            ):
+                async with other.get(path) as response:
+                    assert response.status == 404
+            async with other.get("/find?q=secret") as response:
+                assert "My secret" not in await response.text()
+            data = {"token": await token_of(other), "title": "Theirs"}
+            for action in ("rename", "delete"):
+                async with other.post(f"/chat/{session}/{action}", data=data) as response:
+                    assert response.status == 404
+            file.revoke(key.id, time())
+            async with other.get("/", allow_redirects=False) as response:
+                assert response.headers["location"] == "/login"
+        async with browser.get(f"/chat/{session}") as response:
+            assert "My secret?" in await response.text()
 
 
 async def log_in(browser: aiohttp.ClientSession, key: str) -> None:
@@ -249,41 +226,35 @@ async def log_in(browser: aiohttp.ClientSession, key: str) -> None:
         assert (response.status, response.headers["location"]) == (303, "/")
 
 
-def test_keys_cannot_be_guessed_quickly_nor_cookies_forged(tmp_path: Path) -> None:
+async def test_keys_cannot_be_guessed_quickly_nor_cookies_forged(tmp_path: Path) -> None:
     KeyFile(str(tmp_path)).create("mine", time())
 
-    async def run() -> None:
-        async with visiting(tmp_path) as (_, browser):
-            token = await token_of(browser, "/login")
-            found = []
-            for _ in range(12):
-                async with browser.post("/login", data={"token": token, "key": "sk-gw-guess"}) as response:
-                    found.append(response.status)
-            assert found == [401] * 10 + [429] * 2
-            for forged in ("x", "a.b.c", f"{'0' * 64}.9999999999.{'0' * 64}", "..", "é.1.é"):
-                cookie = {"cookie": f"groundwire_login={forged}"}
-                async with browser.get("/", headers=cookie, allow_redirects=False) as response:
-                    assert response.headers["location"] == "/login"
-
-    asyncio.run(run())
+    async with visiting(tmp_path) as (_, browser):
+        token = await token_of(browser, "/login")
+        found = []
+        for _ in range(12):
+            async with browser.post("/login", data={"token": token, "key": "sk-gw-guess"}) as response:
+                found.append(response.status)
+        assert found == [401] * 10 + [429] * 2
+        for forged in ("x", "a.b.c", f"{'0' * 64}.9999999999.{'0' * 64}", "..", "é.1.é"):
+            cookie = {"cookie": f"groundwire_login={forged}"}
+            async with browser.get("/", headers=cookie, allow_redirects=False) as response:
+                assert response.headers["location"] == "/login"
 
 
 @pytest.mark.parametrize(
     "back", ["//evil.example", "https://evil.example", "/\\evil.example", "/\r\nx: y", "é", ""]
 )
-def test_choosing_a_language_leads_nowhere_else(back: str, tmp_path: Path) -> None:
-    async def run() -> None:
-        async with visiting(tmp_path) as (_, browser):
-            data = {"token": await token_of(browser), "language": "de", "back": back}
-            async with browser.post("/language", data=data, allow_redirects=False) as response:
-                assert response.headers["location"] == "/"
-            async with browser.get("/") as page:
-                assert '<html lang="de">' in await page.text()
-
-    asyncio.run(run())
+async def test_choosing_a_language_leads_nowhere_else(back: str, tmp_path: Path) -> None:
+    async with visiting(tmp_path) as (_, browser):
+        data = {"token": await token_of(browser), "language": "de", "back": back}
+        async with browser.post("/language", data=data, allow_redirects=False) as response:
+            assert response.headers["location"] == "/"
+        async with browser.get("/") as page:
+            assert '<html lang="de">' in await page.text()
 
 
-def test_apps_are_imported_and_exported_by_the_page(tmp_path: Path) -> None:
+async def test_apps_are_imported_and_exported_by_the_page(tmp_path: Path) -> None:
     app = {
         "id": "helper",
         "name": {"en": "Helper", "de": "Helfer"},
@@ -294,15 +265,12 @@ def test_apps_are_imported_and_exported_by_the_page(tmp_path: Path) -> None:
         "ui": {"theme": "dark"},
     }
 
-    async def run() -> None:
-        async with visiting(tmp_path) as (_, browser):
-            data = {"token": await token_of(browser), "app": json.dumps(app)}
-            async with browser.post("/agents/import", data=data) as page:
-                assert 'value="Helfer"' in await page.text()
-            async with browser.get("/agents/helper/app.json") as file:
-                assert await file.json() == app
-
-    asyncio.run(run())
+    async with visiting(tmp_path) as (_, browser):
+        data = {"token": await token_of(browser), "app": json.dumps(app)}
+        async with browser.post("/agents/import", data=data) as page:
+            assert 'value="Helfer"' in await page.text()
+        async with browser.get("/agents/helper/app.json") as file:
+            assert await file.json() == app
 
 
 def test_the_face_needs_nothing_that_is_not_in_its_folder() -> None:
@@ -311,25 +279,22 @@ def test_the_face_needs_nothing_that_is_not_in_its_folder() -> None:
     assert re.findall(r"https?://(?!www\.w3\.org)", text) == []
 
 
-def test_a_second_question_in_a_session_under_way_gets_409_with_a_reason(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with (
-            Upstream(ScriptedResponse(delay=60)) as upstream,
-            running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,
-            aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
-        ):
-            await here.chat.save_agent(FINDER, "")
-            token = await token_of(browser)
-            headers = {"x-groundwire-token": token}
-            first = await browser.post("/chat/ask", json={"text": "First?"}, headers=headers)
-            await upstream.received()
-            (session,) = await here.chat.sessions("")
-            found = await asyncio.gather(
-                *(stream_of(browser, token, text="Second?", session=session.id) for _ in range(5))
-            )
-            assert [(name, data["status"]) for ((name, data),) in found] == [("refused", 409)] * 5
-            assert "being answered" in str(found[0][0][1]["message"])
-            assert len(here.store.messages(session.id)) == 2
-            first.close()
-
-    asyncio.run(run())
+async def test_a_second_question_in_a_session_under_way_gets_409_with_a_reason(tmp_path: Path) -> None:
+    async with (
+        Upstream(ScriptedResponse(delay=60)) as upstream,
+        running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,
+        aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
+    ):
+        await here.chat.save_agent(FINDER, "")
+        token = await token_of(browser)
+        headers = {"x-groundwire-token": token}
+        first = await browser.post("/chat/ask", json={"text": "First?"}, headers=headers)
+        await upstream.received()
+        (session,) = await here.chat.sessions("")
+        found = await asyncio.gather(
+            *(stream_of(browser, token, text="Second?", session=session.id) for _ in range(5))
+        )
+        assert [(name, data["status"]) for ((name, data),) in found] == [("refused", 409)] * 5
+        assert "being answered" in str(found[0][0][1]["message"])
+        assert len(here.store.messages(session.id)) == 2
+        first.close()

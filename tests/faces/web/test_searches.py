@@ -77,27 +77,24 @@ def finding() -> list[Event]:
         ("unavailable", "was not available"),
     ],
 )
-def test_a_failed_search_is_shown_with_its_reason_live_and_after_a_reload(
+async def test_a_failed_search_is_shown_with_its_reason_live_and_after_a_reload(
     code: str, reason: str, tmp_path: Path
 ) -> None:
-    async def run() -> None:
-        async with (
-            Upstream(answer("anthropic_messages", failing(code))) as upstream,
-            running_page(tmp_path, {"p": provider_at("anthropic_messages", upstream.url)}) as here,
-            aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
-        ):
-            await here.chat.save_agent(FINDER, "")
-            told = await stream_of(browser, await token_of(browser), text="Was it said?")
-            live = [str(data["html"]) for name, data in told if name == "progress"]
-            assert any(reason in html and "was it said" in html for html in live)
-            async with browser.get(f"/chat/{told[0][1]['session']}") as page:
-                html = await page.text()
-            line = re.search(r'<p class="queries">.*?</p>', html)
-            assert line
-            assert "was it said" in line[0]
-            assert reason in line[0]
-
-    asyncio.run(run())
+    async with (
+        Upstream(answer("anthropic_messages", failing(code))) as upstream,
+        running_page(tmp_path, {"p": provider_at("anthropic_messages", upstream.url)}) as here,
+        aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
+    ):
+        await here.chat.save_agent(FINDER, "")
+        told = await stream_of(browser, await token_of(browser), text="Was it said?")
+        live = [str(data["html"]) for name, data in told if name == "progress"]
+        assert any(reason in html and "was it said" in html for html in live)
+        async with browser.get(f"/chat/{told[0][1]['session']}") as page:
+            html = await page.text()
+        line = re.search(r'<p class="queries">.*?</p>', html)
+        assert line
+        assert "was it said" in line[0]
+        assert reason in line[0]
 
 
 @pytest.mark.parametrize("language", ["en", "de"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sqlite3
 from contextlib import closing
@@ -37,7 +36,7 @@ def damage(folder: Path, statement: str, *values: object) -> None:
 
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("body", DAMAGED, ids=lambda body: body[:40])
-def test_a_damaged_message_is_shown_as_a_placeholder(
+async def test_a_damaged_message_is_shown_as_a_placeholder(
     number: int, body: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def run() -> None:
@@ -66,78 +65,69 @@ def test_a_damaged_message_is_shown_as_a_placeholder(
             told = await stream_of(browser, await token_of(browser), text="Third?", session=name)
             assert told[-1][0] == "done"
 
-    asyncio.run(run())
+    await run()
     with closing(sqlite3.connect(tmp_path / "chat.db")) as connection:
         kept = connection.execute("SELECT body FROM groundwire_messages WHERE number = ?", (number,))
         assert kept.fetchall() == [(body,)]
 
 
-def test_a_message_of_bytes_and_one_without_words_are_shown(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with visiting(tmp_path) as (here, browser):
-            turn = await answered(here.chat, ChatQuestion("First?", ""))
-            for statement, value in (
-                ("UPDATE groundwire_messages SET body = ? WHERE number = 2", b"\xff\xfe"),
-                ("UPDATE groundwire_sessions SET updated = ?", "yesterday"),
-                ("UPDATE groundwire_sessions SET title = ?", b"\xff"),
-            ):
-                damage(tmp_path, statement, value)
-                for path in ("/", f"/chat/{turn.session.id}"):
-                    async with browser.get(path) as page:
-                        assert page.status == 200, statement
-
-    asyncio.run(run())
+async def test_a_message_of_bytes_and_one_without_words_are_shown(tmp_path: Path) -> None:
+    async with visiting(tmp_path) as (here, browser):
+        turn = await answered(here.chat, ChatQuestion("First?", ""))
+        for statement, value in (
+            ("UPDATE groundwire_messages SET body = ? WHERE number = 2", b"\xff\xfe"),
+            ("UPDATE groundwire_sessions SET updated = ?", "yesterday"),
+            ("UPDATE groundwire_sessions SET title = ?", b"\xff"),
+        ):
+            damage(tmp_path, statement, value)
+            for path in ("/", f"/chat/{turn.session.id}"):
+                async with browser.get(path) as page:
+                    assert page.status == 200, statement
 
 
-def test_damaged_search_settings_of_a_question_are_named_and_not_dropped_when_it_is_repeated(
+async def test_damaged_search_settings_of_a_question_are_named_and_not_dropped_when_it_is_repeated(
     tmp_path: Path,
 ) -> None:
-    async def run() -> None:
-        async with visiting(tmp_path) as (here, browser):
-            turn = await answered(here.chat, ChatQuestion("First?", ""))
-            question = json.dumps(
-                {
-                    "version": 1,
-                    "type": "Message",
-                    "role": "user",
-                    "parts": [{"type": "Text", "text": "First?"}],
-                    "extras": {"chat": {"allowed_domains": 7}},
-                }
-            )
-            damage(tmp_path, "UPDATE groundwire_messages SET body = ? WHERE number = 1", question)
-            async with browser.get(f"/chat/{turn.session.id}") as page:
-                assert "search settings of this question cannot be read" in await page.text()
-            body = {"text": "", "session": turn.session.id, "replaces": turn.question.id}
-            ((name, _),) = await stream_of(browser, await token_of(browser), **body)
-            assert name == "refused"
-            assert len(here.store.messages(turn.session.id)) == 2
-
-    asyncio.run(run())
+    async with visiting(tmp_path) as (here, browser):
+        turn = await answered(here.chat, ChatQuestion("First?", ""))
+        question = json.dumps(
+            {
+                "version": 1,
+                "type": "Message",
+                "role": "user",
+                "parts": [{"type": "Text", "text": "First?"}],
+                "extras": {"chat": {"allowed_domains": 7}},
+            }
+        )
+        damage(tmp_path, "UPDATE groundwire_messages SET body = ? WHERE number = 1", question)
+        async with browser.get(f"/chat/{turn.session.id}") as page:
+            assert "search settings of this question cannot be read" in await page.text()
+        body = {"text": "", "session": turn.session.id, "replaces": turn.question.id}
+        ((name, _),) = await stream_of(browser, await token_of(browser), **body)
+        assert name == "refused"
+        assert len(here.store.messages(turn.session.id)) == 2
 
 
 @pytest.mark.parametrize("body", [*DAMAGED[:4], '{"name": 5, "owner": ""}', '{"name": {"en": []}}'])
-def test_a_damaged_agent_leaves_the_page_as_it_is_and_can_be_deleted(body: str, tmp_path: Path) -> None:
-    async def run() -> None:
-        async with visiting(tmp_path) as (here, browser):
-            turn = await answered(here.chat, ChatQuestion("First?", "", agent="finder"))
-            await here.chat.save_agent(Agent("other", {"en": "Other one"}), "")
-            damage(tmp_path, "UPDATE groundwire_agents SET body = ? WHERE id = 'finder'", body)
-            for path in ("/", f"/chat/{turn.session.id}", "/agents", "/agents/other", "/usage"):
-                async with browser.get(path) as page:
-                    assert page.status == 200
-                    html = await page.text()
-                assert ("This agent is damaged" in html) == (path == "/agents")
-            token = await token_of(browser)
-            assert (await stream_of(browser, token, text="x", agent="finder"))[0][0] == "refused"
-            assert (await stream_of(browser, token, text="x", agent="other"))[-1][0] == "done"
-            async with browser.post("/agents/finder/delete", data={"token": token}) as page:
+async def test_a_damaged_agent_leaves_the_page_as_it_is_and_can_be_deleted(body: str, tmp_path: Path) -> None:
+    async with visiting(tmp_path) as (here, browser):
+        turn = await answered(here.chat, ChatQuestion("First?", "", agent="finder"))
+        await here.chat.save_agent(Agent("other", {"en": "Other one"}), "")
+        damage(tmp_path, "UPDATE groundwire_agents SET body = ? WHERE id = 'finder'", body)
+        for path in ("/", f"/chat/{turn.session.id}", "/agents", "/agents/other", "/usage"):
+            async with browser.get(path) as page:
                 assert page.status == 200
-                assert "This agent is damaged" not in await page.text()
+                html = await page.text()
+            assert ("This agent is damaged" in html) == (path == "/agents")
+        token = await token_of(browser)
+        assert (await stream_of(browser, token, text="x", agent="finder"))[0][0] == "refused"
+        assert (await stream_of(browser, token, text="x", agent="other"))[-1][0] == "done"
+        async with browser.post("/agents/finder/delete", data={"token": token}) as page:
+            assert page.status == 200
+            assert "This agent is damaged" not in await page.text()
 
-    asyncio.run(run())
 
-
-def test_a_store_that_cannot_be_used_is_not_described_on_the_page(
+async def test_a_store_that_cannot_be_used_is_not_described_on_the_page(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def run() -> None:
@@ -163,5 +153,5 @@ def test_a_store_that_cannot_be_used_is_not_described_on_the_page(
                 )
             ]
 
-    asyncio.run(run())
+    await run()
     assert str(tmp_path / "chat.db") in caplog.text

@@ -203,7 +203,7 @@ async def connection(folder: Path, way: Dial, env: Mapping[str, str] | None = No
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:127.0.0.1"])
-def test_a_name_that_leads_home_is_not_dialled(
+async def test_a_name_that_leads_home_is_not_dialled(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def main() -> bytes:
@@ -219,14 +219,16 @@ def test_a_name_that_leads_home_is_not_dialled(
             writer.write(b"CONNECT github.com:443 HTTP/1.1\r\n\r\n")
             return await reader.readline()
 
-    assert run(main()) == b"HTTP/1.1 502 Bad Gateway\r\n"
+    assert await main() == b"HTTP/1.1 502 Bad Gateway\r\n"
 
 
 @pytest.mark.parametrize(
     ("answer", "status"),
     [(b"HTTP/1.1 200 OK\r\n\r\n", b"200"), (b"HTTP/1.1 407 Login\r\n\r\n", b"502"), (b"", b"502")],
 )
-def test_with_a_user_proxy_connections_go_through_it(tmp_path: Path, answer: bytes, status: bytes) -> None:
+async def test_with_a_user_proxy_connections_go_through_it(
+    tmp_path: Path, answer: bytes, status: bytes
+) -> None:
     heads: list[bytes] = []
 
     async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -242,14 +244,14 @@ def test_with_a_user_proxy_connections_go_through_it(tmp_path: Path, answer: byt
             writer.write(b"CONNECT api.github.com:443 HTTP/1.1\r\n\r\n")
             return await reader.readline()
 
-    assert run(main()).split()[1] == status
+    assert (await main()).split()[1] == status
     login = b"Proxy-Authorization: Basic bWU6cEBzcw=="
     head = (b"CONNECT api.github.com:443 HTTP/1.1", b"Host: api.github.com:443", login, b"", b"")
     assert heads == [b"\r\n".join(head)]
 
 
 @pytest.mark.parametrize("sent", [b"", b"CONNECT", b"x" * 100_000, b"CONNECT github.com:443\r\n\r\n"])
-def test_a_malformed_connect_request_is_refused(tmp_path: Path, sent: bytes) -> None:
+async def test_a_malformed_connect_request_is_refused(tmp_path: Path, sent: bytes) -> None:
     async def main() -> bytes:
         async with connection(tmp_path, dial) as (reader, writer):
             writer.write(sent)
@@ -257,29 +259,26 @@ def test_a_malformed_connect_request_is_refused(tmp_path: Path, sent: bytes) -> 
                 writer.write_eof()
             return await reader.readline()
 
-    assert run(main()) in (b"HTTP/1.1 400 Bad Request\r\n", b"HTTP/1.1 405 Method Not Allowed\r\n")
+    assert await main() in (b"HTTP/1.1 400 Bad Request\r\n", b"HTTP/1.1 405 Method Not Allowed\r\n")
 
 
-def test_leaving_closes_what_is_still_open(tmp_path: Path) -> None:
-    async def main() -> None:
-        dialled = asyncio.Event()
+async def test_leaving_closes_what_is_still_open(tmp_path: Path) -> None:
+    dialled = asyncio.Event()
 
-        async def hang(_: str, __: Mapping[str, str]) -> Streams:
-            dialled.set()
-            await asyncio.sleep(60)
-            raise AssertionError("nobody waits so long")
+    async def hang(_: str, __: Mapping[str, str]) -> Streams:
+        dialled.set()
+        await asyncio.sleep(60)
+        raise AssertionError("nobody waits so long")
 
-        async with connection(tmp_path, hang) as (_, writer):
-            writer.write(b"CONNECT github.com:443 HTTP/1.1\r\n\r\n")
-            await dialled.wait()
-
-    run(main())
+    async with connection(tmp_path, hang) as (_, writer):
+        writer.write(b"CONNECT github.com:443 HTTP/1.1\r\n\r\n")
+        await dialled.wait()
 
 
-def test_a_folder_whose_path_is_too_long_for_a_socket_is_an_error(tmp_path: Path) -> None:
+async def test_a_folder_whose_path_is_too_long_for_a_socket_is_an_error(tmp_path: Path) -> None:
     async def main() -> None:
         async with egress(str(tmp_path / ("x" * 120)), {}):
             pass
 
     with pytest.raises(ConfigError, match="TMPDIR"):
-        run(main())
+        await main()

@@ -311,16 +311,16 @@ def test_time_out_kills_the_whole_group(tmp_path: Path) -> None:
     assert is_dead(int(Path(f"{cli.record}.child").read_text()))
 
 
-def test_a_failure_after_the_search_began_is_an_event(tmp_path: Path) -> None:
+async def test_a_failure_after_the_search_began_is_an_event(tmp_path: Path) -> None:
     start = search_lines("").splitlines(keepends=True)[0]
     cli = fake_cli(tmp_path, ("out", start), ("run", SLEEP))
-    events = asyncio.run(events_of(provider(cli.settings({"WEB_SEARCH_TIMEOUT": "3000"})), question()))
+    events = await events_of(provider(cli.settings({"WEB_SEARCH_TIMEOUT": "3000"})), question())
     assert isinstance(events[0], SearchStarted)
     assert isinstance(events[-1], Failed)
     assert isinstance(events[-1].error, TimedOut)
 
 
-def test_a_cancelled_caller_kills_the_whole_group(tmp_path: Path) -> None:
+async def test_a_cancelled_caller_kills_the_whole_group(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("run", FORK), ("run", SLEEP))
     child = Path(f"{cli.record}.child")
 
@@ -336,14 +336,14 @@ def test_a_cancelled_caller_kills_the_whole_group(tmp_path: Path) -> None:
         assert len(asyncio.all_tasks()) == 1
         return began
 
-    began = asyncio.run(main())
+    began = await main()
     assert is_dead(cli.calls()[0]["pid"])
     assert is_dead(int(child.read_text()))
     assert time.monotonic() - began < PROMPT
     assert not Path(cli.calls()[0]["cwd"]).exists()
 
 
-def test_leaving_the_events_half_way_kills_the_cli(tmp_path: Path) -> None:
+async def test_leaving_the_events_half_way_kills_the_cli(tmp_path: Path) -> None:
     start = search_lines("").splitlines(keepends=True)[0]
     cli = fake_cli(tmp_path, ("out", start), ("run", SLEEP))
 
@@ -352,12 +352,12 @@ def test_leaving_the_events_half_way_kills_the_cli(tmp_path: Path) -> None:
             async for _ in events:
                 break
 
-    asyncio.run(main())
+    await main()
     assert is_dead(cli.calls()[0]["pid"])
     assert not Path(cli.calls()[0]["cwd"]).exists()
 
 
-def test_no_more_searches_run_at_once_than_allowed(tmp_path: Path) -> None:
+async def test_no_more_searches_run_at_once_than_allowed(tmp_path: Path) -> None:
     work = (
         "name = RECORD + '.' + str(os.getpid())\nopen(name, 'w').close()\n"
         "import glob; most = len(glob.glob(RECORD + '.*')); time.sleep(0.1); os.unlink(name)\n"
@@ -369,7 +369,7 @@ def test_no_more_searches_run_at_once_than_allowed(tmp_path: Path) -> None:
     async def main() -> None:
         await asyncio.gather(*(events_of(copilot, question()) for _ in range(6)))
 
-    asyncio.run(main())
+    await main()
     counted = (tmp_path / "calls.most").read_text().split()
     assert len(counted) == 6
     assert max(map(int, counted)) <= 2
@@ -389,7 +389,7 @@ def test_waiting_too_long_for_a_slot_is_an_error(tmp_path: Path) -> None:
     assert TimedOut in kinds
 
 
-def test_the_same_provider_serves_one_event_loop_after_another(tmp_path: Path) -> None:
+async def test_the_same_provider_serves_one_event_loop_after_another(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("out", GOOD))
     copilot = provider(cli.settings(), concurrent=1)
 
@@ -397,7 +397,7 @@ def test_the_same_provider_serves_one_event_loop_after_another(tmp_path: Path) -
         await asyncio.gather(*(events_of(copilot, question()) for _ in range(3)))
 
     for _ in range(2):
-        asyncio.run(main())
+        await main()
     assert len(cli.calls()) == 6
 
 

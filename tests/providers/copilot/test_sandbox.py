@@ -225,16 +225,16 @@ def test_children_that_leave_the_session_die_with_the_run(tmp_path: Path) -> Non
     assert are_gone(argument)
 
 
-def test_children_that_leave_the_session_die_when_time_is_up(tmp_path: Path) -> None:
+async def test_children_that_leave_the_session_die_when_time_is_up(tmp_path: Path) -> None:
     argument = f"escaped-{os.getpid()}-late"
     code = CHILDREN.format(python=PYTHON, argument=argument) + "time.sleep(60)"
     cli = fake_cli(tmp_path, ("run", code), recorded=False)
     with pytest.raises(TimedOut):
-        asyncio.run(answer_of(cli.settings({"WEB_SEARCH_TIMEOUT": "2000"}, sandbox=True)))
+        await answer_of(cli.settings({"WEB_SEARCH_TIMEOUT": "2000"}, sandbox=True))
     assert are_gone(argument)
 
 
-def test_children_that_leave_the_session_die_with_a_cancelled_caller(tmp_path: Path) -> None:
+async def test_children_that_leave_the_session_die_with_a_cancelled_caller(tmp_path: Path) -> None:
     argument = f"escaped-{os.getpid()}-cancel"
     code = CHILDREN.format(python=PYTHON, argument=argument) + "time.sleep(60)"
     cli = fake_cli(tmp_path, ("run", code), recorded=False)
@@ -248,15 +248,15 @@ def test_children_that_leave_the_session_die_with_a_cancelled_caller(tmp_path: P
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    asyncio.run(main())
+    await main()
     assert are_gone(argument)
 
 
-def test_a_gigabyte_of_output_is_cut_at_two_megabytes(tmp_path: Path) -> None:
+async def test_a_gigabyte_of_output_is_cut_at_two_megabytes(tmp_path: Path) -> None:
     code = "block = 'x' * 65536\nfor _ in range(16384): sys.stdout.write(block)"
     cli = fake_cli(tmp_path, ("run", code), recorded=False)
     with pytest.raises(UpstreamWireError, match="2097152"):
-        asyncio.run(answer_of(cli.settings(sandbox=True)))
+        await answer_of(cli.settings(sandbox=True))
 
 
 def test_what_it_may_use_is_limited(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ found["caps"] = [row.split()[1] for row in open("/proc/self/status") if row.star
     }
 
 
-def test_the_packages_of_the_program_are_visible_and_no_more(tmp_path: Path) -> None:
+async def test_the_packages_of_the_program_are_visible_and_no_more(tmp_path: Path) -> None:
     package = tmp_path / "lib" / "node_modules" / "@github" / "copilot"
     package.mkdir(parents=True)
     beside = package.parent / "copilot-linux-x64" / "data"
@@ -290,7 +290,7 @@ def test_the_packages_of_the_program_are_visible_and_no_more(tmp_path: Path) -> 
     link = tmp_path / "copilot"
     link.symlink_to(cli.path)
     settings = replace(cli.settings(sandbox=True), path=str(link), home=str(tmp_path / "user"))
-    assert json.loads(asyncio.run(answer_of(settings))) == ["own", "FileNotFoundError"]
+    assert json.loads(await answer_of(settings)) == ["own", "FileNotFoundError"]
 
 
 def shown(argv: tuple[str, ...], folder: Path) -> list[str]:
@@ -355,7 +355,9 @@ def test_no_secret_is_in_the_arguments(tmp_path: Path, user: Path) -> None:
         "#!/nowhere/at/all\n",
     ],
 )
-def test_a_sandbox_that_does_not_work_here_is_reported_and_not_used(tmp_path: Path, program: str) -> None:
+async def test_a_sandbox_that_does_not_work_here_is_reported_and_not_used(
+    tmp_path: Path, program: str
+) -> None:
     broken = tmp_path / "bin" / "bwrap"
     broken.parent.mkdir()
     broken.write_text(program)
@@ -363,7 +365,7 @@ def test_a_sandbox_that_does_not_work_here_is_reported_and_not_used(tmp_path: Pa
     cli = fake_cli(tmp_path)
     settings = cli.settings({"PATH": f"{broken.parent}:/usr/bin:/bin"}, sandbox=True)
     provider = CopilotProvider(settings, Redactor())
-    assert "without a sandbox" in asyncio.run(provider.confinement())
+    assert "without a sandbox" in await provider.confinement()
 
 
 def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,6 @@ from groundwire.transport.http1.origin import Origin
 from groundwire.transport.http1.parser import ProtocolError
 from groundwire.transport.http1.pool import Pool
 from tests.growth import LINEAR, growth
-from tests.transport.bounded import run
 from tests.transport.fake_transport import connected, is_refused, parse_response
 from tests.transport.leftovers import nothing_left
 from tests.transport.raw_server import HERE, OK, Talk, answering, request, reset, serving, silent, then_silent
@@ -68,100 +67,82 @@ def test_an_end_before_the_response_is_a_disconnect(before: bytes) -> None:
 
 @pytest.mark.parametrize("error", [None, ConnectionResetError(), TimeoutError()])
 @pytest.mark.parametrize("head", [SIZED, ENDLESS])
-def test_a_broken_connection_is_reported_after_the_bytes_that_arrived(
+async def test_a_broken_connection_is_reported_after_the_bytes_that_arrived(
     head: bytes, error: Exception | None
 ) -> None:
-    async def main() -> None:
-        connection, _ = connected()
-        connection.data_received(head + b"abc")
-        connection.connection_lost(error)
-        assert (await connection.read_head()).status == 200
-        assert await connection.read(2) == b"ab"
-        assert await connection.read(2) == b"c"
-        for _ in range(2):
-            with pytest.raises(type(error) if error else IncompleteBody):
-                await connection.read(2)
-        assert not connection.finish()
-
-    run(main())
+    connection, _ = connected()
+    connection.data_received(head + b"abc")
+    connection.connection_lost(error)
+    assert (await connection.read_head()).status == 200
+    assert await connection.read(2) == b"ab"
+    assert await connection.read(2) == b"c"
+    for _ in range(2):
+        with pytest.raises(type(error) if error else IncompleteBody):
+            await connection.read(2)
+    assert not connection.finish()
 
 
-def test_a_body_that_ends_with_its_connection_leaves_no_connection_to_reuse() -> None:
-    async def main() -> None:
-        connection, wire = connected()
-        connection.data_received(ENDLESS + b"abc")
-        connection.eof_received()
-        wire.is_cut = False  # a connection under TLS may take a while to close
-        assert [await connection.read(9), await connection.read(9)] == [b"abc", b""]
-        assert not connection.finish()
-        assert not connection.is_idle()
-
-    run(main())
+async def test_a_body_that_ends_with_its_connection_leaves_no_connection_to_reuse() -> None:
+    connection, wire = connected()
+    connection.data_received(ENDLESS + b"abc")
+    connection.eof_received()
+    wire.is_cut = False  # a connection under TLS may take a while to close
+    assert [await connection.read(9), await connection.read(9)] == [b"abc", b""]
+    assert not connection.finish()
+    assert not connection.is_idle()
 
 
 @pytest.mark.parametrize("method", ["", "GET"], ids=["idle", "over"])
-def test_unrequested_data_closes_the_connection_at_once(method: str) -> None:
-    async def main() -> None:
-        connection, wire = connected(method)
-        if method:
-            connection.data_received(OK)
+async def test_unrequested_data_closes_the_connection_at_once(method: str) -> None:
+    connection, wire = connected(method)
+    if method:
         connection.data_received(OK)
-        assert wire.is_cut
-        assert not connection.is_idle(), "also before the loop has come to closing it"
-        assert connection.read_now(9) == (b"ok" if method else b"")
-
-    run(main())
-
-
-def test_a_released_connection_carries_the_next_request() -> None:
-    async def main() -> None:
-        connection, wire = connected()
-        connection.data_received(OK)
-        assert connection.finish()
-        assert connection.is_idle()
-        connection.send("GET", b"")
-        assert not connection.is_idle()
-        connection.data_received(b"HTTP/1.1 404 No\r\ncontent-length: 1\r\n\r\nx")
-        assert (await connection.read_head()).status == 404
-        assert await connection.read(9) == b"x"
-        assert connection.finish()
-        assert not wire.is_cut
-
-    run(main())
+    connection.data_received(OK)
+    assert wire.is_cut
+    assert not connection.is_idle(), "also before the loop has come to closing it"
+    assert connection.read_now(9) == (b"ok" if method else b"")
 
 
-def test_an_unread_response_buffers_little() -> None:
-    async def main() -> None:
-        connection, wire = connected()
-        connection.data_received(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n")
-        taken = 0
-        while wire.is_reading():
-            connection.data_received(b"x" * 1000)
-            taken += 1000
-        assert READ_AHEAD < taken <= 2 * READ_AHEAD + 1000
-        while not wire.is_reading():
-            taken -= len(connection.read_now(1000))
-        assert 0 < taken <= READ_AHEAD
-        connection.eof_received()
-        while taken:
-            taken -= len(await connection.read(1000))
-        with pytest.raises(IncompleteBody):
-            await connection.read(1000)
-
-    run(main())
+async def test_a_released_connection_carries_the_next_request() -> None:
+    connection, wire = connected()
+    connection.data_received(OK)
+    assert connection.finish()
+    assert connection.is_idle()
+    connection.send("GET", b"")
+    assert not connection.is_idle()
+    connection.data_received(b"HTTP/1.1 404 No\r\ncontent-length: 1\r\n\r\nx")
+    assert (await connection.read_head()).status == 404
+    assert await connection.read(9) == b"x"
+    assert connection.finish()
+    assert not wire.is_cut
 
 
-def test_a_failure_is_raised_after_the_bytes_that_arrived() -> None:
-    async def main() -> None:
-        connection, _ = connected()
-        connection.data_received(SIZED + b"abc")
-        connection.fail(TimeoutError())
-        assert await connection.read(9) == b"abc"
-        with pytest.raises(TimeoutError):
-            await connection.read(9)
-        assert not connection.finish()
+async def test_an_unread_response_buffers_little() -> None:
+    connection, wire = connected()
+    connection.data_received(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n")
+    taken = 0
+    while wire.is_reading():
+        connection.data_received(b"x" * 1000)
+        taken += 1000
+    assert READ_AHEAD < taken <= 2 * READ_AHEAD + 1000
+    while not wire.is_reading():
+        taken -= len(connection.read_now(1000))
+    assert 0 < taken <= READ_AHEAD
+    connection.eof_received()
+    while taken:
+        taken -= len(await connection.read(1000))
+    with pytest.raises(IncompleteBody):
+        await connection.read(1000)
 
-    run(main())
+
+async def test_a_failure_is_raised_after_the_bytes_that_arrived() -> None:
+    connection, _ = connected()
+    connection.data_received(SIZED + b"abc")
+    connection.fail(TimeoutError())
+    assert await connection.read(9) == b"abc"
+    with pytest.raises(TimeoutError):
+        await connection.read(9)
+    assert not connection.finish()
 
 
 async def cut(reader: StreamReader, writer: StreamWriter) -> None:
@@ -187,23 +168,20 @@ def once(then: Talk, seen: list[bytes]) -> Talk:
 
 
 @pytest.mark.parametrize("then", [cut, angry], ids=["hangs up", "resets"])
-def test_a_connection_closed_when_it_is_reused_is_replaced_for_idempotent_requests(then: Talk) -> None:
-    async def main() -> None:
-        seen: list[bytes] = []
-        async with nothing_left(), serving(once(then, seen)) as port, Http({}) as http:
-            assert [await fetch_body(http, call(port)) for _ in range(2)] == [b"ok", b"ok"]
-            assert len(seen) == 2
-        seen.clear()
-        async with nothing_left(), serving(once(then, seen)) as port, Http({}) as http:
+async def test_a_connection_closed_when_it_is_reused_is_replaced_for_idempotent_requests(then: Talk) -> None:
+    seen: list[bytes] = []
+    async with nothing_left(), serving(once(then, seen)) as port, Http({}) as http:
+        assert [await fetch_body(http, call(port)) for _ in range(2)] == [b"ok", b"ok"]
+        assert len(seen) == 2
+    seen.clear()
+    async with nothing_left(), serving(once(then, seen)) as port, Http({}) as http:
+        await fetch_body(http, call(port, "POST"))
+        with pytest.raises(Unreachable):
             await fetch_body(http, call(port, "POST"))
-            with pytest.raises(Unreachable):
-                await fetch_body(http, call(port, "POST"))
-            assert len(seen) == 1, "an order is not given twice"
-
-    run(main())
+        assert len(seen) == 1, "an order is not given twice"
 
 
-def test_an_idle_connection_that_was_closed_or_received_data_is_not_reused() -> None:
+async def test_an_idle_connection_that_was_closed_or_received_data_is_not_reused() -> None:
     async def talk(reader: StreamReader, writer: StreamWriter) -> None:
         path = (await request(reader)).split()[1]
         writer.write(OK)
@@ -225,7 +203,7 @@ def test_an_idle_connection_that_was_closed_or_received_data_is_not_reused() -> 
                     await asyncio.sleep(0)
 
     left = asyncio.Event()
-    run(main())
+    await main()
 
 
 PHASES = {
@@ -239,7 +217,7 @@ PHASES = {
 
 
 @pytest.mark.parametrize("data", PHASES.values(), ids=PHASES)
-def test_a_reset_is_reported_in_every_phase(data: bytes) -> None:
+async def test_a_reset_is_reported_in_every_phase(data: bytes) -> None:
     async def talk(reader: StreamReader, writer: StreamWriter) -> None:
         await request(reader)
         writer.write(data)
@@ -259,97 +237,82 @@ def test_a_reset_is_reported_in_every_phase(data: bytes) -> None:
         return caught.value
 
     begun = asyncio.Event()
-    assert type(run(main())) is (Interrupted if b"\r\n\r\n" in data else Unreachable)
+    assert type(await main()) is (Interrupted if b"\r\n\r\n" in data else Unreachable)
 
 
 @pytest.mark.parametrize("data", PHASES.values(), ids=PHASES)
-def test_cancelling_in_any_phase_leaves_nothing_open(data: bytes) -> None:
-    async def main() -> None:
-        received = asyncio.Event()
+async def test_cancelling_in_any_phase_leaves_nothing_open(data: bytes) -> None:
+    received = asyncio.Event()
 
-        async def talk(reader: StreamReader, writer: StreamWriter) -> None:
-            await request(reader)
-            writer.write(data)
-            await writer.drain()
-            received.set()
-            await silent(reader, writer)
-            left.set()
+    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+        await request(reader)
+        writer.write(data)
+        await writer.drain()
+        received.set()
+        await silent(reader, writer)
+        left.set()
 
-        left = asyncio.Event()
-        async with nothing_left(), serving(talk) as port, Http({}) as http:
-            task = asyncio.create_task(fetch_body(http, call(port)))
-            await received.wait()
-            await asyncio.sleep(0.005)  # for it to arrive; nothing depends on whether it does
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            await left.wait()
-
-    run(main())
+    left = asyncio.Event()
+    async with nothing_left(), serving(talk) as port, Http({}) as http:
+        task = asyncio.create_task(fetch_body(http, call(port)))
+        await received.wait()
+        await asyncio.sleep(0.005)  # for it to arrive; nothing depends on whether it does
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await left.wait()
 
 
 @pytest.mark.parametrize("data", PHASES.values(), ids=PHASES)
-def test_a_timeout_in_any_phase_leaves_nothing_open(data: bytes) -> None:
-    async def main() -> None:
-        async with nothing_left(), serving(then_silent(data)) as port, Http({}) as http:
-            with pytest.raises(TimedOut):
-                await fetch_body(http, call(port), Deadlines(first_byte=0.1, idle=0.1))
-
-    run(main())
+async def test_a_timeout_in_any_phase_leaves_nothing_open(data: bytes) -> None:
+    async with nothing_left(), serving(then_silent(data)) as port, Http({}) as http:
+        with pytest.raises(TimedOut):
+            await fetch_body(http, call(port), Deadlines(first_byte=0.1, idle=0.1))
 
 
-def test_a_body_with_an_unknown_encoding_leaves_no_connection_open() -> None:
+async def test_a_body_with_an_unknown_encoding_leaves_no_connection_open() -> None:
     packed = b"HTTP/1.1 503 Busy\r\ncontent-encoding: br\r\ncontent-length: 2\r\n\r\nxx"
 
-    async def main() -> None:
-        async with (
-            nothing_left(),
-            serving(then_silent(packed)) as port,
-            Http({}) as http,
-            http.open(call(port), PATIENT) as response,
-        ):
-            assert response.status == 503, "the status is told all the same"
-            with pytest.raises(Interrupted):
-                await response.body()
-            assert await response.error_body() == b""
-
-    run(main())
+    async with (
+        nothing_left(),
+        serving(then_silent(packed)) as port,
+        Http({}) as http,
+        http.open(call(port), PATIENT) as response,
+    ):
+        assert response.status == 503, "the status is told all the same"
+        with pytest.raises(Interrupted):
+            await response.body()
+        assert await response.error_body() == b""
 
 
-def test_a_read_after_closing_gets_nothing_of_the_next_response() -> None:
+async def test_a_read_after_closing_gets_nothing_of_the_next_response() -> None:
     async def talk(reader: StreamReader, writer: StreamWriter) -> None:
         for number in range(2):
             await request(reader)
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n%d" % number)
         await silent(reader, writer)
 
-    async def main() -> None:
-        async with serving(talk) as port, Http({}) as http:
-            async with http.open(call(port), PATIENT) as first:
-                assert await first.read() == b"0"
-            async with http.open(call(port), PATIENT) as second:
-                with pytest.raises(GroundwireError):
-                    await first.read()
-                assert await second.read() == b"1"
-
-    run(main())
+    async with serving(talk) as port, Http({}) as http:
+        async with http.open(call(port), PATIENT) as first:
+            assert await first.read() == b"0"
+        async with http.open(call(port), PATIENT) as second:
+            with pytest.raises(GroundwireError):
+                await first.read()
+            assert await second.read() == b"1"
 
 
-def test_an_idle_connection_is_closed_after_a_while() -> None:
-    async def main() -> None:
-        async with serving(answering) as port, nothing_left():
-            pool, origin = Pool(Connector(), 0.05), Origin(HERE, port)
-            for _ in range(3):
-                connection, _ = await pool.send(origin, "GET", b"GET / HTTP/1.1\r\n\r\n", 10)
-                assert await connection.read(9) == b"ok"
-                pool.release(origin, connection)
-            assert connection.is_reused, "it was the same"
-
-    run(main())
+async def test_an_idle_connection_is_closed_after_a_while() -> None:
+    async with serving(answering) as port, nothing_left():
+        pool, origin = Pool(Connector(), 0.05), Origin(HERE, port)
+        for _ in range(3):
+            connection, _ = await pool.send(origin, "GET", b"GET / HTTP/1.1\r\n\r\n", 10)
+            assert await connection.read(9) == b"ok"
+            pool.release(origin, connection)
+        assert connection.is_reused, "it was the same"
 
 
 @pytest.mark.parametrize("angry", [False, True], ids=["waits", "resets"])
-def test_a_response_before_the_end_of_the_request_is_read(angry: bool) -> None:
+async def test_a_response_before_the_end_of_the_request_is_read(angry: bool) -> None:
     async def talk(reader: StreamReader, writer: StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno")
@@ -368,10 +331,10 @@ def test_a_response_before_the_end_of_the_request_is_read(angry: bool) -> None:
             assert not http._pool._idle, "half a request is in it"  # type: ignore[union-attr]  # open
 
     received = asyncio.Event()
-    run(main())
+    await main()
 
 
-def test_closing_the_client_breaks_what_is_read_and_keeps_nothing() -> None:
+async def test_closing_the_client_breaks_what_is_read_and_keeps_nothing() -> None:
     async def read(http: Http, port: int) -> None:
         async with http.open(call(port), PATIENT) as response:
             assert await response.read() == b"abc"
@@ -379,34 +342,28 @@ def test_closing_the_client_breaks_what_is_read_and_keeps_nothing() -> None:
             with pytest.raises(Interrupted):
                 await response.read()
 
-    async def main() -> None:
-        for head in (SIZED, ENDLESS):
-            async with nothing_left(), serving(then_silent(head + b"abc")) as port, Http({}) as http:
-                await read(http, port)
-
-    run(main())
+    for head in (SIZED, ENDLESS):
+        async with nothing_left(), serving(then_silent(head + b"abc")) as port, Http({}) as http:
+            await read(http, port)
 
 
 @pytest.mark.parametrize(
     "wait", [Connection.read_head, lambda connection: connection.read(9)], ids=["head", "body"]
 )
-def test_a_waiting_reader_is_woken_by_whatever_ends_the_connection(
+async def test_a_waiting_reader_is_woken_by_whatever_ends_the_connection(
     wait: Callable[[Connection], Awaitable[object]],
 ) -> None:
-    async def main() -> None:
-        ends: list[tuple[Callable[[Connection], object], type[Exception]]] = [
-            (lambda connection: connection.data_received(b"SSH-2.0\r\n"), ProtocolError),
-            (lambda connection: connection.eof_received(), RemoteDisconnected),
-            (lambda connection: connection.connection_lost(None), RemoteDisconnected),
-            (lambda connection: connection.connection_lost(ConnectionResetError()), ConnectionResetError),
-            (lambda connection: connection.fail(TimeoutError()), TimeoutError),
-        ]
-        for end, kind in ends:
-            connection, _ = connected()
-            waiting = asyncio.ensure_future(wait(connection))
-            await asyncio.sleep(0)
-            end(connection)
-            with pytest.raises(kind):
-                await waiting
-
-    run(main())
+    ends: list[tuple[Callable[[Connection], object], type[Exception]]] = [
+        (lambda connection: connection.data_received(b"SSH-2.0\r\n"), ProtocolError),
+        (lambda connection: connection.eof_received(), RemoteDisconnected),
+        (lambda connection: connection.connection_lost(None), RemoteDisconnected),
+        (lambda connection: connection.connection_lost(ConnectionResetError()), ConnectionResetError),
+        (lambda connection: connection.fail(TimeoutError()), TimeoutError),
+    ]
+    for end, kind in ends:
+        connection, _ = connected()
+        waiting = asyncio.ensure_future(wait(connection))
+        await asyncio.sleep(0)
+        end(connection)
+        with pytest.raises(kind):
+            await waiting

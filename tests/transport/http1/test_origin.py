@@ -12,7 +12,6 @@ from groundwire.errors import ConfigError
 from groundwire.transport.http import Deadlines, Http, HttpRequest
 from groundwire.transport.http1.origin import InvalidProxy, Origin, authority_of, parse_proxy, parse_target
 from groundwire.transport.weburl import InvalidUrl
-from tests.transport.bounded import run
 
 PROXY = "http://proxy.example:3128"
 
@@ -97,26 +96,20 @@ def test_every_valid_url_can_be_written_on_one_line(scheme: str, rest: str) -> N
 @pytest.mark.parametrize(
     "proxy", ["http://", "http://[::1", "http://a:port", "http://a b/", "http://\ud800@a"]
 )
-def test_a_proxy_that_is_none_is_a_matter_of_configuration(proxy: str) -> None:
+async def test_a_proxy_that_is_none_is_a_matter_of_configuration(proxy: str) -> None:
     with pytest.raises(InvalidProxy):
         parse_proxy(proxy)
 
-    async def main() -> None:
-        async with Http({"ALL_PROXY": proxy}) as http:
-            for url in ("http://a.example/", "https://a.example/"):
-                with pytest.raises(ConfigError, match="must be given as an http address"):
-                    async with http.open(HttpRequest("GET", url, {}), Deadlines()):
-                        pass
-
-    run(main())
+    async with Http({"ALL_PROXY": proxy}) as http:
+        for url in ("http://a.example/", "https://a.example/"):
+            with pytest.raises(ConfigError, match="must be given as an http address"):
+                async with http.open(HttpRequest("GET", url, {}), Deadlines()):
+                    pass
 
 
 @pytest.mark.parametrize("name", ["Content-Length", "transfer-encoding", "Connection", "upgrade"])
-def test_the_caller_cannot_set_the_length_of_the_body(name: str) -> None:
-    async def main() -> None:
-        async with Http({}) as http:
-            with pytest.raises(ConfigError, match="cannot be written"):
-                async with http.open(HttpRequest("POST", "http://127.0.0.1:9/", {name: "5"}), Deadlines()):
-                    pass
-
-    run(main())
+async def test_the_caller_cannot_set_the_length_of_the_body(name: str) -> None:
+    async with Http({}) as http:
+        with pytest.raises(ConfigError, match="cannot be written"):
+            async with http.open(HttpRequest("POST", "http://127.0.0.1:9/", {name: "5"}), Deadlines()):
+                pass

@@ -21,7 +21,7 @@ _VERTEX_KEY = "vertex"
 _PRIVATE_KEYS = frozenset({_TOOL_KEY, _VERTEX_KEY})
 
 
-class SearchDeclaration(NamedTuple):
+class GoogleSearchTool(NamedTuple):
     """An encoded search: an entry of `tools`, the retrieval config, and the options neither can express."""
 
     tool: JsonObject
@@ -48,7 +48,7 @@ def decode_search(name: str, tool: Fields, retrieval: Fields) -> SearchOptions:
     )
 
 
-def encode_search(search: SearchOptions) -> SearchDeclaration:
+def encode_search(search: SearchOptions) -> GoogleSearchTool:
     """Encode a search declaration."""
     extras = search.extras.get(NAME, {})
     vertex = extras.get(_VERTEX_KEY) is True
@@ -74,7 +74,7 @@ def encode_search(search: SearchOptions) -> SearchDeclaration:
         "context_size": search.context_size,
         "live": search.live is not None,
     }
-    return SearchDeclaration(
+    return GoogleSearchTool(
         {name if isinstance(name, str) else GOOGLE_SEARCH: tool},
         retrieval,
         tuple(option for option, is_lost in unsupported.items() if is_lost),

@@ -90,14 +90,14 @@ LOSSES: Mapping[Feature, str] = {
 }
 
 
-class RenderedText(NamedTuple):
+class NumberedText(NamedTuple):
     """The text with its markers, and what the extension needs to describe them."""
 
     text: str
     extension: JsonObject
 
 
-def render_text(answer: Answer, numbering: Numbering, offset: int) -> RenderedText:
+def render_text(answer: Answer, numbering: Numbering, offset: int) -> NumberedText:
     """Render the text of an answer that begins at `offset` of `llmContent`."""
     text, insertions, phases = _insert_markers(answer, numbering)
     cited = {
@@ -109,14 +109,14 @@ def render_text(answer: Answer, numbering: Numbering, offset: int) -> RenderedTe
     unplaced = tuple(sorted(cited - {item.number for item in insertions}))
     original = remove_insertions(text, insertions, unplaced, phases)
     if original == parse_plain_text(text, len(numbering.sources)):
-        return RenderedText(text, {})
+        return NumberedText(text, {})
     extension: JsonObject = {
         "inserted": [[offset + item.start, offset + item.end] for item in insertions],
         "unplaced": list(unplaced),
     }
     if len(phases) > 1:
         extension["phases"] = list(phases)
-    return RenderedText(text, extension)
+    return NumberedText(text, extension)
 
 
 def _insert_markers(answer: Answer, numbering: Numbering) -> tuple[str, list[Insertion], tuple[Phase, ...]]:

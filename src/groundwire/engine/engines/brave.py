@@ -90,7 +90,7 @@ def _wait(headers: Mapping[str, str]) -> float | None:
     return float(first) if retry is None and first.isascii() and first.isdigit() else retry
 
 
-ROW = ApiEngineSpec(
+SPEC = ApiEngineSpec(
     name="brave",
     title="Brave Search",
     base_url="https://api.search.brave.com",

@@ -69,7 +69,7 @@ def _explain(body: Fields) -> ServiceError:
     return ServiceError(body.text("tag"), body.text("error"))
 
 
-ROW = ApiEngineSpec(
+SPEC = ApiEngineSpec(
     name="exa",
     title="Exa",
     base_url="https://api.exa.ai",

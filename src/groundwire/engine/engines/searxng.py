@@ -46,7 +46,7 @@ def _response(body: Fields) -> tuple[SearchHit, ...]:
     return tuple(hit for hit in found if hit)
 
 
-ROW = ApiEngineSpec(
+SPEC = ApiEngineSpec(
     name="searxng",
     title="SearXNG",
     base_url="",

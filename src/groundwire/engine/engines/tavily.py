@@ -63,7 +63,7 @@ def _explain(body: Fields) -> ServiceError:
     return ServiceError(message=body.obj("detail").text("error"))
 
 
-ROW = ApiEngineSpec(
+SPEC = ApiEngineSpec(
     name="tavily",
     title="Tavily",
     base_url="https://api.tavily.com",

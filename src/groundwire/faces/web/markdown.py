@@ -73,7 +73,7 @@ _MOVES: tuple[Callable[[str, int], int], ...] = (_end_of_text_before, _end_of_wo
 
 
 @value
-class RenderedText:
+class RenderedMarkdown:
     """Top-level blocks of HTML, and the citations that have no chip in them."""
 
     blocks: tuple[str, ...]
@@ -82,14 +82,14 @@ class RenderedText:
 
 def render_text(
     text: str, citations: Sequence[Citation], breaks: Sequence[int], chips: ChipWriter
-) -> RenderedText:
+) -> RenderedMarkdown:
     """Render Markdown with chips. Citations without a span are returned as unplaced."""
     if len(text) > _LONGEST:
-        return RenderedText((f"<pre>{escape(text)}</pre>",), tuple(citations))
+        return RenderedMarkdown((f"<pre>{escape(text)}</pre>",), tuple(citations))
     renderer = _ChipRenderer(text, place_markers(text, citations, attach_to_word=True), breaks)
     found = renderer.render()
     if found is None:
-        return RenderedText(tuple(renderer.plain_blocks), tuple(citations))
+        return RenderedMarkdown(tuple(renderer.plain_blocks), tuple(citations))
     placed = [citation for group in found.groups for citation in group]
     unplaced = [citation for citation in citations if citation.span is not None and citation not in placed]
     unplaced += (citation for citation in citations if citation.span is None)
@@ -97,7 +97,7 @@ def render_text(
         renderer.pattern.sub(lambda match: chips(found.groups[int(match[1])], int(match[1])), block)
         for block in found.blocks
     )
-    return RenderedText(tuple(blocks), tuple(unplaced))
+    return RenderedMarkdown(tuple(blocks), tuple(unplaced))
 
 
 @value
