@@ -29,6 +29,8 @@ from groundwire.testing.upstream import Upstream, answer
 from groundwire.transport.threads import run_in_loop_thread
 from tests.transport.bounded import run
 
+pytestmark = pytest.mark.server
+
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC).timestamp()
 EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 

@@ -35,6 +35,8 @@ from groundwire.testing.script import answer, load_script
 from groundwire.testing.upstream import Upstream
 from tests.credentials.builders import write_private
 
+pytestmark = pytest.mark.server
+
 ROOT = Path(__file__).parents[1]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 LINKING = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")))

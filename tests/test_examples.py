@@ -8,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from groundwire.chat.agents import read_app
+
+pytestmark = pytest.mark.server
 
 ROOT = Path(__file__).parents[1]
 

@@ -9,6 +9,8 @@ import pytest
 
 import groundwire
 
+pytestmark = pytest.mark.server
+
 
 def test_every_public_name_exists_and_they_are_sorted() -> None:
     assert list(groundwire.__all__) == sorted(groundwire.__all__)

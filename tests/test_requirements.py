@@ -10,6 +10,8 @@ import pytest
 
 from tests.requirements import COUNTS, REQUIREMENTS, Requirement
 
+pytestmark = pytest.mark.server
+
 PROJECT = Path(__file__).parents[1]
 DOCUMENTS = PROJECT.parent / "shared" / "seeds"
 

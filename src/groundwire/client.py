@@ -79,7 +79,11 @@ __all__ = ["Groundwire", "ProviderStatus", "asearch", "search", "search_request"
 
 
 class Groundwire:
-    """Cited web search with the providers that the user has."""
+    """Client: searches the web with the configured providers, over connections that are kept open.
+
+    Use it as an async context manager, or call `aclose` at the end. Without a configuration, it loads the
+    user's own.
+    """
 
     def __init__(self, config: Config | None = None, *, env: Mapping[str, str] | None = None) -> None:
         self._env = dict(os.environ if env is None else env)
@@ -123,7 +127,7 @@ class Groundwire:
     def search(
         self, query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
     ) -> Answer:
-        """Search and wait for the whole answer; in a thread where an event loop is running (Jupyter)."""
+        """Search and return the complete answer. Inside a running event loop (Jupyter), it uses a thread."""
 
         async def run(groundwire: Groundwire) -> Answer:
             async with groundwire:
@@ -141,7 +145,7 @@ class Groundwire:
     async def asearch(
         self, query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
     ) -> Answer:
-        """Search and wait for the whole answer. Raises the error of an answer that broke off."""
+        """Search and return the complete answer. If the answer is interrupted, raise its error."""
         request = replace(search_request(query, options or self.config.search), stream=False)
         assembler = Assembler()
         async with aclosing(self.stream(request, provider=provider, model=model)) as events:
@@ -159,7 +163,7 @@ class Groundwire:
         model: str = "",
         options: SearchOptions | None = None,
     ) -> AsyncGenerator[Event, None]:
-        """The events of an answer as they arrive. Closing the generator cancels the request upstream."""
+        """Yield the events of an answer as they arrive. Closing the generator cancels the request."""
         request = (
             query if isinstance(query, Request) else search_request(query, options or self.config.search)
         )
@@ -220,7 +224,7 @@ class Groundwire:
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The providers that `auto` tries, in order, as far as they can be used."""
+        """The providers that `auto` tries, in this order; unusable ones are skipped."""
         configured = (name for name, item in self.config.providers.items() if item.base_url or item.enabled)
         return ranked(self.config.order, configured, DEFAULT_ORDER, self.engines)
 
@@ -230,7 +234,7 @@ class Groundwire:
         return frozenset(self._engine_factory.names)
 
     async def count_tokens(self, request: Request, *, provider: str, model: str) -> int | None:
-        """The input tokens of a request as the provider counts them; None if it has no such endpoint."""
+        """Count the tokens of a request at its provider; None if the provider cannot count them."""
         row = self._specs.get(provider)
         if row is None or not can_count(row, request.wire):
             return None
@@ -238,41 +242,41 @@ class Groundwire:
         return await count_tokens(row, self._http, await self._credential(row), self._redactor, request)
 
     def prepare(self) -> None:
-        """Import now what the first request would wait for; for servers."""
+        """Import the modules that the first request needs, so that it does not wait for them."""
         for name in ("transport.connections", *(f"dialects.{row.dialect}" for row in self._specs.values())):
             import_module(f"groundwire.{name}")
 
     async def page(self, url: str, *, live: bool = True) -> Page:
-        """A page from the index; if it is not there and `live` is set, from the web, fetched SSRF-safe."""
+        """Return a page from the index; if it is not there and `live` is set, fetch it from the web."""
         return await self._engine_factory.page(url, live=live)
 
     def usable(self) -> Mapping[str, bool]:
-        """Every provider that may be named, and whether it can be used now."""
+        """Map the name of every provider to whether it is usable now."""
         return LazyMapping(self._providers, self._is_usable)
 
     def _is_usable(self, name: str) -> bool:
         return self._plugins[name].is_usable()
 
     def providers(self) -> list[ProviderStatus]:
-        """The status of every known provider."""
+        """Return the status of every known provider."""
         return [status_of(self._plugins[name]) for name in self.names]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The providers that are known."""
+        """The names of all known providers."""
         return tuple(name for name in self._plugins if name not in self._added)
 
     @property
     def keyed(self) -> tuple[str, ...]:
-        """The providers and engines whose key can be stored in groundwire's own file."""
+        """The providers and engines whose key can be stored with `groundwire login`."""
         return tuple(name for name in self.names if Lookup("own", name) in self._plugins[name].lookups)
 
     def findings(self, name: str) -> list[LookupResult]:
-        """What each credential lookup of a provider found."""
+        """Return where a provider's credentials were looked for, and what was found."""
         return explain(self._plugins[name].lookups, self._lookup_context) if name in self.names else []
 
     def watch_index(self, report: ReportProgress) -> None:
-        """Receive the progress while the embedded index is built."""
+        """Report progress to a callback while the embedded index is built."""
         self._engine_factory.report = report
 
     def add(self, row: ProviderSpec, key: Secret | None = None) -> None:
@@ -441,14 +445,18 @@ def _missing(row: ProviderSpec) -> GroundwireError:
 def search(
     query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
 ) -> Answer:
-    """Search with the user's own configuration, and wait for the whole answer."""
+    """Search the web with the user's configuration and return the complete answer.
+
+    `provider` and `model` take the names that the command line takes; `auto` tries the usable providers in
+    order. An answer that failed or was interrupted raises a `GroundwireError`.
+    """
     return Groundwire().search(query, provider=provider, model=model, options=options)
 
 
 async def asearch(
     query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
 ) -> Answer:
-    """`search` for programs with an event loop."""
+    """Search the web like `search`, in an event loop."""
     async with Groundwire() as groundwire:
         return await groundwire.asearch(query, provider=provider, model=model, options=options)
 
@@ -456,7 +464,7 @@ async def asearch(
 async def stream(
     query: str | Request, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
 ) -> AsyncGenerator[Event, None]:
-    """The events of an answer as they arrive, with the user's own configuration."""
+    """Search the web with the user's configuration and yield the events of the answer as they arrive."""
     async with (
         Groundwire() as groundwire,
         aclosing(groundwire.stream(query, provider=provider, model=model, options=options)) as events,

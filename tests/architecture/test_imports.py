@@ -13,6 +13,8 @@ import groundwire.model
 from groundwire.dialects.registry import DIALECTS
 from tests.architecture.tree import PROJECT, SOURCE
 
+pytestmark = pytest.mark.server
+
 BOUND = 120.0
 LINTER = Path(sys.executable).with_name("lint-imports")
 UNWANTED = ("asyncio", "socket", "ssl", "http", "logging", "urllib.request", "subprocess", "random", "uuid")

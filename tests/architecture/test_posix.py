@@ -5,6 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.server
+
 BOUND = 120
 MODULES = ("fcntl", "resource", "pwd", "grp", "termios", "tty", "pty")
 WITHOUT = f"""

@@ -29,6 +29,8 @@ from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import answered, chatting, said
 from tests.faces.gateway.serving import provider_at
 
+pytestmark = pytest.mark.server
+
 APP: dict[str, Any] = {
     "id": "web-helper",
     "name": {"en": "Web helper", "de": "Web-Helfer"},

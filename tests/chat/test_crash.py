@@ -39,6 +39,8 @@ from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import chatting, expire_leases, said
 from tests.servers.postgres import PostgresServer
 
+pytestmark = pytest.mark.server
+
 ROOT = Path(__file__).parents[2]
 LIMIT = 60
 SENTENCES = [f"Sentence number {number} says something." for number in range(40)]

@@ -24,6 +24,8 @@ from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import answered, chatting, expire_leases, said
 from tests.faces.gateway.serving import provider_at
 
+pytestmark = pytest.mark.server
+
 # Asks one question in a session, and prints how that ended: `done`, or the status of the refusal.
 ASKER = """
 import asyncio, sys

@@ -21,6 +21,8 @@ from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import SEARCHING, answered, chatting
 from tests.faces.gateway.serving import provider_at
 
+pytestmark = pytest.mark.server
+
 MINE = Agent("mine", {"en": "Mine"}, prompt={"en": "My secret prompt"})
 
 

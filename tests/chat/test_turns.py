@@ -31,6 +31,8 @@ from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import SEARCHING, answered, chatting, expire_leases, said
 from tests.faces.gateway.serving import provider_at
 
+pytestmark = pytest.mark.server
+
 PAGE = Source("https://docs.example/page", "A page", excerpts=("The page says so.",))
 
 

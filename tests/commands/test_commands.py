@@ -16,6 +16,8 @@ from groundwire.faces.cli.arguments import COMMANDS
 from groundwire.model import Finished, Started, TextDelta
 from tests.faces.fakes import LATE, TEXT, Bench, FakeClient, status
 
+pytestmark = pytest.mark.server
+
 OK = (Started(), TextDelta(0, "ok"), Finished())
 
 

@@ -19,6 +19,8 @@ import pytest
 from groundwire.commands.completion import bash, fish, words_of, zsh
 from groundwire.faces.cli.arguments import COMMANDS, INDEX_ACTIONS
 
+pytestmark = pytest.mark.server
+
 LINES = [
     ("groundwire ind", {"index"}),
     ("groundwire index ", set(INDEX_ACTIONS)),

@@ -15,6 +15,8 @@ from groundwire.engine.pages import Page
 from tests.engine.crawl.website import Site, page, website
 from tests.faces.fakes import Bench
 
+pytestmark = pytest.mark.server
+
 
 @pytest.fixture
 def site() -> Iterator[Site]:

@@ -9,8 +9,12 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
+
 from groundwire.engine.index.location import open_index
 from tests.engine.crawl.website import page, website
+
+pytestmark = pytest.mark.server
 
 BOUND = 60.0
 SOURCE = Path(__file__).parents[3] / "src"

@@ -21,6 +21,8 @@ from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.console import Console
 from tests.credentials.builders import write_private
 
+pytestmark = pytest.mark.server
+
 KEY = "sk-very-secret-0123456789"
 EVERY = ("anthropic", "openai", "gemini", "openrouter", "openai_chat", "brave", "tavily", "exa")
 

@@ -26,6 +26,8 @@ from tests.faces.fakes import LATE, TEXT
 from tests.faces.loopback import Loopback, loopback
 from tests.faces.screen import Screen
 
+pytestmark = pytest.mark.server
+
 SOURCE = Path(__file__).parents[2] / "src"
 COMMAND = [sys.executable, "-m", "groundwire"]
 BOUND = 30.0

@@ -15,6 +15,8 @@ from groundwire.config.schema import GatewaySettings, ProviderSettings
 from groundwire.model import JsonObject, Location, SearchOptions
 from groundwire.model.value import field_names
 
+pytestmark = pytest.mark.server
+
 PROJECT = Path(__file__).parents[2]
 KEYS = [dotted(path) for path, _ in all_keys()]
 

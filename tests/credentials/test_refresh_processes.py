@@ -22,6 +22,8 @@ import pytest
 from tests.credentials.builders import Rotation, jwt, stored_refresh, write_session
 from tests.credentials.login_service import LoginService, login_service
 
+pytestmark = pytest.mark.server
+
 WORKER = Path(__file__).with_name("worker.py")
 STEP = 10_000.0
 LIFE = 1_000.0

@@ -19,6 +19,8 @@ from tests.engine.fresh_questions import Fresh, fresh
 from tests.engine.questions import COUNT, UNTUNED, USUAL, LibraryQuestion, questions, usual_questions
 from tests.sharing import made_once
 
+pytestmark = pytest.mark.server
+
 WANTED = 0.95
 WANTED_FIRST = {"tuned": 0.8, "untuned": 0.65}
 WANTED_AT_ALL = 0.75

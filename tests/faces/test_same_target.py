@@ -32,6 +32,8 @@ from groundwire.tools import call_tool
 from tests.chat.speaking import answered
 from tests.faces.gateway.asgi_client import LOCAL, send_request
 
+pytestmark = pytest.mark.server
+
 QUESTION = "How long is the Nile?"
 EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 PATHS = {

@@ -15,6 +15,8 @@ import pytest
 from groundwire.errors import ConfigError, TimedOut
 from groundwire.files.lock import locked, locked_async
 
+pytestmark = pytest.mark.server
+
 HOLDER = """
 import asyncio, sys
 from groundwire.files.lock import locked_async

@@ -46,6 +46,8 @@ from groundwire.model import (
 from groundwire.model.json import Stored, decode, encode
 from tests.model.strategies import answers, cases, events, messages, requests
 
+pytestmark = pytest.mark.server
+
 
 def through_text(value: Stored) -> Stored:
     return decode(load_json(dump_json(encode(value)), ClientWireError))

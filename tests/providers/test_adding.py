@@ -25,6 +25,8 @@ from groundwire.testing.answers import told
 from groundwire.testing.upstream import ScriptedResponse, Upstream, answer
 from groundwire.transport.http import HttpRequest
 
+pytestmark = pytest.mark.server
+
 EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 SENTENCE = "The river Nile is 6650 kilometres long and flows through eleven countries."
 

@@ -20,6 +20,8 @@ from groundwire.testing.script import ScriptedResponse, json_response
 from groundwire.testing.upstream import Received, Upstream
 from groundwire.transport.http import Http
 
+pytestmark = pytest.mark.server
+
 KEY = "key-0123456789-canary"
 CLAUDE: dict[str, Any] = {
     "model": "claude-x",

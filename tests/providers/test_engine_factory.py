@@ -22,6 +22,8 @@ from groundwire.testing.script import Script, ScriptedResponse, answer, json_res
 from groundwire.testing.upstream import Upstream
 from tests.credentials.builders import codex_file, jwt, stored_refresh, write_private, write_session
 
+pytestmark = pytest.mark.server
+
 EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 LATER = 4_000_000_000
 NO = json_response({"detail": "Provided authentication token is expired."}, 401)

@@ -37,6 +37,8 @@ from tests.providers.harness import (
     world,
 )
 
+pytestmark = pytest.mark.server
+
 Kind = type[GroundwireError]
 
 BY_STATUS: dict[int, Kind] = {

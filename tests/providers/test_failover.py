@@ -25,6 +25,8 @@ from groundwire.testing.upstream import Upstream
 from groundwire.transport.http import Deadlines, Http
 from tests.providers.harness import case_named, credential, question
 
+pytestmark = pytest.mark.server
+
 FIRST = case_named("openai")
 SECOND = case_named("anthropic")
 EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")

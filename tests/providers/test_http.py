@@ -62,6 +62,8 @@ from tests.providers.harness import (
 )
 from tests.transport.bounded import run
 
+pytestmark = pytest.mark.server
+
 EVENTS = told("Long.", Source("https://alpha.example/"), query="nile")
 FLAGGED = ("anthropic_messages", "openai_responses", "openai_chat", "gemini_interactions")
 """Dialects whose body says whether the answer is streamed; Gemini's address does."""

@@ -18,6 +18,8 @@ from groundwire.testing.answers import told
 from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
 
+pytestmark = pytest.mark.server
+
 EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 GONE = json_response({"error": {"code": 404, "message": "model is not found", "status": "NOT_FOUND"}}, 404)
 DEFAULT = default_model("gemini")

@@ -25,6 +25,8 @@ from groundwire.testing.script import answer
 from tests.providers.harness import Outcome, case_named, question, world
 from tests.transport.bounded import run
 
+pytestmark = pytest.mark.server
+
 CODEX = case_named("openai_oauth")
 EVENTS = told("Long.", Source("https://alpha.example/"), query="nile")
 

@@ -32,6 +32,8 @@ from tests.credentials.builders import QUICK, Rotation, Service, session, stored
 from tests.credentials.login_service import LoginService, login_service
 from tests.credentials.test_refresh_processes import FIRST, LIFE, STEP, Team, access, always_parses, team
 
+pytestmark = pytest.mark.server
+
 MODULE = "groundwire.providers.openai_session"
 ERRAND = RefreshTask(
     "/s/auth.json",

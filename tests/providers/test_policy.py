@@ -51,6 +51,8 @@ from tests.providers.harness import (
     world,
 )
 
+pytestmark = pytest.mark.server
+
 SAID: dict[str, SearchOptions] = {
     "allowed_domains": SearchOptions(allowed_domains=("a.example",)),
     "blocked_domains": SearchOptions(blocked_domains=("b.example",)),

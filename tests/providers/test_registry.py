@@ -13,6 +13,8 @@ from groundwire.providers.registry import adjusted, describe, find_spec
 from groundwire.providers.spec import ProviderSpec, path
 from tests.providers.harness import PROVIDER_CASES, VENDORS, question
 
+pytestmark = pytest.mark.server
+
 
 @pytest.mark.parametrize("case", VENDORS, ids=str)
 def test_a_built_in_spec_has_all_that_a_user_needs(case: object) -> None:

@@ -62,6 +62,8 @@ from tests.providers.harness import (
 )
 from tests.transport.bounded import run
 
+pytestmark = pytest.mark.server
+
 NILE = Source("https://alpha.example/rivers?a=1&b=2", "Rivers")
 AMAZON = Source("https://beta.example/amazon", "Der Amazonas – Länge")
 TEXT = "Der Nil 🐊 ist 6650 km lang. Der Amazonas führt mehr Wasser."

@@ -41,6 +41,8 @@ from tests.providers.harness import (
 )
 from tests.transport.bounded import run
 
+pytestmark = pytest.mark.server
+
 CANARIES = (
     "sk-proj-Zq7Kp2Wm9Xv4Tn8Rb3Yd6Hs1",
     "sk-ant-api03-Lm4Nq8Wz2Xc6Vb0Tr5Yp9-AA",

@@ -26,6 +26,8 @@ from tests.providers.harness import (
     world,
 )
 
+pytestmark = pytest.mark.server
+
 EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 NEVER = float("inf")
 

@@ -27,6 +27,8 @@ from tests.faces.gateway.raw import RawResponse, parsed, request_of
 from tests.faces.gateway.serving import RunningGateway, provider_at, run, serving
 from tests.server.crowd import memory_of
 
+pytestmark = pytest.mark.server
+
 BOUND = 20.0
 NEVER = float("inf")
 CHUNKED = (

@@ -21,6 +21,8 @@ from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.serving import RunningGateway, provider_at, serving
 
+pytestmark = pytest.mark.server
+
 ROOT = Path(__file__).parents[2]
 BOUND = 20.0
 HEAD = b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"

@@ -17,6 +17,8 @@ from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.raw import INBOUND, RawResponse, fetch, leave, request_of, send
 from tests.faces.gateway.serving import RunningGateway, provider_at, serving, wait_for_open_requests
 
+pytestmark = pytest.mark.server
+
 ANSWER = answer("openai_chat", told("The Nile is 6650 km long."))
 STREAM = ANSWER.stream or b""
 TEXT_ENDS = STREAM.index(b"\n\n", STREAM.index(b"6650")) + 2

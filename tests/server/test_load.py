@@ -18,6 +18,8 @@ from tests.server.crowd import StreamReader, listen, memory_of, telling
 from tests.server.crowd_process import crowd
 from tests.server.processes import running_serve
 
+pytestmark = pytest.mark.server
+
 HELD_BYTES = 60 * 1024
 DEAF_BYTES = 512 * 1024
 STALL = 30.0

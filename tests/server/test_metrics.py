@@ -7,11 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from groundwire.model.value import replace
 from groundwire.server.app import AccessRecord
 from groundwire.server.keys import KeyFile
 from groundwire.server.metrics import BUCKETS, Metrics
 from tests.faces.gateway.asgi_client import LOCAL, SMALLEST_REQUESTS, app_in, post_json, send_request
+
+pytestmark = pytest.mark.server
 
 RECORD = AccessRecord("POST", "/v1/messages", 200, 0.3, "id-1", "anthropic_messages", "gemini", "done", "")
 _SAMPLE = re.compile(r'[a-z_]+(\{([a-z]+="([^"\\\n]|\\.)*",?)*\})? [0-9.e+-]+')

@@ -27,6 +27,8 @@ from tests.faces.gateway.serving import RunningGateway, provider_at, run, servin
 from tests.server.crowd import memory_of
 from tests.server.processes import running_serve
 
+pytestmark = pytest.mark.server
+
 HEALTH = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
 BOUND = 50.0
 

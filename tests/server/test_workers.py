@@ -27,6 +27,8 @@ from tests.faces.gateway.serving import provider_at, run, serving
 from tests.faces.loopback import Loopback, loopback
 from tests.server.processes import BOUND, running_serve, start_serve
 
+pytestmark = pytest.mark.server
+
 _ASK = """
 import gc, json
 from groundwire.server.workers import tune_gc

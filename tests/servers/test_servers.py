@@ -11,6 +11,8 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.process import program
 from tests.servers.redis import RedisServer
 
+pytestmark = pytest.mark.server
+
 
 def test_postgresql_answers_in_a_database_of_its_own(postgres: str, postgres_server: PostgresServer) -> None:
     with psycopg.connect(postgres) as one, psycopg.connect(postgres_server.database()) as other:

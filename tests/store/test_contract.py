@@ -28,6 +28,8 @@ from groundwire.transport.migrations import Migration
 from tests.model.strategies import answers, messages
 from tests.store.conftest import NEWEST, Migrated
 
+pytestmark = pytest.mark.server
+
 AGENT = Agent(
     "researcher",
     {"en": "Researcher", "de": "Rechercheur"},

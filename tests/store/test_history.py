@@ -7,6 +7,8 @@ import pytest
 from groundwire.model import Answer, Message, Text
 from groundwire.store.base import Session, Store, StoredMessage
 
+pytestmark = pytest.mark.server
+
 NOW = "2026-03-01T00:00:0{}+00:00"
 
 

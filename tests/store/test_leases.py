@@ -11,6 +11,8 @@ import pytest
 from groundwire.errors import RequestError
 from groundwire.store.base import Session, Store
 
+pytestmark = pytest.mark.server
+
 SESSION = Session("s1", "a", "", "", "2026-01-01", "2026-01-01")
 LONG = 1000.0
 

@@ -13,6 +13,8 @@ from groundwire.store.base import Store
 from groundwire.transport.migrations import Migration
 from tests.store.conftest import NEWEST, Migrated, Row, Statements, on_sqlite
 
+pytestmark = pytest.mark.server
+
 Tables: TypeAlias = dict[str, list[Row]]
 
 _AGENT = {

@@ -22,6 +22,8 @@ from groundwire.store.migrations import ON_SQLITE
 from groundwire.store.open import open_store
 from groundwire.store.sqlite import open_sqlite
 
+pytestmark = pytest.mark.server
+
 PROJECT = Path(__file__).parents[2]
 LIMIT = 60.0
 KEPT = Session("s", "a", "", title="before")

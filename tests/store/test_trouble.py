@@ -18,6 +18,8 @@ from groundwire.store import sqlite as on_sqlite
 from groundwire.store.base import Session, Store, StoredMessage
 from groundwire.store.sqlite import open_sqlite
 
+pytestmark = pytest.mark.server
+
 KEPT = Session("s", "a", "", title="before")
 
 

@@ -24,6 +24,8 @@ from groundwire.store.sqlite import open_sqlite
 from tests.store.conftest import NEWEST, Statements, on_postgres, on_sqlite
 from tests.store.test_migrations import MESSAGES, SESSIONS
 
+pytestmark = pytest.mark.server
+
 PROJECT = Path(__file__).parents[2]
 LIMIT = 60.0
 SIZE = 1500

@@ -26,6 +26,8 @@ from groundwire.testing.script import (
 )
 from groundwire.testing.upstream import Upstream
 
+pytestmark = pytest.mark.server
+
 GET = b"GET /x HTTP/1.1\r\nhost: a\r\n\r\n"
 EVENTS = told("The Nile is long.", Source("https://alpha.example/"), query="nile")
 

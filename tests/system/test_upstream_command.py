@@ -20,6 +20,8 @@ from groundwire.model.json import encode
 from groundwire.testing.script import Dribble, ScriptedResponse, load_script
 from groundwire.testing.upstream import main
 
+pytestmark = pytest.mark.server
+
 FULL = {
     "door": "open",
     "responses": [{"status": 404}],

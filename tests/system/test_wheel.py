@@ -20,6 +20,8 @@ from groundwire.testing.answers import told
 from groundwire.testing.script import answer
 from groundwire.testing.upstream import Upstream
 
+pytestmark = pytest.mark.server
+
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120.0
 

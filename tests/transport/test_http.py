@@ -25,6 +25,8 @@ from groundwire.transport import response as response_module
 from groundwire.transport.http import Deadlines, Http, HttpRequest
 from groundwire.transport.response import Response
 
+pytestmark = pytest.mark.server
+
 PATIENT = Deadlines(connect=20, first_byte=30, idle=30, total=40)
 ENDLESS = Deadlines(connect=600, first_byte=600, idle=600, total=600)
 """Whoever comes to these waits for the wrong clock."""

@@ -16,6 +16,8 @@ from groundwire.errors import GroundwireError
 from groundwire.transport import postgres as transport_postgres
 from groundwire.transport.postgres import CONNECT_SECONDS, PostgresPool, Watchdog
 
+pytestmark = pytest.mark.server
+
 LONG = 60.0
 
 

@@ -25,6 +25,8 @@ from groundwire.transport.process import (
     with_resource_limits,
 )
 
+pytestmark = pytest.mark.server
+
 PYTHON = os.path.realpath(sys.executable)
 USUAL = ProcessLimits(seconds=30)
 ENDLESS = ProcessLimits(seconds=600)

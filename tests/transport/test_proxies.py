@@ -31,6 +31,8 @@ from tests.transport.raw_server import (
     then_silent,
 )
 
+pytestmark = pytest.mark.server
+
 P = "http://proxy.example:3128"
 Q = "http://other.example:3128"
 API = "https://api.example/v1"

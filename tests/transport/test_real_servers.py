@@ -21,6 +21,8 @@ from tests.transport.certificates import certificate
 from tests.transport.leftovers import nothing_left
 from tests.transport.raw_server import HERE, client
 
+pytestmark = pytest.mark.server
+
 PATIENT = Deadlines(connect=10, first_byte=10, idle=10, total=20)
 LARGE = bytes(range(256)) * 20_000
 PIECES = [b"data: %d\n\n" % number for number in range(300)]

@@ -20,6 +20,8 @@ from tests.transport.canaries import FORBIDDEN_HOST, FakeResolver, Web, page, sm
 from tests.transport.certificates import certificate
 from tests.transport.forbidden import FORMS, HOSTS, PRIVATE_ANSWERS
 
+pytestmark = pytest.mark.server
+
 SITE = "www.example.com"
 HERE = "127.0.0.1"
 

@@ -17,6 +17,8 @@ from groundwire.transport.ssrf import REFUSED, SsrfPolicy, check_url, is_public,
 from groundwire.transport.weburl import InvalidUrl, join, parse
 from tests.transport.forbidden import ADDRESSES, PUBLIC
 
+pytestmark = pytest.mark.server
+
 BASE = parse("https://www.example.com/a/b?c=d")
 
 

@@ -17,6 +17,8 @@ from groundwire.model import Span
 from tests.engine.compose.passages import check, documentation, passage
 from tests.model.strategies import cases, texts
 
+pytestmark = pytest.mark.server
+
 TOWER = "The Eiffel Tower is 330 metres tall."
 
 

@@ -15,6 +15,8 @@ from groundwire.text.offsets import from_points, to_points
 from tests.engine.compose.passages import check, passage
 from tests.model.strategies import cases
 
+pytestmark = pytest.mark.server
+
 HIDDEN = (
     "\u200b",
     "\u202e",

@@ -26,6 +26,8 @@ from groundwire.model import (
 from groundwire.testing.answers import written
 from tests.engine.compose.passages import passage
 
+pytestmark = pytest.mark.server
+
 QUERY = "How tall is the Eiffel Tower?"
 PASSAGES = (
     passage("The Eiffel Tower is 330 metres tall.", "a"),

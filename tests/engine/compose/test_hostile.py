@@ -33,6 +33,8 @@ from groundwire.testing.answers import written
 from tests.engine.compose.hostile import FACT, PAGES
 from tests.engine.compose.passages import check, passage
 
+pytestmark = pytest.mark.server
+
 QUERY = "How many piers has the harbour of Brig?"
 PLAIN = passage(FACT, "plain", "Harbours", score=0.5)
 KINDS = {

@@ -13,6 +13,8 @@ from tests.engine.compose.passages import documentation
 from tests.growth import LINEAR, growth
 from tests.model.strategies import cases, texts
 
+pytestmark = pytest.mark.server
+
 LINES = (
     *(
         "A sentence. Another one!",

@@ -19,6 +19,8 @@ from tests.engine.compose.passages import check, passage
 from tests.growth import LINEAR, growth
 from tests.model.strategies import cases, texts
 
+pytestmark = pytest.mark.server
+
 TOWER = passage("The Eiffel Tower is 330 metres tall. It was finished in 1889.", "a", "Eiffel Tower")
 LOUVRE = passage("The Louvre is a museum in Paris.\nIt shows 35,000 objects.", "b", "Louvre")
 PASSAGES = [TOWER, LOUVRE]

@@ -21,6 +21,8 @@ from groundwire.errors import RequestError
 from tests.engine.crawl.crawlers import gather, reasons, urls
 from tests.engine.read.samples import ARTICLE, ARTICLE_TEXT, pdf
 
+pytestmark = pytest.mark.server
+
 ARTICLE_WITHOUT_CANONICAL = ARTICLE.replace('<link rel="canonical" href="/fluesse/donau">', "")
 BASE = CrawlOptions(base_url="https://docs.example/team")
 

@@ -32,6 +32,8 @@ from groundwire.transport.http import Deadlines
 from tests.engine.engines.fakes import ANY, KEY, service
 from tests.transport.bounded import run
 
+pytestmark = pytest.mark.server
+
 ROWS = {module.SPEC.name: module.SPEC for module in (searxng, brave, tavily, exa)}
 PAGE = "https://docs.example.com/timeouts"
 WORDS = "asyncio.timeout() limits the time spent waiting on something."

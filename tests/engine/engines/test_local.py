@@ -20,6 +20,8 @@ from groundwire.errors import ConfigError
 from groundwire.model import NOTHING_FOUND, SearchOptions, Warned
 from tests.engine.knowledge.memory import MemoryIndex
 
+pytestmark = pytest.mark.server
+
 ANY = SearchOptions()
 
 

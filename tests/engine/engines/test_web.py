@@ -32,6 +32,8 @@ from tests.engine.engines.fakes import ANY, NOW, FakeFetcher, admits, fetched, o
 from tests.transport.bounded import run
 from tests.transport.canaries import page, small_web
 
+pytestmark = pytest.mark.server
+
 SOURCE = Path(__file__).parents[3] / "src"
 QUESTION = MetasearchQuery("asyncio timeout", "us-en", "", 10)
 A, B, C = "https://a.example.com/1", "https://b.example.org/2", "https://c.example.net/3"

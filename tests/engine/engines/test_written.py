@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from groundwire.client import Groundwire
 from groundwire.config.load import load
 from groundwire.engine.index.location import open_index
@@ -14,6 +16,8 @@ from groundwire.testing.script import Script, ScriptedResponse, answer, json_res
 from groundwire.testing.upstream import Upstream
 from tests.credentials.builders import write_private
 from tests.transport.bounded import run
+
+pytestmark = pytest.mark.server
 
 URL = "https://works.example.com/boiler"
 TEXT = "The boiler of the works runs at 3 bar. The whistle is tested on Monday."

@@ -13,6 +13,8 @@ from groundwire.engine.pages import Page
 from groundwire.model import SearchOptions
 from groundwire.model.value import replace
 
+pytestmark = pytest.mark.server
+
 DUMPS = Page(
     "https://docs.python.org/3/library/json.html#json.dumps",
     "json.dumps — Python documentation",

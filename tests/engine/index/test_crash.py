@@ -15,6 +15,8 @@ from groundwire.engine.index.base import Index
 from groundwire.engine.index.location import open_index
 from groundwire.engine.pages import Page
 
+pytestmark = pytest.mark.server
+
 WRITER = """
 import sys
 from pathlib import Path

@@ -25,6 +25,8 @@ from groundwire.errors import ConfigError, GroundwireError, TimedOut
 from groundwire.files.lock import locked
 from groundwire.model.value import replace
 
+pytestmark = pytest.mark.server
+
 PAGES = [
     Page(
         f"https://example.org/{n}", f"Page {n}", f"The tower number{n} stands on a hill, and hill{n} is high."

@@ -20,6 +20,8 @@ from groundwire.transport.migrations import Migration
 from groundwire.transport.postgres import PostgresPool, migrate
 from tests.servers.postgres import PostgresServer
 
+pytestmark = pytest.mark.server
+
 HOSTILE = (
     "'; DROP TABLE groundwire_pages; --",
     "' OR '1'='1",

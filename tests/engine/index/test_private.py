@@ -13,6 +13,8 @@ from groundwire.engine.crawl.web import Frontier
 from groundwire.engine.index.location import open_index
 from groundwire.engine.pages import Page
 
+pytestmark = pytest.mark.server
+
 
 @pytest.fixture
 def _open_umask() -> Iterator[None]:

@@ -16,6 +16,8 @@ from groundwire.engine.knowledge.library import StandardLibrary
 from groundwire.engine.knowledge.python_docs import module_pages, topic_pages
 from groundwire.engine.pages import Page
 
+pytestmark = pytest.mark.server
+
 LIVE = ("json", "shutil", "textwrap", "os.path", "functools", "math", "glob", "tempfile", "inspect")
 LIBRARY = "https://docs.python.org/3/library/"
 

@@ -10,6 +10,8 @@ import pytest
 from groundwire.engine.read import Document, read
 from groundwire.engine.read.document import kind_of, media_type_of
 
+pytestmark = pytest.mark.server
+
 
 @pytest.mark.parametrize(
     ("data", "media_type", "url", "kind"),

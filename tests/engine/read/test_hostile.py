@@ -9,6 +9,8 @@ from collections.abc import Iterable
 
 import pytest
 
+pytestmark = pytest.mark.server
+
 MAKING = {
     "ten megabytes of text": "b'<p>' + b'word ' * 2_000_000",
     "a million paragraphs": "b'<p>x</p>' * 1_250_000",

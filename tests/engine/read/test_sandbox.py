@@ -22,6 +22,8 @@ from groundwire.transport.workers import WorkerLost, WorkerPool
 from tests.engine.engines.fakes import ANY, FakeFetcher, admits
 from tests.engine.read.samples import ARTICLE
 
+pytestmark = pytest.mark.server
+
 SOON = 20.0
 """Seconds for whatever must end by itself: a bound, not an expectation."""
 

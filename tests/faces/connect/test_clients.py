@@ -14,6 +14,8 @@ from groundwire.files.env_edit import put, remove, value_of
 from tests.faces.connect.parsers import read_config
 from tests.faces.connect.test_connect import connect, tree
 
+pytestmark = pytest.mark.server
+
 URL = "http://127.0.0.1:8484"
 FILES = {
     "claude-code": ".claude/settings.json",

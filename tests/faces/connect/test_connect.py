@@ -18,6 +18,8 @@ from groundwire.tools import TOOLS
 from tests.faces.connect.parsers import read_config
 from tests.faces.fakes import Bench
 
+pytestmark = pytest.mark.server
+
 FILES = {
     "opencode": ".config/opencode/opencode.json",
     "claude-code": ".claude.json",

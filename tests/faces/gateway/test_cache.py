@@ -19,6 +19,8 @@ from tests.faces.gateway.raw import RawResponse, fetch, leave, request_of, send
 from tests.faces.gateway.sdk_readers import SdkClients
 from tests.faces.gateway.serving import RunningGateway, provider_at, serving, wait_for_open_requests
 
+pytestmark = pytest.mark.server
+
 EVENTS = told(
     "The Nile ☃ is 6650 km long. It is longer than most.", Source("https://alpha.example/"), query="nile"
 )

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import openai
+import pytest
 
 from groundwire.model import JsonObject
 from groundwire.testing.script import json_response
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.serving import provider_at, serving
+
+pytestmark = pytest.mark.server
 
 CALL: JsonObject = {"functionCall": {"name": "clock", "args": {"zone": "UTC"}}}
 ANSWER: JsonObject = {

@@ -21,6 +21,8 @@ from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.raw import INBOUND, Leaving, leave, request_of, send
 from tests.faces.gateway.serving import RunningGateway, provider_at, run, serving
 
+pytestmark = pytest.mark.server
+
 EVENTS = told(
     "The Nile is 6650 km long. It is longer than most.", Source("https://alpha.example/"), query="nile"
 )

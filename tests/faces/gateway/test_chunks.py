@@ -18,6 +18,8 @@ from tests.contracts.recorded.frames import is_sse
 from tests.faces.gateway.raw import INBOUND, fetch, request_of
 from tests.faces.gateway.serving import provider_at, run, serving
 
+pytestmark = pytest.mark.server
+
 _IDS = re.compile(rb"[0-9a-f]{32}")
 _TIMES = re.compile(rb'("created(?:_at)?"|"completed_at"|"updated"): ?(?:\d+|"[^"]*")')
 _TOKENS = re.compile(rb"gw1\.[\w.-]+")

@@ -19,6 +19,8 @@ from tests.faces.gateway.serving import provider_at, run, serving, wait_for_open
 from tests.faces.gateway.stream_ends import check_end
 from tests.faces.gateway.test_faults import EVENTS, NEVER
 
+pytestmark = pytest.mark.server
+
 AGREED = 2.0
 SLACK = 1.0
 PATIENCE = 15.0

@@ -26,6 +26,8 @@ from tests.faces.gateway.raw import INBOUND, RawResponse, check_error, fetch, re
 from tests.faces.gateway.sdk_readers import SdkClients
 from tests.faces.gateway.serving import provider_at, run, serving, wait_for_open_requests
 
+pytestmark = pytest.mark.server
+
 EVENTS = told(
     "The Nile is 6650 km long. It is longer than most.", Source("https://alpha.example/"), query="nile"
 )

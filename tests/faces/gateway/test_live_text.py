@@ -14,6 +14,8 @@ from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.testing.upstream import ScriptedResponse, Upstream, answer
 from tests.faces.gateway.serving import provider_at, serving
 
+pytestmark = pytest.mark.server
+
 EVENTS: list[Event] = [
     Started("1", "model-1"),
     TextDelta(0, "First words. "),

@@ -28,6 +28,8 @@ from tests.faces.gateway.serving import run
 from tests.faces.gateway.turns import PROTOCOLS, play_turns, with_citations
 from tests.oracles.expected import queries
 
+pytestmark = pytest.mark.server
+
 ROOT = Path(__file__).parents[3]
 IN_THE_TEXT: tuple[Rendering, ...] = ("markers", "both")
 by_provider = pytest.mark.parametrize("provider", PROVIDERS)

@@ -17,6 +17,8 @@ from tests.faces.gateway.asgi_client import LOCAL, FixedBackend, app_in, post_js
 from tests.faces.gateway.serving import provider_at, serving
 from tests.faces.gateway.vendors import vendors
 
+pytestmark = pytest.mark.server
+
 ALIASED = Config(aliases={"quick": "mine/model-1"})
 NAMES = {"auto", "quick", "mine/model-1"}
 

@@ -19,6 +19,8 @@ from tests.faces.gateway.asgi_client import LOCAL, post_json, send_request
 from tests.faces.gateway.scripted_backend import ScriptedBackend, app_for
 from tests.faces.gateway.serving import provider_at
 
+pytestmark = pytest.mark.server
+
 TARGETS = ("anthropic_messages", "openai_responses", "openai_chat", "gemini", "gemini_interactions")
 PAGE = Source("https://a.example/x", "A page", excerpts=("It is so, says the page.",))
 FIRST = told("It is so.", PAGE, query="what?")

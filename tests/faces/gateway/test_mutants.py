@@ -11,6 +11,8 @@ from tests.faces.gateway.raw import INBOUND
 from tests.faces.gateway.serving import run
 from tests.faces.gateway.stream_ends import check_end
 
+pytestmark = pytest.mark.server
+
 by_provider = pytest.mark.parametrize("provider", INBOUND)
 
 

@@ -23,6 +23,8 @@ from tests.faces.gateway.sdk_readers import SdkAnswer, SdkClients
 from tests.faces.gateway.serving import provider_at, run, serving
 from tests.faces.gateway.stream_ends import check_end
 
+pytestmark = pytest.mark.server
+
 by_dialect = pytest.mark.parametrize("dialect", INBOUND)
 WITH_SENTINEL = ("openai_responses", "gemini_interactions", "anthropic_messages")
 

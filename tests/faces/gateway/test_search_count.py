@@ -29,6 +29,8 @@ from tests.faces.gateway.asgi_client import SMALLEST_REQUESTS
 from tests.faces.gateway.serving import RunningGateway, provider_at, serving
 from tests.faces.gateway.test_without_model import SEARCH
 
+pytestmark = pytest.mark.server
+
 PAGE = Source("https://a.example/", "A")
 
 

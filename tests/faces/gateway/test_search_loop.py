@@ -11,6 +11,8 @@ import pytest
 from tests.faces.gateway.sdk_readers import SdkAnswer, SdkClients
 from tests.faces.gateway.searching import CLAIM, PAGE, QUERY, TEXT, Engine, playing, searching
 
+pytestmark = pytest.mark.server
+
 DIALECTS = ("openai_chat", "openai_responses", "anthropic_messages", "gemini", "gemini_interactions")
 UNTOLD_QUERIES = frozenset({"openai_chat"})
 UNTOLD_COUNTS = frozenset({"gemini"})

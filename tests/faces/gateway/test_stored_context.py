@@ -15,6 +15,8 @@ from groundwire.testing.script import Script, answer
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.serving import provider_at, serving
 
+pytestmark = pytest.mark.server
+
 STORED: dict[str, JsonObject] = {
     "previous_response_id": {"input": "And in Bern?", "previous_response_id": "resp_1"},
     "conversation": {"input": "And in Bern?", "conversation": "conv_1"},

@@ -20,6 +20,8 @@ from tests.faces.gateway.raw import INBOUND, RawResponse, fetch, request_of
 from tests.faces.gateway.sdk_readers import SdkClients
 from tests.faces.gateway.serving import provider_at, run, serving
 
+pytestmark = pytest.mark.server
+
 SECOND = "Somebody else says all of this in other words."
 
 

@@ -10,12 +10,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import aiohttp
+import pytest
 
 from groundwire.model.value import replace
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.asgi_client import SMALLEST_REQUESTS
 from tests.faces.gateway.serving import provider_at, serving
+
+pytestmark = pytest.mark.server
 
 COUNT = 2000
 KEY = "upstream-key-0123456789"

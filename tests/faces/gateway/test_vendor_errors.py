@@ -15,6 +15,8 @@ from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.serving import provider_at, serving
 from tests.faces.gateway.vendors import VendorClients, vendors
 
+pytestmark = pytest.mark.server
+
 ASKERS: dict[str, Callable[[VendorClients, str], Awaitable[object]]] = {
     "anthropic": lambda those, model: those.anthropic.messages.create(
         model=model, max_tokens=10, messages=[{"role": "user", "content": "q?"}]

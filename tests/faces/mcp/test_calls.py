@@ -30,6 +30,8 @@ from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.mcp.served import Library, environment
 
+pytestmark = pytest.mark.server
+
 
 def test_an_id_is_known_to_every_process_with_the_same_secret() -> None:
     name = FetchAllowList(b"one").add("https://a.example/x.y?z=1")

@@ -28,6 +28,8 @@ from groundwire.faces.mcp.server import SearchServer
 from groundwire.faces.mcp.tool_list import tool_definitions
 from tests.faces.mcp.served import Library
 
+pytestmark = pytest.mark.server
+
 BOUND = 30.0
 CLIENT = {"name": "somebody", "version": "1", "title": "Some body"}
 META = "io.modelcontextprotocol/"

@@ -25,6 +25,8 @@ from groundwire.testing.script import answer, json_response
 from groundwire.tools import TOOLS
 from tests.faces.mcp.served import ANSWER, COLOGNE, SILENT, TEXT, RunningMcpServer, served
 
+pytestmark = pytest.mark.server
+
 BOUND = 30.0
 MODES: tuple[Literal["auto", "legacy"], ...] = ("auto", "legacy")
 """The version without sessions, and the one that begins with `initialize`."""

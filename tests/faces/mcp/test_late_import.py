@@ -17,6 +17,8 @@ from groundwire.faces.mcp.http import McpApp, mcp_app
 from groundwire.server.asgi import AsgiMessage, Scope
 from tests.faces.mcp.test_handshake import ENVELOPE, hello, library, probe, tools
 
+pytestmark = pytest.mark.server
+
 BOUND = 60.0
 HEADERS = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 OLD = {"mcp-protocol-version": "2025-06-18"}

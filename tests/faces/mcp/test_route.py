@@ -27,6 +27,8 @@ from tests.faces.mcp.served import COLOGNE, SILENT, TEXT
 from tests.server.processes import running_serve
 from tests.server.test_auth import NAMED, TABLE
 
+pytestmark = pytest.mark.server
+
 BOUND = 30.0
 LISTING = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 ACCEPT = {"accept": "application/json, text/event-stream"}

@@ -23,6 +23,8 @@ from groundwire.testing.upstream import Upstream
 from tests.faces.fakes import Bench
 from tests.faces.mcp.served import ANSWER, SILENT, TEXT, environment
 
+pytestmark = pytest.mark.server
+
 SOURCE = Path(__file__).parents[3] / "src"
 BOUND = 60.0
 STARTING = (

@@ -14,6 +14,8 @@ from groundwire.tools import TOOLS
 from groundwire.tools.definitions import tools_in
 from tests.faces.mcp.served import KEY, Library
 
+pytestmark = pytest.mark.server
+
 KEYLESS = ["websearch", "websearch_web", "websearch_local", "search", "fetch"]
 
 

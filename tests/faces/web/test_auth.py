@@ -18,6 +18,8 @@ from groundwire.faces.web.auth import Logouts
 from groundwire.server.keys import KeyFile
 from tests.faces.web.serving import RunningPage, running_page
 
+pytestmark = pytest.mark.server
+
 PROXY = Config(gateway=GatewaySettings(trusted_proxies=("127.0.0.1",)))
 
 

@@ -37,6 +37,8 @@ from tests.faces.web.browsing import AXE, Browsing, Page, watched
 from tests.faces.web.rich import rich_events
 from tests.faces.web.serving import running_page
 
+pytestmark = pytest.mark.server
+
 FINDER = Agent("finder", {"en": "Finder", "de": "Sucher"}, web_search=True)
 SAID = "It was said on the page."
 PAGE = Source("https://docs.example/page", "The page", excerpts=(SAID,), date="2026-03-01")

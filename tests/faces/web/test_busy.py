@@ -30,6 +30,8 @@ from tests.chat.speaking import answered
 from tests.faces.gateway.serving import provider_at
 from tests.faces.web.serving import running_page
 
+pytestmark = pytest.mark.server
+
 LAG = 0.1
 """Seconds for which the loop may be held."""
 USAGE = """

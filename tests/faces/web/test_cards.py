@@ -28,6 +28,8 @@ from tests.faces.gateway.serving import provider_at
 from tests.faces.web.browsing import Browsing, Page, watched
 from tests.faces.web.serving import running_page
 
+pytestmark = pytest.mark.server
+
 FINDER = Agent("finder", {"en": "Finder"}, web_search=True)
 TITLE = "A title of many words that runs over several lines of a card, and then goes on " * 3
 QUOTE = "A passage that is as long as a passage may be, and fills its card from edge to edge. " * 8

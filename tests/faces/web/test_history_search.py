@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import aiohttp
+import pytest
 
 from groundwire.chat.questions import ChatQuestion
 from groundwire.store.base import Agent
@@ -14,6 +15,8 @@ from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import answered
 from tests.faces.gateway.serving import provider_at
 from tests.faces.web.serving import running_page
+
+pytestmark = pytest.mark.server
 
 SAID = "Die Straße <b>führt</b> über Köln."
 

@@ -34,6 +34,8 @@ from tests.faces.web.browsing import Browsing, Page, PageErrors, watched
 from tests.faces.web.hostile import hostile_strings
 from tests.faces.web.serving import running_page
 
+pytestmark = pytest.mark.server
+
 NOW = "2026-03-01T00:00:00.000000+00:00"
 PER_PAGE = WINDOW_TURNS
 OTHERS = ("/", "/agents", "/usage?days=90", "/find?q=script", "/find?q=%3Cscript%3Ealert(1)%3C/script%3E")

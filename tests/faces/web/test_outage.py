@@ -21,6 +21,8 @@ from tests.faces.web.serving import running_page
 from tests.faces.web.test_pages import stream_of, token_of
 from tests.servers.postgres import PostgresServer
 
+pytestmark = pytest.mark.server
+
 REQUESTS = 60
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import time
 
 import aiohttp
+import pytest
 
 from groundwire.faces.web.app import PAGES
 from groundwire.server.auth import fingerprint
@@ -20,6 +21,8 @@ from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.serving import provider_at
 from tests.faces.web.serving import RunningPage, running_page
 from tests.faces.web.test_pages import log_in, stream_of, token_of
+
+pytestmark = pytest.mark.server
 
 SECRET = "hazelnut"  # noqa: S105  a word to look for
 PRIVATE = Agent("", {"en": f"Private {SECRET}"}, prompt={"en": f"The password is {SECRET}."})

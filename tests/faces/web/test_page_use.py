@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from groundwire.config.schema import Config, GatewaySettings
 from groundwire.store.base import Agent
 from groundwire.testing.script import Script, ScriptedResponse
@@ -14,6 +16,8 @@ from tests.faces.gateway.serving import provider_at, wait_for_open_requests
 from tests.faces.web.browsing import Browser, Browsing, Page, watched
 from tests.faces.web.rich import OTHER, rich_events
 from tests.faces.web.serving import RunningPage, running_page
+
+pytestmark = pytest.mark.server
 
 FINDER = Agent("finder", {"en": "Finder", "de": "Sucher"}, web_search=True)
 

@@ -25,6 +25,8 @@ from tests.chat.speaking import answered
 from tests.faces.gateway.serving import provider_at
 from tests.faces.web.serving import RunningPage, running_page
 
+pytestmark = pytest.mark.server
+
 FINDER = Agent("finder", {"en": "Finder"}, web_search=True)
 
 

@@ -31,6 +31,8 @@ from tests.faces.web.browsing import Browsing, Page, watched
 from tests.faces.web.reading import ShownAnswer, page_of, read_answer, said
 from tests.faces.web.serving import RunningPage, running_page
 
+pytestmark = pytest.mark.server
+
 DIALECTS = tuple(READERS)
 MOST = 2
 """Recordings of each dialect in the short form."""

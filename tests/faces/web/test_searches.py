@@ -39,6 +39,8 @@ from tests.faces.web.browsing import Browsing, watched
 from tests.faces.web.serving import running_page
 from tests.faces.web.test_pages import stream_of, token_of
 
+pytestmark = pytest.mark.server
+
 FINDER = Agent("finder", {"en": "Finder", "de": "Sucher"}, web_search=True)
 TEXTS = Pages().texts
 PAGE = Source("https://www.docs.example/page", "The page")

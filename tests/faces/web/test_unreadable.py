@@ -14,6 +14,8 @@ from groundwire.store.base import Agent
 from tests.chat.speaking import answered
 from tests.faces.web.test_pages import stream_of, token_of, visiting
 
+pytestmark = pytest.mark.server
+
 DAMAGED = (
     "",
     "not JSON",

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from groundwire.store.base import Agent
 from tests.faces.web.browsing import Browsing, watched
 from tests.faces.web.serving import running_page
+
+pytestmark = pytest.mark.server
 
 AGENT = Agent("finder", {"en": "Finder"}, web_search=True)
 

@@ -12,6 +12,8 @@ from groundwire.store.base import Agent, Session, Store, StoredMessage
 from tests.faces.web.browsing import Browsing, Page, watched
 from tests.faces.web.serving import running_page
 
+pytestmark = pytest.mark.server
+
 NOW = "2026-03-01T00:00:00.000000+00:00"
 
 

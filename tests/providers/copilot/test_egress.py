@@ -23,6 +23,8 @@ from tests.providers.copilot.fake import fake_cli
 from tests.providers.copilot.test_sandbox import ATTEMPT, REPORT
 from tests.transport.bounded import run
 
+pytestmark = pytest.mark.server
+
 TALK = """
 import socket
 def connect(family, address):

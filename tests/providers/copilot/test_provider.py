@@ -50,6 +50,8 @@ from tests.providers.copilot.fake import (
 )
 from tests.providers.copilot.hostile import queries
 
+pytestmark = pytest.mark.server
+
 MARK = "0123456789abcdef0123456789abcdef"
 ONE, TWO = "https://one.example/a", "https://two.example/b"
 TEXT = "So it is【3:0†source】, or not【3:1†source】."

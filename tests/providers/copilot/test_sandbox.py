@@ -32,6 +32,8 @@ from groundwire.providers.copilot.sandbox import (
 from groundwire.providers.spec import flatten
 from tests.providers.copilot.fake import PYTHON, TOKEN, fake_cli
 
+pytestmark = pytest.mark.server
+
 PROMPT = 20.0
 """Seconds: less than those sleep who must be ended, and more than a busy machine needs."""
 REPORT = """

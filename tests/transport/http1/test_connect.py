@@ -21,6 +21,8 @@ from tests.transport.fake_transport import FakeTransport, connected
 from tests.transport.leftovers import nothing_left
 from tests.transport.raw_server import HERE, answering, client, names, request, serving, silent
 
+pytestmark = pytest.mark.server
+
 PATIENT = Deadlines(connect=10, first_byte=10, idle=10, total=20)
 SITE = "www.example.com"
 DEAD, DEAF = "127.0.0.8", "127.0.0.9"

@@ -20,6 +20,8 @@ from tests.transport.fake_transport import connected, is_refused, parse_response
 from tests.transport.leftovers import nothing_left
 from tests.transport.raw_server import HERE, OK, Talk, answering, request, reset, serving, silent, then_silent
 
+pytestmark = pytest.mark.server
+
 SIZED = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n"
 ENDLESS = b"HTTP/1.1 200 OK\r\n\r\n"
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"

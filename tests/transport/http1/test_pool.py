@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from groundwire.transport.http1.connect import Connector
 from groundwire.transport.http1.origin import Origin
 from groundwire.transport.http1.pool import Pool
 from tests.transport.fake_transport import connected
 from tests.transport.raw_server import OK
+
+pytestmark = pytest.mark.server
 
 
 async def test_beyond_the_limit_the_oldest_idle_connection_is_closed() -> None:
