@@ -66,7 +66,7 @@ class StubClient:
         if self._cache is None:
             self._cache = ResponseCache(self.answer, self.config.gateway.cache_seconds, monotonic)
         return stream.attach(
-            self._cache.batches(request, provider=provider, model=model, note=stream.set_cache_status)
+            self._cache.batches(request, provider=provider, model=model, note=stream.cache.set)
         )
 
     async def stream(

@@ -189,9 +189,7 @@ class Groundwire:
         if not cached:
             return answer.attach(self._route(request, target))
         return answer.attach(
-            self._cache.batches(
-                request, provider=target.provider, model=target.model, note=answer.set_cache_status
-            )
+            self._cache.batches(request, provider=target.provider, model=target.model, note=answer.cache.set)
         )
 
     def resolve(self, model: str = "", *, provider: str = AUTO) -> ResolvedTarget:
@@ -243,7 +241,7 @@ class Groundwire:
 
     def prepare(self) -> None:
         """Import the modules that the first request needs, so that it does not wait for them."""
-        for name in ("transport.connections", *(f"dialects.{row.dialect}" for row in self._specs.values())):
+        for name in ("transport.response", *(f"dialects.{row.dialect}" for row in self._specs.values())):
             import_module(f"groundwire.{name}")
 
     async def page(self, url: str, *, live: bool = True) -> Page:

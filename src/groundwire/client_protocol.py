@@ -35,31 +35,45 @@ def no_model_message(advice: str) -> str:
     return _NO_MODEL.format(advice=advice)
 
 
+class CacheStatusCell:
+    """Where the response cache reports the status of an answer. The generator of the batches refers to it
+    instead of the `AnswerStream`, which would be a reference cycle."""
+
+    __slots__ = ("callback", "status")
+
+    def __init__(self) -> None:
+        self.status: CacheStatus | None = None
+        self.callback: Callable[[CacheStatus], None] | None = None
+
+    def set(self, status: CacheStatus) -> None:
+        """Record where the answer comes from."""
+        self.status = status
+        if self.callback is not None:
+            self.callback(status)
+
+
 class AnswerStream(AsyncGenerator["Sequence[Event]", None]):
     """The batches of an answer, with the target that was resolved and the status of the response cache.
 
     Iterating uses the wrapped generator directly; this class adds nothing to the path of a batch.
     """
 
-    __slots__ = ("_batches", "cache_status", "on_cache_status", "target")
+    __slots__ = ("_batches", "cache", "target")
 
     def __init__(self, target: ResolvedTarget) -> None:
         self.target = target
-        self.cache_status: CacheStatus | None = None
-        """Set before the first batch if the request was looked up in the response cache."""
-        self.on_cache_status: Callable[[CacheStatus], None] | None = None
+        self.cache = CacheStatusCell()
         self._batches: AsyncGenerator[Sequence[Event], None]
+
+    @property
+    def cache_status(self) -> CacheStatus | None:
+        """Set before the first batch if the request was looked up in the response cache."""
+        return self.cache.status
 
     def attach(self, batches: AsyncGenerator[Sequence[Event], None]) -> AnswerStream:
         """Set the generator that the batches come from."""
         self._batches = batches
         return self
-
-    def set_cache_status(self, status: CacheStatus) -> None:
-        """Record where the answer comes from."""
-        self.cache_status = status
-        if self.on_cache_status is not None:
-            self.on_cache_status(status)
 
     def __aiter__(self) -> AsyncGenerator[Sequence[Event], None]:
         return self._batches

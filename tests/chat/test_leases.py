@@ -34,10 +34,10 @@ from groundwire.chat.questions import ChatQuestion
 from groundwire.chat.answers import state_of
 from groundwire.errors import TurnedAway
 from tests.chat.speaking import answered, chatting, said
-from tests.faces.gateway.serving import speaking
+from tests.faces.gateway.serving import provider_at
 
 async def run(folder, store, url, session):
-    async with chatting(Path(folder), {"p": speaking("openai_chat", url)}, address=store) as chat:
+    async with chatting(Path(folder), {"p": provider_at("openai_chat", url)}, address=store) as chat:
         print("ready", flush=True)
         sys.stdin.readline()
         try:

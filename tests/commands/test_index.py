@@ -181,7 +181,7 @@ def test_no_network_has_its_exit_code(shell: Shell) -> None:
         (("stats", "--max-depth", "2"), "--max-depth does not go with `index stats`"),
         (("show", "x", "--as-html"), "--as-html does not go with `index show`"),
         (("add", "nothing.md"), "there is no file or folder 'nothing.md'"),
-        (("add", "https://"), "is no web address"),
+        (("add", "https://"), "is not a web address"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(shell: Shell, words: tuple[str, ...], reason: str) -> None:

@@ -113,7 +113,7 @@ def test_opencodes_record_learns_the_account(tmp_path: Path) -> None:
     assert record["refresh"] == "r-0" == found.refresh.reveal()
 
 
-async def test_keys_and_other_peoples_sessions_are_never_sent(tmp_path: Path) -> None:
+def test_keys_and_other_peoples_sessions_are_never_sent(tmp_path: Path) -> None:
     record = {"type": "oauth", "refresh": "r-0", "access": "a-0", "expires": 0}
     write_opencode(tmp_path, {"anthropic": record, "openai": {"type": "api", "key": "k"}})
     for name in ("anthropic", "openai"):
@@ -121,7 +121,7 @@ async def test_keys_and_other_peoples_sessions_are_never_sent(tmp_path: Path) ->
         assert found is not None
         assert fresh(found, Service(never)) is found
         with pytest.raises(AuthRejected, match="was refused"):
-            await renew_refused(found, Service(never).send, NOW)
+            asyncio.run(renew_refused(found, Service(never).send, NOW))
 
 
 @KINDS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from random import Random
 
@@ -163,7 +164,7 @@ def test_a_probe_is_one_attempt() -> None:
     assert len(first.calls) == calls + 1
 
 
-async def test_a_caller_that_disconnects_during_a_probe_releases_it() -> None:
+def test_a_caller_that_disconnects_during_a_probe_releases_it() -> None:
     first = Scripted("a", *[failing(lambda: Unreachable("gone"))] * 5, [TextDelta(0, "b"), *GOOD[1:]])
     world = World(first, Scripted("b", [*GOOD]))
     for _ in range(5):
@@ -176,11 +177,11 @@ async def test_a_caller_that_disconnects_during_a_probe_releases_it() -> None:
         assert not world.router.health.of("a").admits(), "the probe is under way"
         await events.aclose()
 
-    await leave()
+    asyncio.run(leave())
     assert world.router.health.of("a").admits()
 
 
-async def test_a_success_is_recorded_even_if_the_caller_stops_reading() -> None:
+def test_a_success_is_recorded_even_if_the_caller_stops_reading() -> None:
     provider = Scripted("a", *[failing(lambda: Unreachable("gone"))] * 5, [*GOOD])
     world = World(provider)
     for _ in range(2):
@@ -195,7 +196,7 @@ async def test_a_success_is_recorded_even_if_the_caller_stops_reading() -> None:
                 break
         await events.aclose()
 
-    await read_to_the_last_word()
+    asyncio.run(read_to_the_last_word())
     assert not world.router.health.of("a").is_open
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
@@ -28,7 +29,7 @@ def _loggers_as_they_were() -> Iterator[None]:
     root.setLevel(level)
 
 
-async def test_every_request_is_one_line_of_json_without_content_or_key(tmp_path: Path) -> None:
+def test_every_request_is_one_line_of_json_without_content_or_key(tmp_path: Path) -> None:
     out = io.StringIO()
     set_up_logging("info", out, Redactor().redact)
     gateway = app_in(tmp_path)
@@ -37,7 +38,7 @@ async def test_every_request_is_one_line_of_json_without_content_or_key(tmp_path
     told = json.dumps(body).replace("q?", "What about my-secret-question?").encode()
     post_json(gateway, path, told, {"x-api-key": key})
     post_json(gateway, path, told, {"x-api-key": "sk-wrong-0123456789"})
-    await send_request(gateway, "GET", "/nothing/here?token=abcdefgh", LOCAL)
+    asyncio.run(send_request(gateway, "GET", "/nothing/here?token=abcdefgh", LOCAL))
     records = [json.loads(line) for line in out.getvalue().splitlines()]
     assert [(item["path"], item["status"], item["outcome"]) for item in records] == [
         ("/v1/messages", 200, "done"),

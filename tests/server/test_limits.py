@@ -138,13 +138,13 @@ async def test_a_body_that_dribbles_is_dropped(tmp_path: Path, monkeypatch: pyte
     assert (b"connection", b"close") in sent[0]["headers"]
 
 
-async def test_more_requests_than_there_is_room_for_are_sent_away(tmp_path: Path) -> None:
+def test_more_requests_than_there_is_room_for_are_sent_away(tmp_path: Path) -> None:
     gateway = app_in(tmp_path, config=Config(gateway=GatewaySettings(max_requests=3)))
     gateway.open_requests = 3
     for dialect, (path, body) in SMALLEST_REQUESTS.items():
         answer = post_json(gateway, path, body)
         assert (answer.status, answer.headers["retry-after"]) == (503, "1"), dialect
-    assert (await send_request(gateway, "GET", "/healthz", LOCAL)).status == 200
+    assert asyncio.run(send_request(gateway, "GET", "/healthz", LOCAL)).status == 200
     gateway.open_requests = 2
     assert post_json(gateway, *SMALLEST_REQUESTS["openai_chat"]).status == 200
 
@@ -157,15 +157,15 @@ async def test_pages_have_a_limit_too_and_health_has_none(tmp_path: Path) -> Non
         assert (await send_request(gateway, "GET", "/healthz", LOCAL)).status == 200
 
 
-async def test_a_closing_gateway_refuses_all_requests(tmp_path: Path) -> None:
+def test_a_closing_gateway_refuses_all_requests(tmp_path: Path) -> None:
     gateway: HttpApp = app_in(tmp_path)
     gateway.draining = True
     for path, body in SMALLEST_REQUESTS.values():
         answer = post_json(gateway, path, body)
         assert answer.status == 503
         assert int(answer.headers["retry-after"]) >= 1
-    assert (await send_request(gateway, "GET", "/readyz", LOCAL)).status == 503
-    assert (await send_request(gateway, "GET", "/healthz", LOCAL)).status == 200
+    assert asyncio.run(send_request(gateway, "GET", "/readyz", LOCAL)).status == 503
+    assert asyncio.run(send_request(gateway, "GET", "/healthz", LOCAL)).status == 200
 
 
 def test_too_many_domains_are_refused_and_a_hundred_are_not(tmp_path: Path) -> None:

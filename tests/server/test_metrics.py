@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import subprocess
 import sys
@@ -21,12 +22,12 @@ RECORD = AccessRecord("POST", "/v1/messages", 200, 0.3, "id-1", "anthropic_messa
 _SAMPLE = re.compile(r'[a-z_]+(\{([a-z]+="([^"\\\n]|\\.)*",?)*\})? [0-9.e+-]+')
 
 
-async def test_metrics_follow_the_text_format_of_prometheus(tmp_path: Path) -> None:
+def test_metrics_follow_the_text_format_of_prometheus(tmp_path: Path) -> None:
     gateway = app_in(tmp_path)
     for path, body in SMALLEST_REQUESTS.values():
         post_json(gateway, path, body)
     post_json(gateway, "/v1/messages", b"[]")
-    text = (await send_request(gateway, "GET", "/metrics", LOCAL)).body.decode()
+    text = asyncio.run(send_request(gateway, "GET", "/metrics", LOCAL)).body.decode()
     for line in text.splitlines():
         assert line.startswith(("# HELP ", "# TYPE ")) or _SAMPLE.fullmatch(line), line
     wanted = (

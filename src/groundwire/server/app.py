@@ -154,7 +154,7 @@ class HttpApp:
         check_request(request)
         stream = self.groundwire.batches(request, provider=provider, model=model, cached=True)
         if info is not None:
-            stream.on_cache_status = info.set_cache_status
+            stream.cache.callback = info.set_cache_status
         return self.active_streams.track(stream)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 from collections import Counter
 from itertools import pairwise
@@ -116,7 +117,7 @@ def test_a_site_that_makes_up_addresses_ends(site: Site) -> None:
     assert len(found) == 25
 
 
-async def test_an_interrupted_crawl_goes_on_where_it_was(site: Site, tmp_path: Path) -> None:
+def test_an_interrupted_crawl_goes_on_where_it_was(site: Site, tmp_path: Path) -> None:
     build(site)
 
     async def begin() -> list[str]:
@@ -130,7 +131,7 @@ async def test_an_interrupted_crawl_goes_on_where_it_was(site: Site, tmp_path: P
         await fetcher.aclose()
         return urls(found)
 
-    before = await begin()
+    before = asyncio.run(begin())
     assert len(list((tmp_path / "crawls").iterdir())) == 1
     site.asked.clear()
     after = urls(gather(f"{site.address}/p1", fetcher=site.fetcher(), scope=CRAWL, kept=tmp_path / "crawls"))
@@ -142,7 +143,7 @@ async def test_an_interrupted_crawl_goes_on_where_it_was(site: Site, tmp_path: P
 @pytest.mark.parametrize(
     "junk", ["", "{", "[]", '{"version": 1}', '{"version": 9, "queue": [], "seen": []}', "[" * 9999]
 )
-async def test_a_frontier_that_cannot_be_read_is_none(site: Site, tmp_path: Path, junk: str) -> None:
+def test_a_frontier_that_cannot_be_read_is_none(site: Site, tmp_path: Path, junk: str) -> None:
     build(site, 3)
 
     async def begin() -> None:
@@ -154,7 +155,7 @@ async def test_a_frontier_that_cannot_be_read_is_none(site: Site, tmp_path: Path
         await outcomes.aclose()
         await fetcher.aclose()
 
-    await begin()
+    asyncio.run(begin())
     next(tmp_path.iterdir()).write_text(junk)
     assert len(urls(gather(f"{site.address}/p1", fetcher=site.fetcher(), scope=CRAWL, kept=tmp_path))) == 3
 
