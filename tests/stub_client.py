@@ -58,8 +58,15 @@ class StubClient:
         return resolve(model, self.config.aliases, self.usable(), provider)
 
     def batches(
-        self, request: Request, *, provider: str = AUTO, model: str = "", cached: bool = False
+        self,
+        request: Request,
+        *,
+        provider: str = AUTO,
+        model: str = "",
+        target: ResolvedTarget | None = None,
+        cached: bool = False,
     ) -> AnswerStream:
+        provider, model = target or (provider, model)
         stream = AnswerStream(ResolvedTarget(provider, model))
         if not cached:
             return stream.attach(self.answer(request, provider=provider, model=model))

@@ -175,14 +175,25 @@ class Groundwire:
                     yield event
 
     def batches(
-        self, request: Request, *, provider: str = AUTO, model: str = "", cached: bool = False
+        self,
+        request: Request,
+        *,
+        provider: str = AUTO,
+        model: str = "",
+        target: ResolvedTarget | None = None,
+        cached: bool = False,
     ) -> AnswerStream:
         """The events of an answer in the batches in which they arrived.
+
+        A caller that has resolved the names already passes the `target` instead of `provider` and `model`.
 
         With `cached`, a search that was answered within `gateway.cache_seconds`, or is being answered now, is
         not sent again; `AnswerStream.cache_status` says so.
         """
-        target = self.resolve(model, provider=provider)
+        if target is None:
+            target = self.resolve(model, provider=provider)
+        else:
+            model = target.model
         if model and model != request.model:
             request = replace(request, model=model)
         answer = AnswerStream(target)

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from groundwire.providers.passthrough.writer import PassthroughWriter
+from groundwire.routing.resolve import ResolvedTarget
 
 if TYPE_CHECKING:
     from groundwire.config.schema import Config
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
     from groundwire.model import Event, Request, SearchOptions
     from groundwire.providers.spec import ProviderSpec, ProviderStatus
     from groundwire.routing.cache import CacheStatus
-    from groundwire.routing.resolve import ResolvedTarget
 
-__all__ = ["AnswerStream", "PassthroughWriter", "SearchClient", "no_model_message"]
+__all__ = ["AnswerStream", "PassthroughWriter", "ResolvedTarget", "SearchClient", "no_model_message"]
 
 _NO_MODEL = (
     "no model can be asked without searching: {advice}, or configure the key of a model's provider "
@@ -125,9 +125,18 @@ class SearchClient(Protocol):
         ...
 
     def batches(
-        self, request: Request, *, provider: str = ..., model: str = ..., cached: bool = False
+        self,
+        request: Request,
+        *,
+        provider: str = ...,
+        model: str = ...,
+        target: ResolvedTarget | None = None,
+        cached: bool = False,
     ) -> AnswerStream:
-        """The answer, in the batches in which its events arrived; `cached` uses the response cache."""
+        """The answer, in the batches in which its events arrived; `cached` uses the response cache.
+
+        `target` replaces `provider` and `model` if they are resolved already.
+        """
         ...
 
     def stream(

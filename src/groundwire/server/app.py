@@ -32,7 +32,7 @@ from groundwire.server.routes import RouteMatch, RouteTable
 from groundwire.server.shutdown import ActiveStreams, closing_error
 
 if TYPE_CHECKING:
-    from groundwire.client_protocol import SearchClient
+    from groundwire.client_protocol import ResolvedTarget, SearchClient
     from groundwire.server.usage import UsageRecorder
 
 log = logging.getLogger("groundwire.gateway")
@@ -148,11 +148,11 @@ class HttpApp:
         return self.settings.max_body_mb * 2**20
 
     def batches(
-        self, request: Request, *, provider: str, model: str, info: ResponseInfo | None = None
+        self, request: Request, target: ResolvedTarget, *, info: ResponseInfo | None = None
     ) -> AsyncGenerator[Sequence[Event], None]:
         """The events of an answer, from the cache or a provider; fails when the application closes."""
         check_request(request)
-        stream = self.groundwire.batches(request, provider=provider, model=model, cached=True)
+        stream = self.groundwire.batches(request, target=target, cached=True)
         if info is not None:
             stream.cache.callback = info.set_cache_status
         return self.active_streams.track(stream)

@@ -111,14 +111,14 @@ def start_answer(
 def _search_answer(
     app: HttpApp, parsed: ParsedRequest, headers: Mapping[str, str], query: str, info: ResponseInfo
 ) -> tuple[ParsedRequest, Batches]:
-    provider, model = search_target(app, parsed.request.model)
+    target = search_target(app, parsed.request.model)
     chosen = chosen_rendering(headers, app.settings.render)
     request = as_search(parsed.request, query)
     if chosen not in (None, "structured"):
         request = replace(request, wire=None)  # rendering rules out passthrough
     parsed = replace(parsed, reply=replace(parsed.reply, citations="exact"))
     return parsed, web_search_events(
-        lambda: app.batches(request, provider=provider, model=model, info=info),
+        lambda: app.batches(request, target, info=info),
         query,
         chosen or "both",
     )
@@ -129,9 +129,9 @@ def _model_answer(
 ) -> tuple[ParsedRequest, Batches]:
     request, dialect = parsed.request, parsed.endpoint.dialect
     client, configured = app.groundwire, app.settings.render
-    provider, model = client.resolve(request.model)
-    check_engine_request(request, provider, client)
-    searches = request.search or not is_engine_target(provider, client)
+    target = client.resolve(request.model)
+    check_engine_request(request, target.provider, client)
+    searches = request.search or not is_engine_target(target.provider, client)
     searching = request if searches else replace(request, search=DEFAULT_SEARCH)
     if searching.search is None and CITATIONS_HEADER not in headers:
         # There will be no citations, so no text needs to be held back for them.
@@ -140,7 +140,7 @@ def _model_answer(
     passes = rendering == "structured" or accepts_vendor_text(headers, dialect, configured)
     if not passes or parsed.endpoint.array:
         request = replace(request, wire=None)  # rendering rules out passthrough
-    batches = app.batches(request, provider=provider, model=model, info=info)
+    batches = app.batches(request, target, info=info)
     transforms: list[Transform] = []
     if searching.search is not None and (ignored := ignored_by_engines(request)):
         transforms.append(_EngineWarning(ignored, client.engines).feed)

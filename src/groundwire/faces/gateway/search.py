@@ -38,7 +38,8 @@ async def search(app: HttpApp, context: RequestContext, _: Mapping[str, str]) ->
 async def _respond(app: HttpApp, context: RequestContext, info: ResponseInfo, arguments: Json) -> None:
     async def open_stream(request: Request, provider: str, model: str) -> AsyncGenerator[Event, None]:
         """The events with the limits, the cache and the access record of the application."""
-        async with aclosing(app.batches(request, provider=provider, model=model)) as batches:
+        target = app.groundwire.resolve(model, provider=provider)
+        async with aclosing(app.batches(request, target)) as batches:
             async for batch in batches:
                 info.observe_events(batch)
                 for event in batch:

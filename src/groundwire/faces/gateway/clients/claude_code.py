@@ -38,9 +38,9 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.model.value import replace
-from groundwire.tools.registry import AUTO
 
 if TYPE_CHECKING:
+    from groundwire.client_protocol import ResolvedTarget
     from groundwire.server.app import HttpApp
 
 SEARCH_OFF = "none"
@@ -53,13 +53,14 @@ _CODES: tuple[tuple[type[GroundwireError], str], ...] = (
 )
 
 
-def search_target(app: HttpApp, model: str) -> tuple[str, str]:
+def search_target(app: HttpApp, model: str) -> ResolvedTarget:
     """Target of an agent's own search: the configured one, else the target of the model if it can search."""
     chosen = app.settings.search
     if chosen and chosen != SEARCH_OFF:
         return app.groundwire.resolve(chosen)
-    provider, own = app.groundwire.resolve(model)
-    return (AUTO, "") if app.groundwire.config.provider(provider).search == "none" else (provider, own)
+    target = app.groundwire.resolve(model)
+    can_search = app.groundwire.config.provider(target.provider).search != "none"
+    return target if can_search else app.groundwire.resolve()
 
 
 async def web_search_events(

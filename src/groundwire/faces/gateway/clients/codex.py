@@ -40,6 +40,7 @@ from groundwire.text.markdown import render_body
 from groundwire.text.sources import label_of, number_answer
 
 if TYPE_CHECKING:
+    from groundwire.client_protocol import ResolvedTarget
     from groundwire.server.app import HttpApp, RequestContext
 
 MAX_QUERIES = 8
@@ -198,13 +199,13 @@ async def _respond(
 
 
 async def _run_query(
-    app: HttpApp, info: ResponseInfo, query: CodexQuery, target: tuple[str, str]
+    app: HttpApp, info: ResponseInfo, query: CodexQuery, target: ResolvedTarget
 ) -> Answer | GroundwireError:
     request = Request((Message("user", (Text(query.text),)),), search=query.options)
     assembler = Assembler()
     query_info = ResponseInfo(info.request_id)
     try:
-        async with aclosing(app.batches(request, provider=target[0], model=target[1])) as batches:
+        async with aclosing(app.batches(request, target)) as batches:
             async for batch in batches:
                 query_info.observe_events(batch)
                 for event in batch:
