@@ -1,1 +1,1 @@
-"""What somebody talks to: each face is a function of one `Groundwire`."""
+"""Faces: how users and programs reach groundwire. Each uses one `SearchClient`; none imports another."""
