@@ -3,7 +3,7 @@
 Gemini, Azure and Chat send citations when the text is already out; a dialect that binds citations to blocks
 cannot take text back. `exact` holds text until it is settled and then releases its citations first, so that
 an encoder can split blocks where claims begin and end. `live` lets text through at once; its citations
-follow, on the block that is still open.
+follow, on the text block that is still open.
 
 Searches that are reported late were made before the text that uses them, so `exact` releases them before it,
 and `searches_before_text` does the same for a whole answer.

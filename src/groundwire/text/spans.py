@@ -1,7 +1,8 @@
 """Span repair: finds the text that a provider meant to cite.
 
-Providers count in different units, and sometimes wrongly. An offset is used only if the text at it confirms
-it; else the citation is searched in the text, and it gets no span unless the match is unique.
+Providers count in different units, and sometimes wrongly. Where a provider repeats the cited text or cites a
+link, an offset is used only if the text at it confirms it; else the citation is searched in the text, and it
+gets no span unless the match is unique.
 """
 
 from __future__ import annotations

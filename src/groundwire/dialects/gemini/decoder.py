@@ -11,8 +11,9 @@ closes it. The result of a search is emitted at the end of the turn, because the
 names no pages. Server tool parts are signed and must be sent back unchanged, so they are kept whole.
 
 Grounding offsets are UTF-8 bytes over all text of the candidate that is not a thought, across all parts and
-chunks; zero is left out. Each segment repeats its text, so every span is checked: a wrong offset is
-corrected where the text occurs exactly once, otherwise the pages are cited without a span. In a stream,
+chunks; zero is left out. Most segments repeat their text, and then the span is checked: a wrong offset is
+corrected where the text occurs exactly once, otherwise the pages are cited without a span. The offsets of a
+segment without text cannot be checked; they are used if they lie inside the text. In a stream,
 `groundingChunks` are those not sent before and indices count over all of them; some servers repeat all of
 them each time.
 """
