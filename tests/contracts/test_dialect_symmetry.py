@@ -251,19 +251,23 @@ _NAMED = st.builds(
     timezone=st.sampled_from(["", "Europe/Berlin"]),
 ).filter(lambda place: place != Location())
 _PLACES = st.sampled_from([None, Location(latitude=48.137, longitude=11.575)]) | _NAMED
-_OPTIONS = st.builds(
-    SearchOptions,
-    allowed_domains=_DOMAINS,
-    blocked_domains=_DOMAINS,
-    location=_PLACES,
-    language=st.sampled_from(["", "de", "pt-BR"]),
-    since=st.sampled_from(["", "2026-01-01T00:00:00Z"]),
-    until=st.sampled_from(["", "2026-06-30T23:59:59Z"]),
-    max_uses=st.none() | st.integers(1, 20),
-    max_sources=st.none() | st.integers(1, 25),
-    context_size=st.sampled_from([None, "low", "medium", "high"]),
-    live=st.sampled_from([None, True, False]),
-)
+_OPTION_VALUES: dict[str, st.SearchStrategy[object]] = {
+    "allowed_domains": _DOMAINS,
+    "blocked_domains": _DOMAINS,
+    "location": _PLACES,
+    "language": st.sampled_from(["", "de", "pt-BR"]),
+    "since": st.sampled_from(["", "2026-01-01T00:00:00Z"]),
+    "until": st.sampled_from(["", "2026-06-30T23:59:59Z"]),
+    "max_uses": st.none() | st.integers(1, 20),
+    "max_sources": st.none() | st.integers(1, 25),
+    "context_size": st.sampled_from([None, "low", "medium", "high"]),
+    "live": st.sampled_from([None, True, False]),
+}
+_OPTIONS = st.builds(SearchOptions, **_OPTION_VALUES)
+
+
+def test_every_search_option_is_tested_here() -> None:
+    assert set(_OPTION_VALUES) == set(field_names(SearchOptions)) - {"extras"}
 
 
 @pytest.mark.parametrize("name", DIALECTS)

@@ -138,7 +138,7 @@ def test_no_secret_is_visible_to_other_users(tmp_path: Path) -> None:
         assert secret.encode() not in command + environment
 
 
-async def test_a_cancelled_caller_leaves_and_the_refresh_goes_on(tmp_path: Path) -> None:
+def test_a_cancelled_caller_leaves_and_the_refresh_goes_on(tmp_path: Path) -> None:
     path = write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
     rotation = Rotation(FIRST, LIFE, access)
     hurried = RefreshTimeouts(grace=0.0, poll=0.005)
@@ -163,7 +163,7 @@ async def test_a_cancelled_caller_leaves_and_the_refresh_goes_on(tmp_path: Path)
                 await task
 
     with login_service(rotation) as service:
-        await main(service)
+        asyncio.run(main(service))
         assert stored_refresh(path) == FIRST
         assert refreshed(session(tmp_path, "codex"), service.url).secret.reveal() == access(1)
     assert stored_refresh(path) == rotation.current

@@ -27,7 +27,7 @@ from groundwire.model import (
     Warned,
     assemble,
 )
-from groundwire.model.value import replace
+from groundwire.model.value import field_names, replace
 from groundwire.providers.gemini import adjust
 from groundwire.providers.http import HttpProvider
 from groundwire.providers.policy import (
@@ -95,6 +95,7 @@ LEFT_OUT: dict[str, str] = {"emulated": "option_emulated", "ignored": "option_ig
 
 def test_the_table_has_every_option() -> None:
     assert tuple(SAID) == OPTIONS
+    assert set(OPTIONS) == set(field_names(SearchOptions)) - {"extras"}
     assert set(TABLE) == {case.name for case in PROVIDER_CASES}
 
 

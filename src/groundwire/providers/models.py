@@ -57,8 +57,11 @@ MODELS: tuple[DefaultModel, ...] = (
 
 
 def default_model(provider: str) -> str:
-    """The default model of a provider."""
-    return next(model.name for model in MODELS if model.provider == provider)
+    """The default model of a provider. Raises `LookupError` if the table has none."""
+    for model in MODELS:
+        if model.provider == provider:
+            return model.name
+    raise LookupError(f"MODELS in providers/models.py has no default model of {provider!r}")
 
 
 def successor_of(provider: str, name: str) -> str:
