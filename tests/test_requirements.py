@@ -20,7 +20,9 @@ DOCUMENTS = PROJECT.parent / "shared" / "seeds"
 def names_in(path: str) -> frozenset[str]:
     """The names of the tests in a file."""
     tree = ast.parse((PROJECT / path).read_text("utf-8"), path)
-    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+    return frozenset(
+        node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
 
 
 def name_of(requirement: Requirement) -> str:

@@ -60,7 +60,7 @@ def test_an_empty_data_directory_answers_at_once_and_shows_progress(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("few")
-async def test_a_thin_answer_comes_with_advice_until_the_index_is_complete(tmp_path: Path) -> None:
+def test_a_thin_answer_comes_with_advice_until_the_index_is_complete(tmp_path: Path) -> None:
     found = find(LocalEngine(tmp_path), "zorkmid")
     assert [advice.code for advice in found.advice] == ["index_partial"]
     told = [
@@ -69,7 +69,7 @@ async def test_a_thin_answer_comes_with_advice_until_the_index_is_complete(tmp_p
     assert [warning.code for warning in told] == ["index_partial", NOTHING_FOUND]
     firm = Composition("Yes.", found=True)
     assert not [event for event in composition_events("zorkmid", found, firm) if isinstance(event, Warned)]
-    await LocalEngine(tmp_path).complete()
+    asyncio.run(LocalEngine(tmp_path).complete())
     assert find(LocalEngine(tmp_path), "zorkmid").advice == ()
 
 

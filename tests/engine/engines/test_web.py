@@ -154,11 +154,11 @@ def test_language_and_country_become_a_region(options: SearchOptions, region: st
     assert region_of(options) == region
 
 
-async def test_what_the_live_web_cannot_do_is_refused() -> None:
+def test_what_the_live_web_cannot_do_is_refused() -> None:
     with pytest.raises(UnsupportedFeature):
         found(SearchOptions(live=False))
     with pytest.raises(InvalidQuery):
-        await WebEngine(opener()).find(" ", ANY)
+        run(WebEngine(opener()).find(" ", ANY))
 
 
 async def test_a_search_that_does_not_come_back_is_given_up() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -117,9 +118,9 @@ async def sent_on(path: str, body: dict[str, Any], folder: Path) -> dict[str, st
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-async def test_the_next_provider_can_read_the_evidence(tmp_path: Path, client: str) -> None:
+def test_the_next_provider_can_read_the_evidence(tmp_path: Path, client: str) -> None:
     path, after = CLIENTS[client]
-    sent = await sent_on(path, after(tmp_path), tmp_path)
+    sent = asyncio.run(sent_on(path, after(tmp_path), tmp_path))
     for name, body in sent.items():
         assert "It is so." in body
         assert "And now?" in body

@@ -244,14 +244,12 @@ async def test_a_look_up_that_failed_when_all_had_left_is_nobodys_error(
     assert complaints == []
 
 
-async def test_a_program_does_not_wait_for_a_name_server_that_never_answers(
-    resolver: ScriptedGetaddrinfo,
-) -> None:
+def test_a_program_does_not_wait_for_a_name_server_that_never_answers(resolver: ScriptedGetaddrinfo) -> None:
     async def main() -> None:
         async with client() as http:
             assert type(await failure(http, f"http://{SITE}/", Deadlines(connect=0.1))) is TimedOut
 
-    await main()
+    asyncio.run(main())
     assert not resolver.go.is_set(), "it still waits"
     resolver.go.set()
 
