@@ -7,6 +7,9 @@ JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Tests start hundreds of programs; none should compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Layers whose tests are fast. Tests marked `server` start a server, a browser or another program.
+PURE := tests/architecture tests/config tests/dialects tests/files tests/model tests/routing tests/text tests/tools
+
 .PHONY: help run serve test test-all test-quick test-clients check bench bench-peers lock clean
 
 help:  ## what can be made
@@ -66,8 +69,8 @@ test-all: .venv/.test check  ## the same with the long forms
 	GROUNDWIRE_TEST_SEARCH=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -rs
 	$(BIN)/python scripts/matrix.py --check
 
-test-quick: .venv/.dev  ## the tests that start no server, browser or other program; needs Python alone
-	$(BIN)/python -m pytest -m "not thorough and not server" -n $(JOBS) --dist worksteal -rs
+test-quick: .venv/.dev  ## tests of the pure layers, in less than a minute; needs Python alone
+	$(BIN)/python -m pytest -m "not thorough and not server" -n $(JOBS) --dist worksteal -rs $(PURE)
 
 test-clients: .venv/.test  ## real clients (Claude Code, Codex, Gemini CLI, OpenCode, MCP Inspector) against the gateway
 	$(BIN)/python -m tests.clients
