@@ -19,6 +19,7 @@ from groundwire.chat.answers import lost, state_of, stopped
 from groundwire.chat.questions import ChatQuestion, controls_of, question_message, request_for
 from groundwire.chat.storage import SessionLease, StoreThreads, busy, renew
 from groundwire.client import Groundwire
+from groundwire.client_protocol import ResolvedTarget
 from groundwire.errors import GroundwireError, RequestError, TurnedAway
 from groundwire.model import (
     Answer,
@@ -27,6 +28,7 @@ from groundwire.model import (
     Failed,
     Finished,
     Message,
+    Request,
     SearchCalled,
     SearchReturned,
     SearchStarted,
@@ -38,7 +40,7 @@ from groundwire.model.value import replace, value
 from groundwire.store.base import Agent, Session, Store, StoredMessage, UsageRow
 
 Batches: TypeAlias = AsyncGenerator[Sequence[Event], None]
-StreamBatches: TypeAlias = Callable[..., Batches]
+StreamBatches: TypeAlias = Callable[[Request, ResolvedTarget], Batches]
 """Streams the batches of events of a request; called with the request, `provider=` and `model=`."""
 
 _SEARCHING = (SearchStarted, SearchCalled)
@@ -250,9 +252,14 @@ class Turns:
         self, agent: Agent, turns: tuple[StoredMessage, ...], language: str, stream: StreamBatches | None
     ) -> Batches:
         target = target_for(agent, self._groundwire)
-        (provider, model), warning = named_target(agent, target, self._groundwire)
+        named, warning = named_target(agent, target, self._groundwire)
+        resolved = ResolvedTarget(*named)
         request = request_for(agent, turns, language, self._groundwire.config.search)
-        batches = (stream or self._groundwire.batches)(request, provider=provider, model=model)
+        batches = (
+            self._groundwire.batches(request, target=resolved)
+            if stream is None
+            else stream(request, resolved)
+        )
         return with_warning(batches, warning) if warning else batches
 
     def _begin(self, question: ChatQuestion, conversation: SessionTurns, lease: SessionLease) -> StoredTurn:
