@@ -16,7 +16,7 @@ from statistics import median
 from time import perf_counter
 
 from groundwire.model import Source
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import answer
 from groundwire.testing.upstream import Upstream
 
@@ -43,7 +43,9 @@ def taken(command: list[str], environment: dict[str, str]) -> float:
 
 
 async def main() -> None:
-    events = told("Der Dom wurde 1880 vollendet.", Source("https://dom.example/", "Dom"), query="Dom")
+    events = answer_events(
+        "Der Dom wurde 1880 vollendet.", Source("https://dom.example/", "Dom"), query="Dom"
+    )
     program = str(Path(sysconfig.get_path("scripts")) / "groundwire")
     commands = {
         "a script with aiohttp": [sys.executable, "-c", SCRIPT],

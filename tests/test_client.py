@@ -24,7 +24,7 @@ from groundwire.faces.cli.arguments import UsageError
 from groundwire.model import Source, TextDelta
 from groundwire.providers.spec import flatten
 from groundwire.routing.cache import CacheStatus
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from groundwire.transport.threads import run_in_loop_thread
 from tests.transport.bounded import run
@@ -32,7 +32,7 @@ from tests.transport.bounded import run
 pytestmark = pytest.mark.server
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC).timestamp()
-EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
+EVENTS = answer_events("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 
 
 def options(**said: Any) -> SearchOptions:

@@ -30,7 +30,7 @@ from groundwire.credentials.lookup import Lookup, LookupContext, find
 from groundwire.dialects.websearch.response import decode_response
 from groundwire.faces.cli.console import Console
 from groundwire.model import Source, assemble
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import answer, load_script
 from groundwire.testing.upstream import Upstream
 from tests.credentials.builders import write_private
@@ -44,7 +44,7 @@ LINK = re.compile(r"\]\((?!https?:|@)([^)#\s]*)(?:#([^)\s]+))?\)")
 FENCE = re.compile(r"^( *)```([^\n]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 OTHER_PROGRAMS = {"npx", "claude", "eval"}
 NEEDS_NETWORK = {"serve", "mcp"}
-EVENTS = told("The Nile is 6650 km long.", Source("https://docs.python.org/3/"), query="nile")
+EVENTS = answer_events("The Nile is 6650 km long.", Source("https://docs.python.org/3/"), query="nile")
 
 
 class Block(NamedTuple):

@@ -11,7 +11,7 @@ from groundwire.dialects.json import dump_json
 from groundwire.dialects.registry import dialect
 from groundwire.model import Event, Message, Request, SearchOptions, Text, TextDelta, assemble
 from groundwire.model.value import replace
-from groundwire.testing.answers import written
+from groundwire.testing.answers import encode_answer
 
 PACE = 0.02
 
@@ -92,7 +92,7 @@ def events(variant: Variant) -> list[Event]:
 
 def canned(name: str, variant: Variant) -> Canned:
     """The answer of a variant in a dialect."""
-    form = written(name, events(variant))
+    form = encode_answer(name, events(variant))
     head = b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\n"
     whole = head % b"application/json" + b"content-length: %d\r\n\r\n" % len(form.whole) + form.whole
     told = [frame + b"\n\n" for frame in form.stream.split(b"\n\n") if frame]

@@ -24,7 +24,7 @@ from groundwire.errors import ClientWireError, UnsupportedFeature
 from groundwire.model import Location, SearchOptions
 from groundwire.model.value import replace
 from groundwire.store.base import Agent
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import answered, chatting, said
 from tests.faces.gateway.serving import provider_at
@@ -215,7 +215,7 @@ def test_what_is_typed_as_an_address_is_taken_for_its_domain() -> None:
 async def asked_with(folder: Path, dialect: str, *tools: object) -> tuple[list[str], str]:
     """The codes of the warnings, and the body that was sent."""
     async with (
-        Upstream(answer(dialect, told("So it is."))) as upstream,
+        Upstream(answer(dialect, answer_events("So it is."))) as upstream,
         chatting(folder, {"p": provider_at(dialect, upstream.url)}) as chat,
     ):
         agent = await chat.save_agent(read_app(app(*tools)), "")
@@ -225,7 +225,7 @@ async def asked_with(folder: Path, dialect: str, *tools: object) -> tuple[list[s
 
 async def test_the_options_of_an_app_reach_the_provider(tmp_path: Path) -> None:
     async with (
-        Upstream(answer("openai_responses", told("So."))) as upstream,
+        Upstream(answer("openai_responses", answer_events("So."))) as upstream,
         chatting(tmp_path, {"openai": ProviderSettings(base_url=f"{upstream.url}/v1")}) as chat,
     ):
         agent = await chat.save_agent(read_app(app(OPENAI)), "")
@@ -238,7 +238,7 @@ async def test_the_options_of_an_app_reach_the_provider(tmp_path: Path) -> None:
 
 async def test_a_restriction_of_an_app_that_a_provider_cannot_honour_is_refused(tmp_path: Path) -> None:
     async with (
-        Upstream(answer("openai_responses", told("So."))) as upstream,
+        Upstream(answer("openai_responses", answer_events("So."))) as upstream,
         chatting(tmp_path, {"p": provider_at("openai_responses", upstream.url)}) as chat,
     ):
         agent = await chat.save_agent(read_app(app(OPENAI)), "")
@@ -266,8 +266,8 @@ async def test_a_search_that_is_not_the_one_an_agent_names_is_told(
 
 async def test_an_agent_that_names_google_and_no_provider_is_answered_by_gemini(tmp_path: Path) -> None:
     async with (
-        Upstream(answer("openai_responses", told("So."))) as other,
-        Upstream(answer("gemini", told("So."))) as google,
+        Upstream(answer("openai_responses", answer_events("So."))) as other,
+        Upstream(answer("gemini", answer_events("So."))) as google,
         chatting(tmp_path, _providers(other.url, google.url)) as chat,
     ):
         agent = await chat.save_agent(read_app(app("googleSearch")), "")

@@ -18,7 +18,7 @@ from groundwire.chat.questions import ChatQuestion
 from groundwire.errors import TurnedAway
 from groundwire.store.base import StoredMessage
 from groundwire.store.open import open_store
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import answered, chatting, expire_leases, said
@@ -69,7 +69,7 @@ async def outcome(chat: Chat, session: str) -> str:
 async def test_of_six_questions_at_once_one_is_answered_and_five_are_refused(
     tmp_path: Path, address: str
 ) -> None:
-    slow = answer("openai_chat", told("Said."))
+    slow = answer("openai_chat", answer_events("Said."))
     async with (
         Upstream(slow) as upstream,
         chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}, address=address) as chat,
@@ -102,7 +102,7 @@ async def test_of_six_questions_at_once_one_is_answered_and_five_are_refused(
 
 async def test_questions_at_the_same_moment_never_interleave(tmp_path: Path, address: str) -> None:
     async with (
-        Upstream(answer("openai_chat", told("Said."))) as upstream,
+        Upstream(answer("openai_chat", answer_events("Said."))) as upstream,
         chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}, address=address) as chat,
     ):
         name = (await answered(chat, ChatQuestion("First?", ""))).session.id
@@ -164,7 +164,7 @@ async def test_an_answer_whose_lease_was_taken_over_does_not_overwrite_what_othe
     tmp_path: Path,
 ) -> None:
     async with (
-        Upstream(answer("openai_chat", told("Said."))) as upstream,
+        Upstream(answer("openai_chat", answer_events("Said."))) as upstream,
         chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
     ):
         async with aclosing(chat.ask(ChatQuestion("First?", ""))) as turns:
@@ -183,7 +183,7 @@ async def test_an_answer_whose_lease_was_taken_over_does_not_overwrite_what_othe
 async def test_a_question_whose_asker_leaves_while_it_is_stored_frees_the_session(tmp_path: Path) -> None:
     async def run() -> None:
         async with (
-            Upstream(answer("openai_chat", told("Said."))) as upstream,
+            Upstream(answer("openai_chat", answer_events("Said."))) as upstream,
             chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
             name = (await answered(chat, ChatQuestion("First?", ""))).session.id

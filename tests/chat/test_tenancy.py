@@ -16,7 +16,7 @@ from groundwire.model import Message, Text
 from groundwire.model.value import replace
 from groundwire.store.base import Agent, Session, Store, StoredMessage
 from groundwire.store.open import open_store
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import SEARCHING, answered, chatting
 from tests.faces.gateway.serving import provider_at
@@ -69,7 +69,7 @@ async def test_an_agent_cannot_be_given_to_others_by_any_field(tmp_path: Path) -
 
 async def test_a_session_whose_agent_is_another_s_goes_on_with_the_default_one(tmp_path: Path) -> None:
     async with (
-        Upstream(answer("openai_chat", told("Said."))) as upstream,
+        Upstream(answer("openai_chat", answer_events("Said."))) as upstream,
         chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
     ):
         await chat.save_agent(MINE, "me")

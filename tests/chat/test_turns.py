@@ -25,7 +25,7 @@ from groundwire.model import (
 )
 from groundwire.model.value import replace
 from groundwire.store.base import Agent, StoredMessage
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script, ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import SEARCHING, answered, chatting, expire_leases, said
@@ -43,7 +43,7 @@ def body_of(upstream: Upstream, nth: int = 0) -> str:
 @pytest.mark.parametrize("dialect", ["anthropic_messages", "openai_responses", "gemini", "openai_chat"])
 async def test_an_answer_is_kept_as_it_was_told_and_read_again_the_same(dialect: str, tmp_path: Path) -> None:
     async with (
-        Upstream(answer(dialect, told("It does.", PAGE, query="does it?"))) as upstream,
+        Upstream(answer(dialect, answer_events("It does.", PAGE, query="does it?"))) as upstream,
         chatting(tmp_path, {"p": provider_at(dialect, upstream.url)}) as chat,
     ):
         turn = await answered(chat, ChatQuestion("Does it?", "", agent="finder"))
@@ -69,7 +69,7 @@ async def test_a_question_is_on_disk_before_it_is_acknowledged(tmp_path: Path) -
 
 
 async def test_leaving_stops_the_provider_and_keeps_what_was_seen(tmp_path: Path) -> None:
-    whole = answer("openai_chat", told("Words that were said before it stalled.", PAGE))
+    whole = answer("openai_chat", answer_events("Words that were said before it stalled.", PAGE))
     stream = whole.stream or b""
     at = stream.index(b"\n\n", stream.index(b"stalled")) + 2
 
@@ -90,7 +90,7 @@ async def test_leaving_stops_the_provider_and_keeps_what_was_seen(tmp_path: Path
 
 
 async def test_an_answer_whose_writer_died_becomes_interrupted(tmp_path: Path) -> None:
-    whole = answer("openai_chat", told("Half of it was said.", PAGE))
+    whole = answer("openai_chat", answer_events("Half of it was said.", PAGE))
     async with Upstream(whole) as upstream:
         providers = {"p": provider_at("openai_chat", upstream.url)}
         async with chatting(tmp_path, providers) as chat:
@@ -136,12 +136,12 @@ def theirs(response: ScriptedResponse) -> ScriptedResponse:
 async def test_encrypted_results_go_back_to_their_provider_and_readable_ones_to_another(
     tmp_path: Path,
 ) -> None:
-    first_answer = theirs(answer("anthropic_messages", told("So it is.", PAGE, query="what?")))
+    first_answer = theirs(answer("anthropic_messages", answer_events("So it is.", PAGE, query="what?")))
     assert b"EqOnlyTheirs" in (first_answer.stream or b"")
 
     async with (
         Upstream(first_answer) as first,
-        Upstream(answer("openai_chat", told("Again."))) as second,
+        Upstream(answer("openai_chat", answer_events("Again."))) as second,
         chatting(
             tmp_path,
             {
@@ -180,7 +180,7 @@ async def test_a_tool_call_that_nobody_asked_for_is_never_carried_out_nor_sent_b
 
 
 async def test_asking_again_takes_the_place_of_what_came_after(tmp_path: Path) -> None:
-    script = [answer("openai_chat", told(f"Answer {number}.")) for number in range(4)]
+    script = [answer("openai_chat", answer_events(f"Answer {number}.")) for number in range(4)]
     async with (
         Upstream(Script(tuple(script))) as upstream,
         chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
@@ -202,7 +202,7 @@ async def test_asking_again_takes_the_place_of_what_came_after(tmp_path: Path) -
 
 async def test_search_is_asked_for_only_if_the_agent_wants_it(tmp_path: Path) -> None:
     async with (
-        Upstream(answer("openai_responses", told("Fine."))) as upstream,
+        Upstream(answer("openai_responses", answer_events("Fine."))) as upstream,
         chatting(tmp_path, {"openai": ProviderSettings(base_url=f"{upstream.url}/v1")}) as chat,
     ):
         await chat.save_agent(replace(SEARCHING, web_search=False), "")
@@ -227,7 +227,7 @@ async def test_an_agent_that_does_not_search_is_not_led_to_an_engine(tmp_path: P
 
 async def test_nobody_reads_or_changes_the_sessions_of_another(tmp_path: Path) -> None:
     async with (
-        Upstream(answer("openai_chat", told("Mine."))) as upstream,
+        Upstream(answer("openai_chat", answer_events("Mine."))) as upstream,
         chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
     ):
         turn = await answered(chat, ChatQuestion("Whose?", owner="alice"))
@@ -250,7 +250,7 @@ async def test_nobody_reads_or_changes_the_sessions_of_another(tmp_path: Path) -
 async def test_a_store_that_fails_while_an_answer_comes_does_not_silence_it(tmp_path: Path) -> None:
     async def run() -> None:
         async with (
-            Upstream(answer("openai_chat", told("Still said."))) as upstream,
+            Upstream(answer("openai_chat", answer_events("Still said."))) as upstream,
             chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
             keep = chat._store.add_message

@@ -25,7 +25,7 @@ from groundwire.faces.mcp.calls import FetchAllowList, run_tool
 from groundwire.model import Source
 from groundwire.store.base import Agent
 from groundwire.store.open import open_store
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script, answer
 from groundwire.testing.upstream import Received, Upstream
 from groundwire.tools import call_tool
@@ -35,7 +35,7 @@ from tests.faces.gateway.asgi_client import LOCAL, send_request
 pytestmark = pytest.mark.server
 
 QUESTION = "How long is the Nile?"
-EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
+EVENTS = answer_events("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 PATHS = {
     "/v1/messages": "anthropic",
     "/openrouter/responses": "openrouter",

@@ -21,13 +21,13 @@ from groundwire.providers.catalog import CatalogEntry
 from groundwire.providers.engine_factory import EngineContext, EngineSpec
 from groundwire.providers.policy import Capabilities
 from groundwire.providers.spec import Batches, ProviderContext, ProviderPlugin, ProviderSpec, path
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import ScriptedResponse, Upstream, answer
 from groundwire.transport.http import HttpRequest
 
 pytestmark = pytest.mark.server
 
-EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
+EVENTS = answer_events("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 SENTENCE = "The river Nile is 6650 kilometres long and flows through eleven countries."
 
 

@@ -17,14 +17,14 @@ from groundwire.errors import AuthRejected, GroundwireError, MissingCredential
 from groundwire.model import Json, Request, Source
 from groundwire.providers.spec import Batches
 from groundwire.routing.resolve import Plan
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
 from tests.credentials.builders import codex_file, jwt, stored_refresh, write_private, write_session
 
 pytestmark = pytest.mark.server
 
-EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
+EVENTS = answer_events("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 LATER = 4_000_000_000
 NO = json_response({"detail": "Provided authentication token is expired."}, 401)
 CODEX = "/backend-api/codex/responses"

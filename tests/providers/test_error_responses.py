@@ -24,7 +24,7 @@ from groundwire.model import Failed, Json, Started, TextDelta, assemble
 from groundwire.model.value import replace
 from groundwire.providers.response_reader import seconds_until
 from groundwire.routing.error_policy import reaction
-from groundwire.testing.answers import written
+from groundwire.testing.answers import encode_answer
 from groundwire.testing.script import ScriptedResponse, json_response, text_response
 from tests.providers.harness import (
     PROVIDER_CASES,
@@ -216,7 +216,7 @@ async def test_an_error_at_the_beginning_of_a_stream_is_raised_once(case: Provid
 @pytest.mark.parametrize("case", STREAMING, ids=str)
 async def test_an_error_inside_a_stream_keeps_the_text_before_it(case: ProviderCase) -> None:
     table = IN_STREAM[case.dialect]
-    begun = written(case.dialect, [Started("1", "m"), TextDelta(0, "So far. ")]).stream
+    begun = encode_answer(case.dialect, [Started("1", "m"), TextDelta(0, "So far. ")]).stream
     begun = _until_said(case.dialect, begun, "So far. ")
     responses = [
         ScriptedResponse(

@@ -19,7 +19,7 @@ from groundwire.providers.spec import flatten
 from groundwire.routing.failover import Router
 from groundwire.routing.health import Health
 from groundwire.routing.resolve import Plan, ResolvedTarget
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from groundwire.transport.http import Deadlines, Http
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.server
 
 FIRST = case_named("openai")
 SECOND = case_named("anthropic")
-EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
+EVENTS = answer_events("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 GOOD = answer(SECOND.dialect, EVENTS)
 STREAM = answer(FIRST.dialect, EVENTS)
 SILENCE = 0.3

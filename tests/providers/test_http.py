@@ -34,7 +34,7 @@ from groundwire.providers.catalog import KNOWN_PROVIDERS
 from groundwire.providers.http import HttpProvider, ToolCallIds
 from groundwire.providers.registry import find_spec
 from groundwire.providers.spec import ProviderSpec
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Received, Upstream
 from tests.credentials.builders import (
@@ -64,7 +64,7 @@ from tests.transport.bounded import run
 
 pytestmark = pytest.mark.server
 
-EVENTS = told("Long.", Source("https://alpha.example/"), query="nile")
+EVENTS = answer_events("Long.", Source("https://alpha.example/"), query="nile")
 FLAGGED = ("anthropic_messages", "openai_responses", "openai_chat", "gemini_interactions")
 """Dialects whose body says whether the answer is streamed; Gemini's address does."""
 
@@ -383,7 +383,7 @@ def test_without_calls_in_the_history_there_is_nothing_to_look_for() -> None:
 
 
 CODEX = case_named("openai_oauth")
-SESSION_EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
+SESSION_EVENTS = answer_events("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 GOOD = answer(CODEX.dialect, SESSION_EVENTS)
 NO = json_response({"detail": "Provided authentication token is expired."}, 401)
 NOW = 1_000_000.0

@@ -14,13 +14,13 @@ from groundwire.model import Json, Source
 from groundwire.providers.catalog import DEFAULT_ORDER, ENGINES
 from groundwire.providers.models import CHECKED, MODELS, default_model, successor_of
 from groundwire.providers.registry import find_spec
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
 
 pytestmark = pytest.mark.server
 
-EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
+EVENTS = answer_events("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 GONE = json_response({"error": {"code": 404, "message": "model is not found", "status": "NOT_FOUND"}}, 404)
 DEFAULT = default_model("gemini")
 KEYS = {"GEMINI_API_KEY": "k-gemini", "OPENROUTER_API_KEY": "k-openrouter"}

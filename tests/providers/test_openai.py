@@ -20,7 +20,7 @@ from groundwire.model import (
 )
 from groundwire.model.value import replace
 from groundwire.providers.openai import OPENAI_OAUTH, adjust_for_codex, oauth_headers
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import answer
 from tests.providers.harness import Outcome, case_named, question, world
 from tests.transport.bounded import run
@@ -28,7 +28,7 @@ from tests.transport.bounded import run
 pytestmark = pytest.mark.server
 
 CODEX = case_named("openai_oauth")
-EVENTS = told("Long.", Source("https://alpha.example/"), query="nile")
+EVENTS = answer_events("Long.", Source("https://alpha.example/"), query="nile")
 
 
 def sent_body(request: Request) -> tuple[JsonObject, Outcome]:

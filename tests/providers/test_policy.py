@@ -39,7 +39,7 @@ from groundwire.providers.policy import (
     check_domains,
     prepare,
 )
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import answer
 from tests.providers.harness import (
     CONFIGURED,
@@ -104,7 +104,7 @@ async def test_every_option_is_treated_as_in_the_table(
     case: ProviderCase, option: str, support: Support
 ) -> None:
     async def main() -> None:
-        async with world(case, answer(case.dialect, told("Yes."))) as here:
+        async with world(case, answer(case.dialect, answer_events("Yes."))) as here:
             located = case.name == "gemini" and option == "location"
             outcome = await here.ask(question(search=BY_DEGREES if located else SAID[option]))
             codes = [event.code for event in outcome.answer.warnings if option in event.message]
@@ -194,7 +194,7 @@ async def test_a_restriction_that_the_dialect_has_no_words_for_is_never_dropped(
     case = case_named("my_gemini")
 
     async def main() -> None:
-        async with world(case, answer(case.dialect, told("Yes."))) as here:
+        async with world(case, answer(case.dialect, answer_events("Yes."))) as here:
             row = case.row(here.upstream.url)
             hasty = replace(row, capabilities=Capabilities(options={"allowed_domains": "native"}))
 

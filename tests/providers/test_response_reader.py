@@ -46,7 +46,7 @@ from groundwire.model import (
 from groundwire.model.value import replace
 from groundwire.providers.passthrough.scan import SCAN_RULES
 from groundwire.providers.spec import flatten
-from groundwire.testing.answers import told, written
+from groundwire.testing.answers import answer_events, encode_answer
 from groundwire.testing.script import ScriptedResponse, answer, file_response
 from groundwire.transport.http import Deadlines
 from tests.dialects.anthropic_messages.bodies import block, end, sse, start
@@ -126,7 +126,7 @@ def test_text_citations_and_queries_arrive(case: ProviderCase, stream: bool) -> 
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
 def test_an_answer_in_the_other_form_than_requested_is_understood(case: ProviderCase) -> None:
     """Servers ignore `stream`, and some know only one form."""
-    form = written(case.dialect, EVENTS)
+    form = encode_answer(case.dialect, EVENTS)
     whole = ScriptedResponse(body=form.whole)
     check(outcome_of(case, whole, stream=True), case)
     streamed = ScriptedResponse(
@@ -265,7 +265,7 @@ def test_recorded_answers_come_through_as_the_codec_reads_them(
 
 def test_an_answer_that_finds_nothing_is_an_answer() -> None:
     for case in PROVIDER_CASES:
-        outcome = outcome_of(case, answer(case.dialect, told("No idea.")), stream=True)
+        outcome = outcome_of(case, answer(case.dialect, answer_events("No idea.")), stream=True)
         assert outcome.error is None
         assert not outcome.answer.grounded
 

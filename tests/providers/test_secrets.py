@@ -23,7 +23,7 @@ from groundwire.credentials.secret import Credential, Secret
 from groundwire.errors import GroundwireError, Unreachable
 from groundwire.model import Event, Failed, Finished, Json, Request, TextDelta, Warned
 from groundwire.providers.http import HttpProvider
-from groundwire.testing.answers import written
+from groundwire.testing.answers import encode_answer
 from groundwire.testing.script import Script, ScriptedResponse, json_response, text_response
 from groundwire.testing.upstream import Upstream
 from groundwire.transport.http import Deadlines
@@ -229,7 +229,7 @@ async def test_an_error_inside_an_answer_is_redacted_too(case: ProviderCase, sec
         return Credential(Secret(secret), "api", "a test")
 
     for events in (failed, warned):
-        form = written(case.dialect, events)
+        form = encode_answer(case.dialect, events)
         stream = ScriptedResponse(
             headers={"content-type": "text/event-stream"}, body=form.stream, framing="chunked"
         )

@@ -13,7 +13,7 @@ from groundwire.errors import Overloaded, TimedOut, Unreachable
 from groundwire.model import Event, Finished, Source, TextDelta
 from groundwire.model.value import replace
 from groundwire.providers.spec import flatten
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Dribble, Script, ScriptedResponse, answer, text_response
 from groundwire.transport.http import Deadlines
 from tests.providers.harness import (
@@ -28,7 +28,7 @@ from tests.providers.harness import (
 
 pytestmark = pytest.mark.server
 
-EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
+EVENTS = answer_events("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 NEVER = float("inf")
 
 
@@ -257,7 +257,7 @@ async def test_many_at_once_keep_their_answers_apart() -> None:
     texts = [f"answer number {number}" for number in range(30)]
     script = Script(
         paths={
-            f"/v1beta/models/m{number}:*": (answer("gemini", told(text)),)
+            f"/v1beta/models/m{number}:*": (answer("gemini", answer_events(text)),)
             for number, text in enumerate(texts)
         }
     )

@@ -20,7 +20,7 @@ from groundwire.server.app import AccessRecord
 from groundwire.server.keys import KeyFile
 from groundwire.server.limits import HEAD_BYTES
 from groundwire.server.response_writer import ResponseTimeouts
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.raw import RawResponse, parsed, request_of
@@ -48,7 +48,7 @@ def attack(
 ) -> None:
     async def main() -> None:
         async with (
-            Upstream(script or answer("openai_chat", told("Yes."))) as upstream,
+            Upstream(script or answer("openai_chat", answer_events("Yes."))) as upstream,
             serving({"mine": provider_at("openai_chat", upstream.url)}, timeouts=timeouts) as here,
         ):
             await work(here)
@@ -281,7 +281,7 @@ def test_an_upgrade_is_ignored_and_the_body_read(split: bool, framing: str) -> N
 async def test_what_is_sent_ahead_does_not_hide_that_the_client_has_left(
     ahead: bytes, together: bool
 ) -> None:
-    slow = replace(answer("openai_chat", told("Yes.")), delay=NEVER)
+    slow = replace(answer("openai_chat", answer_events("Yes.")), delay=NEVER)
     async with (
         Upstream(slow) as upstream,
         serving({"mine": provider_at("openai_chat", upstream.url)}) as here,
@@ -365,7 +365,7 @@ def test_whole_responses_that_are_not_read_are_cut() -> None:
         for _, writer in lines:
             writer.transport.abort()
 
-    attack(work, script=answer("openai_chat", told(text)), timeouts=ResponseTimeouts(stall=0.5))
+    attack(work, script=answer("openai_chat", answer_events(text)), timeouts=ResponseTimeouts(stall=0.5))
 
 
 def test_a_small_response_that_is_not_read_does_not_keep_its_connection(
@@ -387,7 +387,7 @@ def test_a_small_response_that_is_not_read_does_not_keep_its_connection(
                 await asyncio.sleep(0.05)
         line.close()
 
-    attack(work, script=answer("openai_chat", told(text)), timeouts=ResponseTimeouts(stall=0.5))
+    attack(work, script=answer("openai_chat", answer_events(text)), timeouts=ResponseTimeouts(stall=0.5))
 
 
 def test_a_slow_reader_gets_all_of_a_large_response() -> None:
@@ -406,7 +406,7 @@ def test_a_slow_reader_gets_all_of_a_large_response() -> None:
         assert got.complete
         assert json.loads(got.body)["choices"][0]["message"]["content"] == text
 
-    attack(work, script=answer("openai_chat", told(text)), timeouts=ResponseTimeouts(stall=2.0))
+    attack(work, script=answer("openai_chat", answer_events(text)), timeouts=ResponseTimeouts(stall=2.0))
 
 
 # No file descriptors left

@@ -17,7 +17,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from groundwire.server import asgi, connection
 from groundwire.server.limits import HEAD_BYTES
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.serving import RunningGateway, provider_at, serving
 
@@ -31,7 +31,7 @@ HEAD = b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-type: applicat
 def _run(work: Callable[[RunningGateway], Awaitable[None]]) -> None:
     async def run() -> None:
         async with (
-            Upstream(answer("gemini", told("Yes."))) as upstream,
+            Upstream(answer("gemini", answer_events("Yes."))) as upstream,
             serving({"mine": provider_at("gemini", upstream.url)}) as here,
         ):
             await work(here)

@@ -11,7 +11,7 @@ import pytest
 from groundwire.model.value import replace
 from groundwire.server import idempotency
 from groundwire.server.keys import KeyFile
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.raw import INBOUND, RawResponse, fetch, leave, request_of, send
@@ -19,7 +19,7 @@ from tests.faces.gateway.serving import RunningGateway, provider_at, serving, wa
 
 pytestmark = pytest.mark.server
 
-ANSWER = answer("openai_chat", told("The Nile is 6650 km long."))
+ANSWER = answer("openai_chat", answer_events("The Nile is 6650 km long."))
 STREAM = ANSWER.stream or b""
 TEXT_ENDS = STREAM.index(b"\n\n", STREAM.index(b"6650")) + 2
 SLOW = replace(ANSWER, delay=0.3)

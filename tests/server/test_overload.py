@@ -18,7 +18,7 @@ from groundwire.model import Source
 from groundwire.model.value import replace
 from groundwire.server import connection
 from groundwire.server.overload import TARGET, LoadShedder
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import answer
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.asgi_client import SMALLEST_REQUESTS
@@ -36,7 +36,7 @@ BOUND = 50.0
 def _while_serving(work: Callable[[RunningGateway], Awaitable[None]]) -> None:
     async def main() -> None:
         async with (
-            Upstream(answer("openai_chat", told("Yes."))) as upstream,
+            Upstream(answer("openai_chat", answer_events("Yes."))) as upstream,
             serving({"mine": provider_at("openai_chat", upstream.url)}) as here,
         ):
             await work(here)
@@ -291,7 +291,7 @@ class Load:
 
 async def _overload(folder: Path, seconds: float, around: float) -> Load:
     """Much too much for so many seconds, and less than is possible for some before and after."""
-    slow = replace(answer("openai_chat", told("Yes.", Source("https://a.example/"))), delay=TAKES)
+    slow = replace(answer("openai_chat", answer_events("Yes.", Source("https://a.example/"))), delay=TAKES)
     async with Upstream(slow) as upstream, running_serve(folder, config=_config(upstream.url)) as gateway:
         for _ in range(3):
             await _timed_request(gateway.url)  # the first ones wait for imports

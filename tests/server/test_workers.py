@@ -20,7 +20,7 @@ import pytest
 from groundwire.model import Source
 from groundwire.model.value import replace
 from groundwire.server.keys import KeyFile
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.raw import INBOUND, fetch, request_of
 from tests.faces.gateway.serving import provider_at, run, serving
@@ -55,7 +55,7 @@ def test_answering_makes_few_cycles(stream: bool) -> None:
         async with AsyncExitStack() as stack:
             providers = {}
             for dialect in INBOUND:
-                events = told("Yes.", Source("https://a.example/"), query="q")
+                events = answer_events("Yes.", Source("https://a.example/"), query="q")
                 upstream = await stack.enter_async_context(Upstream(answer(dialect, events)))
                 providers[f"my_{dialect}"] = provider_at(dialect, upstream.url)
             here = await stack.enter_async_context(serving(providers))
@@ -78,7 +78,7 @@ def test_answering_makes_few_cycles(stream: bool) -> None:
     assert run(main()) < 100
 
 
-SAID = told("Yes, it does.", Source("https://a.example/x", "A"))
+SAID = answer_events("Yes, it does.", Source("https://a.example/x", "A"))
 SPOKEN = answer("openai_chat", SAID)
 QUESTION: dict[str, object] = {
     "model": "mine",

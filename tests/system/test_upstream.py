@@ -15,7 +15,7 @@ from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.errors import RateLimited
 from groundwire.model import Source, assemble
 from groundwire.model.value import replace
-from groundwire.testing.answers import error_body, told
+from groundwire.testing.answers import answer_events, error_body
 from groundwire.testing.script import (
     Dribble,
     Script,
@@ -29,7 +29,7 @@ from groundwire.testing.upstream import Upstream
 pytestmark = pytest.mark.server
 
 GET = b"GET /x HTTP/1.1\r\nhost: a\r\n\r\n"
-EVENTS = told("The Nile is long.", Source("https://alpha.example/"), query="nile")
+EVENTS = answer_events("The Nile is long.", Source("https://alpha.example/"), query="nile")
 
 
 def run(main: Coroutine[None, None, None]) -> None:

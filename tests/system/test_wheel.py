@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from groundwire.model import Source
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import answer
 from groundwire.testing.upstream import Upstream
 
@@ -85,7 +85,7 @@ async def test_a_question_is_answered_by_the_wheel_alone(wheel: Path, tmp_path: 
     dependencies = sysconfig.get_path("purelib")
 
     async def ask() -> str:
-        events = told(
+        events = answer_events(
             "Der Dom wurde 1880 vollendet.", Source("https://dom.example/", "Der Dom"), query="Dom Köln"
         )
         async with Upstream(answer("gemini", events)) as upstream:

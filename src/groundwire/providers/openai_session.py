@@ -55,17 +55,17 @@ def refresh_process(env: Mapping[str, str]) -> RefreshInWorker | None:
     # -P: do not import from the current directory, which is not trusted.
     argv = (sys.executable, "-P", "-m", _MODULE)
 
-    async def run(errand: RefreshTask, lock: int) -> GroundwireError | None:
-        command = ProcessCommand(argv, {**passed, "PYTHONPATH": _ROOT}, "/", encode_task(errand))
+    async def run(task: RefreshTask, lock: int) -> GroundwireError | None:
+        command = ProcessCommand(argv, {**passed, "PYTHONPATH": _ROOT}, "/", encode_task(task))
         return decode_outcome(await run_detached(command, lock))
 
     return run
 
 
-async def _refresh(errand: RefreshTask) -> GroundwireError | None:
+async def _refresh(task: RefreshTask) -> GroundwireError | None:
     async with Http(os.environ) as http:
         try:
-            await run_refresh_task(errand, oauth_sender(http))
+            await run_refresh_task(task, oauth_sender(http))
         except GroundwireError as error:
             return error
     return None
@@ -77,10 +77,10 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     os.umask(0o077)
     try:
-        errand = decode_task(sys.stdin.buffer.read())
+        task = decode_task(sys.stdin.buffer.read())
     except GroundwireError:
         return  # the parent was killed while writing; no token was sent
-    error = asyncio.run(_refresh(errand))
+    error = asyncio.run(_refresh(task))
     with suppress(OSError):  # the parent may have ended
         sys.stdout.buffer.write(encode_outcome(error))
         sys.stdout.buffer.flush()

@@ -46,7 +46,7 @@ class EncodedAnswer(NamedTuple):
     """Of the stream."""
 
 
-def written(name: str, events: Iterable[Event], reply: Reply | None = None) -> EncodedAnswer:
+def encode_answer(name: str, events: Iterable[Event], reply: Reply | None = None) -> EncodedAnswer:
     """Encode the answer of some events in a dialect."""
     language = dialect(name)
     events = list(events)
@@ -67,7 +67,7 @@ def error_body(name: str, error: GroundwireError) -> ErrorBody:
     return dialect(name).encode_error(error, Reply("scripted"))
 
 
-def told(text: str, *sources: Source, query: str = "", model: str = "scripted-1") -> list[Event]:
+def answer_events(text: str, *sources: Source, query: str = "", model: str = "scripted-1") -> list[Event]:
     """Events of a simple answer: one search, and a text that is cited as a whole with every source."""
     events: list[Event] = [Started("scripted", model)]
     if sources or query:

@@ -25,7 +25,7 @@ from groundwire.errors import ConfigError, GroundwireError, WireError
 from groundwire.model import Event, Json, JsonObject, Source
 from groundwire.model.json import VERSION, decode
 from groundwire.model.value import field_names, replace, value
-from groundwire.testing.answers import told, written
+from groundwire.testing.answers import answer_events, encode_answer
 
 Framing: TypeAlias = Literal["", "length", "chunked", "close"]
 Cut: TypeAlias = Literal["fin", "rst"]
@@ -123,7 +123,7 @@ def file_response(path: Path, status: int = 200) -> ScriptedResponse:
 
 def answer(dialect: str, events: list[Event]) -> ScriptedResponse:
     """An answer in a dialect: a stream for a client that requests one, else a document."""
-    form = written(dialect, events)
+    form = encode_answer(dialect, events)
     return ScriptedResponse(body=form.whole, stream=form.stream, stream_type=form.content_type)
 
 
@@ -222,7 +222,7 @@ def _answer(item: Json, path: str) -> ScriptedResponse:
     ]
     text = _text(fields.get("text", ""), f"{path}.text")
     query = _text(fields.get("query", ""), f"{path}.query")
-    return answer(dialect, told(text, *map(Source, addresses), query=query))
+    return answer(dialect, answer_events(text, *map(Source, addresses), query=query))
 
 
 def _dribble(item: Json, path: str) -> Dribble:

@@ -1,6 +1,6 @@
 """Test server on loopback that follows a script and records the requests it receives.
 
-    async with Upstream(answer("gemini", told("Yes.", Source("https://a.example")))) as upstream:
+    async with Upstream(answer("gemini", answer_events("Yes.", Source("https://a.example")))) as upstream:
         ...  # point a provider at upstream.url
         assert upstream.requests[0].headers["x-goog-api-key"] == "…"
         await upstream.disconnected(timeout=1)

@@ -23,7 +23,7 @@ from groundwire.model import (
     Warned,
     assemble,
 )
-from groundwire.testing.answers import written
+from groundwire.testing.answers import encode_answer
 from tests.engine.compose.passages import passage
 
 pytestmark = pytest.mark.server
@@ -90,7 +90,7 @@ def test_the_query_replaces_queries_that_the_engine_does_not_report() -> None:
 @pytest.mark.parametrize("name", DIALECTS)
 def test_every_dialect_carries_the_answer_and_its_sources(name: str) -> None:
     composition = compose(QUERY, PASSAGES)
-    stream = written(name, composition_events(QUERY, FOUND, composition)).stream
+    stream = encode_answer(name, composition_events(QUERY, FOUND, composition)).stream
     decoder = dialect(name).decoder()
     answer = assemble([*decoder.feed(stream), *decoder.close()])
     assert answer.error is None

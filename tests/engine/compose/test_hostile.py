@@ -29,7 +29,7 @@ from groundwire.model import (
     Warned,
     assemble,
 )
-from groundwire.testing.answers import written
+from groundwire.testing.answers import encode_answer
 from tests.engine.compose.hostile import FACT, PAGES
 from tests.engine.compose.passages import check, passage
 
@@ -50,7 +50,7 @@ def page(text: str) -> Passage:
     return passage(text, "hostile", text[:80])
 
 
-def told(text: str) -> list[Event]:
+def answer_events(text: str) -> list[Event]:
     passages = (page(text), PLAIN)
     return list(composition_events(QUERY, EngineResult(passages, (QUERY,)), compose(QUERY, passages)))
 
@@ -73,7 +73,7 @@ def test_a_hostile_page_is_quoted_at_most(text: str) -> None:
 
 @pytest.mark.parametrize("text", PAGES, ids=range(len(PAGES)))
 def test_a_hostile_page_causes_no_event_of_its_own(text: str) -> None:
-    events = told(text)
+    events = answer_events(text)
     assert {type(event) for event in events} <= KINDS
     assert [event.call.queries for event in events if isinstance(event, SearchCalled)] == [(QUERY,)]
     assert [event for event in events if isinstance(event, Finished)] == [Finished("stop")]
@@ -86,7 +86,7 @@ def test_a_hostile_page_causes_no_event_of_its_own(text: str) -> None:
 def test_a_hostile_page_stays_text_in_every_dialect(name: str) -> None:
     for text in PAGES:
         decoder = dialect(name).decoder()
-        answer = assemble([*decoder.feed(written(name, told(text)).stream), *decoder.close()])
+        answer = assemble([*decoder.feed(encode_answer(name, answer_events(text)).stream), *decoder.close()])
         assert answer.error is None
         assert answer.finish == "stop"
         assert FACT in answer.text

@@ -16,7 +16,7 @@ from groundwire.model.value import replace
 from groundwire.providers.policy import Capabilities
 from groundwire.server.app import HttpApp
 from groundwire.server.asgi import AsgiMessage
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from tests.stub_client import StubClient
 
 LOCAL = {"host": "127.0.0.1:8484"}
@@ -33,7 +33,7 @@ class FixedBackend(StubClient):
         self, request: Request, *, provider: str, model: str
     ) -> AsyncGenerator[Sequence[Event], None]:
         self.requests.append(request)
-        yield told("Yes, it does.", Source("https://a.example/x", "A"), model=model or "model-1")
+        yield answer_events("Yes, it does.", Source("https://a.example/x", "A"), model=model or "model-1")
 
     def usable(self) -> Mapping[str, bool]:
         return {"gemini": True, "anthropic": False}

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from groundwire.dialects.registry import dialect
 from groundwire.model import Answer, Event, Source, TextDelta, assemble
 from groundwire.model.value import replace
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Cut, Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from tests.contracts.checkers import check_stream
@@ -50,7 +50,7 @@ class KillResult:
 def stream_of(provider: str, text: str = FIRST) -> bytes:
     """A stream of many small events in a provider's dialect, cited at its end."""
     events: list[Event] = []
-    for event in told(text, Source("https://alpha.example/"), query="nile"):
+    for event in answer_events(text, Source("https://alpha.example/"), query="nile"):
         pieces = _pieces(event.text) if isinstance(event, TextDelta) else ()
         events += [replace(event, text=piece) for piece in pieces] or [event]
     return answer(provider, events).stream or b""

@@ -21,7 +21,7 @@ from groundwire.faces.gateway.rendering import Rendering
 from groundwire.model import Answer, SearchCall, Span, assemble
 from groundwire.model.value import replace
 from groundwire.routing.continuation import add_usage
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import DOCUMENT, EVENTS, Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from tests.contracts.recorded.catalogue import Recording, answer_of, recordings_of
@@ -68,7 +68,7 @@ _FINISHES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "tool_calls": ("requires_action",),
     },
 }
-_REST = told("That is all.", model="scripted-1")
+_REST = answer_events("That is all.", model="scripted-1")
 """How a turn goes on that its provider paused."""
 
 

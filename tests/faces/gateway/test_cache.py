@@ -12,7 +12,7 @@ import pytest
 from groundwire.config.schema import Config, GatewaySettings
 from groundwire.model import Source
 from groundwire.model.value import replace
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.raw import RawResponse, fetch, leave, request_of, send
@@ -21,7 +21,7 @@ from tests.faces.gateway.serving import RunningGateway, provider_at, serving, wa
 
 pytestmark = pytest.mark.server
 
-EVENTS = told(
+EVENTS = answer_events(
     "The Nile ☃ is 6650 km long. It is longer than most.", Source("https://alpha.example/"), query="nile"
 )
 ALIKE = ("openai_responses", "openai_chat", "gemini", "gemini_interactions")

@@ -15,7 +15,7 @@ import pytest
 
 from groundwire.model import Source
 from groundwire.model.value import replace
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.raw import INBOUND, Leaving, leave, request_of, send
@@ -23,7 +23,7 @@ from tests.faces.gateway.serving import RunningGateway, provider_at, run, servin
 
 pytestmark = pytest.mark.server
 
-EVENTS = told(
+EVENTS = answer_events(
     "The Nile is 6650 km long. It is longer than most.", Source("https://alpha.example/"), query="nile"
 )
 NEVER = float("inf")

@@ -17,7 +17,7 @@ import pytest
 from groundwire.errors import AuthRejected, GroundwireError, NotFound, Overloaded, RateLimited, Refused
 from groundwire.model import Source
 from groundwire.model.value import replace
-from groundwire.testing.answers import error_body, told
+from groundwire.testing.answers import answer_events, error_body
 from groundwire.testing.script import Dribble, Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
 from tests.contracts.checkers import check_stream
@@ -28,7 +28,7 @@ from tests.faces.gateway.serving import provider_at, run, serving, wait_for_open
 
 pytestmark = pytest.mark.server
 
-EVENTS = told(
+EVENTS = answer_events(
     "The Nile is 6650 km long. It is longer than most.", Source("https://alpha.example/"), query="nile"
 )
 NEVER = float("inf")

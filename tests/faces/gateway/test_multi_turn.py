@@ -14,7 +14,7 @@ from groundwire.client import Groundwire
 from groundwire.commands.http_app import create_app
 from groundwire.config.schema import Config
 from groundwire.model import Source
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.asgi_client import LOCAL, post_json, send_request
 from tests.faces.gateway.scripted_backend import ScriptedBackend, app_for
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.server
 
 TARGETS = ("anthropic_messages", "openai_responses", "openai_chat", "gemini", "gemini_interactions")
 PAGE = Source("https://a.example/x", "A page", excerpts=("It is so, says the page.",))
-FIRST = told("It is so.", PAGE, query="what?")
+FIRST = answer_events("It is so.", PAGE, query="what?")
 ASKED = {"role": "user", "content": "what?"}
 AGAIN = {"role": "user", "content": "And now?"}
 SEALED = "RW5jcnlwdGVkIGJ5IEFudGhyb3BpYw"
@@ -101,7 +101,7 @@ async def sent_on(path: str, body: dict[str, Any], folder: Path) -> dict[str, st
     sent: dict[str, str] = {}
     async with AsyncExitStack() as stack:
         upstreams = {
-            name: await stack.enter_async_context(Upstream(answer(name, told("Still so.", PAGE))))
+            name: await stack.enter_async_context(Upstream(answer(name, answer_events("Still so.", PAGE))))
             for name in TARGETS
         }
         providers = {f"to_{name}": provider_at(name, upstream.url) for name, upstream in upstreams.items()}

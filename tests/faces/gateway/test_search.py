@@ -15,12 +15,12 @@ from groundwire.model import Event, Request, Source, Warned
 from groundwire.model.value import replace
 from groundwire.server.app import HttpApp
 from groundwire.server.response_writer import ResponseTimeouts
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from tests.faces.gateway.asgi_client import post_json
 from tests.faces.gateway.scripted_backend import ScriptedBackend, app_for
 
 PAGE = Source("https://a.example/x", "A")
-ANSWER = told("It is so.", PAGE, query="what?")
+ANSWER = answer_events("It is so.", PAGE, query="what?")
 
 
 def test_a_query_is_answered_with_the_contract(tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from groundwire.model import Source
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from tests.faces.gateway.asgi_client import post_json
 from tests.faces.gateway.scripted_backend import ScriptedBackend, app_for
 
 PAGE = Source("https://a.example/x", "A")
-ANSWER = told("It is so.", PAGE, query="what?")
+ANSWER = answer_events("It is so.", PAGE, query="what?")
 
 MESSAGES = [{"role": "user", "content": "q"}]
 ANTHROPIC: dict[str, Any] = {"model": "gemini/x", "max_tokens": 9, "messages": MESSAGES}

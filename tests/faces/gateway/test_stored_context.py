@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from groundwire.model import Json, JsonObject
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script, answer
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.serving import provider_at, serving
@@ -56,7 +56,7 @@ OTHERS = ("anthropic_messages", "openai_chat", "gemini", "gemini_interactions")
 @asynccontextmanager
 async def asking(name: str) -> AsyncIterator[tuple[openai.AsyncOpenAI, Upstream]]:
     """The official client, a gateway, and a provider of this dialect."""
-    script = Script(paths={"*": (answer(name, told("It rains.", model="m")),)})
+    script = Script(paths={"*": (answer(name, answer_events("It rains.", model="m")),)})
     async with Upstream(script) as upstream, serving({"other": provider_at(name, upstream.url)}) as here:
         client = openai.AsyncOpenAI(base_url=f"{here.url}/v1", api_key="any", max_retries=0, timeout=20)
         async with client:

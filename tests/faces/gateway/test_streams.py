@@ -11,7 +11,7 @@ from groundwire.dialects.registry import dialect
 from groundwire.errors import Overloaded
 from groundwire.model import Answer, Source, assemble
 from groundwire.model.value import replace
-from groundwire.testing.answers import error_body, told
+from groundwire.testing.answers import answer_events, error_body
 from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
 from tests.contracts.checkers import check_stream
@@ -76,7 +76,7 @@ async def with_two(
 ) -> tuple[str, Upstream]:
     """A gateway before a provider in trouble and one that is well; its address, and the well one."""
     ill = await stack.enter_async_context(Upstream(Script((first,))))
-    good = answer(dialects[1], told(SECOND, Source("https://beta.example/"), query="nile"))
+    good = answer(dialects[1], answer_events(SECOND, Source("https://beta.example/"), query="nile"))
     well = await stack.enter_async_context(Upstream(good))
     providers = {"ill": provider_at(dialects[0], ill.url), "well": provider_at(dialects[1], well.url)}
     here = await stack.enter_async_context(serving(providers))

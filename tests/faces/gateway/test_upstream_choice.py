@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from groundwire.model.value import replace
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.asgi_client import SMALLEST_REQUESTS
 from tests.faces.gateway.serving import provider_at, serving
@@ -143,8 +143,8 @@ def _attempts(canary: str) -> Iterator[tuple[str, dict[str, str], dict[str, Any]
 async def test_two_thousand_attempts_reach_only_the_provider() -> None:
     async def run() -> tuple[int, Upstream, list[int]]:
         async with (
-            Upstream(answer("openai_chat", told("Yes."))) as upstream,
-            Upstream(answer("openai_chat", told("Caught."))) as canary,
+            Upstream(answer("openai_chat", answer_events("Yes."))) as upstream,
+            Upstream(answer("openai_chat", answer_events("Caught."))) as canary,
             serving(
                 {"mine": replace(provider_at("openai_chat", upstream.url), key_env="MINE_KEY")},
                 env={"MINE_KEY": KEY, "HTTP_PROXY": ""},

@@ -10,7 +10,7 @@ import pytest
 from google.genai import errors as google_errors
 
 from groundwire.server.keys import KeyFile
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.serving import provider_at, serving
 from tests.faces.gateway.vendors import VendorClients, vendors
@@ -56,7 +56,7 @@ STATUS = {"no such model": 404, "no such key": 401, "closing": 503}
 async def test_every_client_raises_the_error_its_vendor_promises(client: str, mistake: str) -> None:
     async def ask() -> Exception:
         async with (
-            Upstream(answer("gemini", told("Yes."))) as upstream,
+            Upstream(answer("gemini", answer_events("Yes."))) as upstream,
             serving({"mine": provider_at("gemini", upstream.url)}) as here,
         ):
             good, _ = KeyFile(here.groundwire.config.data_dir).create("me", 0)
@@ -84,7 +84,7 @@ async def test_every_client_raises_the_error_its_vendor_promises(client: str, mi
 async def test_every_client_is_answered_where_nothing_is_wrong(client: str) -> None:
     async def ask() -> str:
         async with (
-            Upstream(answer("gemini", told("Yes, it is."))) as upstream,
+            Upstream(answer("gemini", answer_events("Yes, it is."))) as upstream,
             serving({"mine": provider_at("gemini", upstream.url)}) as here,
             vendors(here.url) as those,
         ):

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from groundwire.model import Event, Finished, Source, Started, TextDelta
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from tests.faces.gateway.asgi_client import SMALLEST_REQUESTS, AsgiResponse, post_json
 from tests.faces.gateway.clients.test_claude_code import body as side_request
 from tests.faces.gateway.scripted_backend import ScriptedBackend, app_for
 
 PAGE = Source("https://a.example/x", "A")
-ANSWER: tuple[Event, ...] = (Started("1", "", "local"), *told("It is so.", PAGE, query="q")[1:])
+ANSWER: tuple[Event, ...] = (Started("1", "", "local"), *answer_events("It is so.", PAGE, query="q")[1:])
 SENTENCE = "no model can be asked without searching"
 SEARCH: dict[str, dict[str, Any]] = {
     "anthropic_messages": {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},

@@ -22,7 +22,7 @@ from groundwire.faces.gateway.clients.quirks import HEADER as RENDER
 from groundwire.faces.gateway.rendering import Rendering
 from groundwire.model import Answer
 from groundwire.server.app import HttpApp
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import answer
 from groundwire.testing.upstream import Upstream
 from tests.contracts.recorded.catalogue import Recording, answer_of
@@ -135,9 +135,9 @@ async def play_turns(
     scores: dict[Turn, Score] = {}
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory())
-        first = await stack.enter_async_context(Upstream(answer("gemini", told("Yes."))))
+        first = await stack.enter_async_context(Upstream(answer("gemini", answer_events("Yes."))))
         targets = {
-            name: await stack.enter_async_context(Upstream(answer(name, told("Still so."))))
+            name: await stack.enter_async_context(Upstream(answer(name, answer_events("Still so."))))
             for name in INBOUND
         }
         gateway = await stack.enter_async_context(_Serving(Path(folder), first, targets))

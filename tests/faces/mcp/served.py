@@ -18,13 +18,13 @@ from groundwire.errors import NotFound
 from groundwire.faces.mcp.http import mcp_app
 from groundwire.model import Source
 from groundwire.server.asgi import Receive, Scope, Send
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer
 
 COLOGNE = Source("https://stadt.example/koeln", "Köln in Zahlen", excerpts=("Köln hat 1,1 Mio. Einwohner.",))
 TEXT = "Köln hat 1,1 Mio. Einwohner."
-ANSWER = answer("gemini", told(TEXT, COLOGNE, query="Einwohner Köln"))
+ANSWER = answer("gemini", answer_events(TEXT, COLOGNE, query="Einwohner Köln"))
 SILENT = ScriptedResponse(delay=float("inf"))
 KEY = "test-key-0123456789"
 

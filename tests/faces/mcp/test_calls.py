@@ -26,7 +26,7 @@ from groundwire.model import (
     TextDelta,
     assemble,
 )
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.mcp.served import Library, environment
 
@@ -149,7 +149,7 @@ UNSEEN = (HIDDEN[0], "\x1b", "\u202e", "\u200b")
 async def called(home: Path, name: str, query: str) -> ToolOutput:
     source = Source(URL, f"Title{HOSTILE}", excerpts=(f"Passage{HOSTILE}",))
     # The number in its own words makes the result say which numbers were put in, and where.
-    script = answer("gemini", told(f"A{HOSTILE} claim [1] holds.", source, query="q"))
+    script = answer("gemini", answer_events(f"A{HOSTILE} claim [1] holds.", source, query="q"))
     async with Upstream([script]) as upstream:
         env = environment(upstream, home)
         library = Library(load(env, str(home), str(home)), env=env)

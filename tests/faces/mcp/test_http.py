@@ -20,7 +20,7 @@ from groundwire.engine.pages import Page
 from groundwire.faces.mcp import server
 from groundwire.faces.mcp.calls import ProgressReporter
 from groundwire.model import Source
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import answer, json_response
 from groundwire.tools import TOOLS
 from tests.faces.mcp.served import ANSWER, COLOGNE, SILENT, TEXT, RunningMcpServer, served
@@ -390,7 +390,7 @@ def test_addresses_that_are_not_of_the_web_are_neither_linked_nor_found(tmp_path
 
     async def work() -> None:
         async with (
-            served(tmp_path, answer("gemini", told(TEXT, *pages))) as here,
+            served(tmp_path, answer("gemini", answer_events(TEXT, *pages))) as here,
             Client(here.url) as client,
         ):
             result = await client.call_tool("websearch_gemini", {"query": "x"})

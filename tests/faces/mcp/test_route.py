@@ -19,7 +19,7 @@ from mcp import Client, MCPError
 
 from groundwire.model.value import replace
 from groundwire.server.keys import KeyFile
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.asgi_client import AsgiResponse, app_in, send_request
 from tests.faces.gateway.serving import provider_at, serving
@@ -37,7 +37,7 @@ ACCEPT = {"accept": "application/json, text/event-stream"}
 @asynccontextmanager
 async def mounted() -> AsyncIterator[str]:
     async with (
-        Upstream(answer("gemini", told(TEXT, COLOGNE))) as upstream,
+        Upstream(answer("gemini", answer_events(TEXT, COLOGNE))) as upstream,
         serving({"scripted": provider_at("gemini", upstream.url)}) as here,
     ):
         yield f"{here.url}/mcp"
@@ -130,7 +130,7 @@ async def test_a_gateway_killed_in_the_midst_of_a_call_leaves_a_clear_error(
 
 
 async def test_a_running_call_is_answered_by_a_gateway_that_shuts_down(tmp_path: Path) -> None:
-    slow = replace(answer("gemini", told(TEXT, COLOGNE)), delay=2.0)
+    slow = replace(answer("gemini", answer_events(TEXT, COLOGNE)), delay=2.0)
 
     async def work() -> None:
         async with Upstream(slow) as upstream:

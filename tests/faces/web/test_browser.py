@@ -29,7 +29,7 @@ from groundwire.model import (
 )
 from groundwire.model.value import replace
 from groundwire.store.base import Agent
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.serving import provider_at
@@ -193,7 +193,7 @@ def test_an_answer_without_sources_is_marked_and_an_error_has_advice(
 ) -> None:
     async def run() -> None:
         async with (
-            Upstream(answer("openai_chat", told("Nobody knows."))) as upstream,
+            Upstream(answer("openai_chat", answer_events("Nobody knows."))) as upstream,
             running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,
             browsing.browser() as chromium,
         ):

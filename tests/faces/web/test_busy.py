@@ -23,7 +23,7 @@ from groundwire.server.workers import tune_gc
 from groundwire.store.base import Agent
 from groundwire.store.migrations import ON_SQLITE
 from groundwire.store.sqlite import open_sqlite
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Dribble
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import answered
@@ -156,7 +156,7 @@ PATHS = (
 async def test_large_reads_never_block_the_event_loop(tmp_path: Path) -> None:
     """Beside a thread that only counts: where others use the machine, that alone makes the loop wait."""
     fill(tmp_path / "chat.db", 1000, 20_000, 1_000_000)
-    slow = replace(answer("openai_chat", told("word " * 20_000)), dribble=Dribble(300, 0.02))
+    slow = replace(answer("openai_chat", answer_events("word " * 20_000)), dribble=Dribble(300, 0.02))
     worst: dict[str, float] = {}
 
     async def run() -> None:

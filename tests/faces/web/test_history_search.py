@@ -10,7 +10,7 @@ import pytest
 
 from groundwire.chat.questions import ChatQuestion
 from groundwire.store.base import Agent
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import answered
 from tests.faces.gateway.serving import provider_at
@@ -23,7 +23,7 @@ SAID = "Die Straße <b>führt</b> über Köln."
 
 async def test_a_hit_is_marked_in_its_sentence_and_a_session_can_be_taken_along(tmp_path: Path) -> None:
     async with (
-        Upstream(answer("openai_chat", told(SAID))) as upstream,
+        Upstream(answer("openai_chat", answer_events(SAID))) as upstream,
         running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,
         aiohttp.ClientSession(here.url) as browser,
     ):

@@ -27,7 +27,7 @@ from groundwire.model import (
     Warned,
 )
 from groundwire.store.base import Agent, Session, Store, StoredMessage, UsageRow
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.serving import provider_at
 from tests.faces.web.browsing import Browsing, Page, PageErrors, watched
@@ -174,7 +174,7 @@ def test_nothing_hostile_comes_alive_while_it_is_streamed(browsing: Browsing, tm
 
     async def run() -> None:
         source = Source("https://evil.example/page", "<img src=x onerror=alert(1)>", excerpts=(whole[:300],))
-        script = answer("anthropic_messages", told(whole, source, query="<script>alert(1)</script>"))
+        script = answer("anthropic_messages", answer_events(whole, source, query="<script>alert(1)</script>"))
         async with (
             Upstream(script) as upstream,
             running_page(tmp_path, {"p": provider_at("anthropic_messages", upstream.url)}) as here,

@@ -13,7 +13,7 @@ import pytest
 
 from groundwire.chat import storage
 from groundwire.store import postgres as store_postgres
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from groundwire.transport import postgres as transport_postgres
 from tests.faces.gateway.serving import provider_at
@@ -38,7 +38,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def visiting(folder: Path, address: str) -> AsyncIterator[aiohttp.ClientSession]:
     async with (
-        Upstream(answer("openai_chat", told("Said."))) as upstream,
+        Upstream(answer("openai_chat", answer_events("Said."))) as upstream,
         running_page(folder, {"p": provider_at("openai_chat", upstream.url)}, address=address) as here,
         aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
     ):

@@ -16,7 +16,7 @@ from groundwire.faces.web.app import PAGES
 from groundwire.server.auth import fingerprint
 from groundwire.server.keys import KeyFile
 from groundwire.store.base import Agent
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.serving import provider_at
 from tests.faces.web.serving import RunningPage, running_page
@@ -53,7 +53,7 @@ async def two_people(folder: Path) -> AsyncIterator[tuple[RunningPage, Person, P
     """A gateway with two keys, and a browser logged in with each."""
     keys = [KeyFile(str(folder)).create(name, time())[0] for name in ("mine", "theirs")]
     async with AsyncExitStack() as stack:
-        upstream = await stack.enter_async_context(Upstream(answer("openai_chat", told("Said."))))
+        upstream = await stack.enter_async_context(Upstream(answer("openai_chat", answer_events("Said."))))
         providers = {"p": provider_at("openai_chat", upstream.url)}
         here = await stack.enter_async_context(running_page(folder, providers))
         people = []

@@ -18,7 +18,7 @@ from groundwire.faces.web.app import PAGES
 from groundwire.faces.web.pages import Pages
 from groundwire.server.keys import KeyFile
 from groundwire.store.base import Agent
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import answered
@@ -34,7 +34,7 @@ FINDER = Agent("finder", {"en": "Finder"}, web_search=True)
 async def visiting(folder: Path) -> AsyncIterator[tuple[RunningPage, aiohttp.ClientSession]]:
     """The page with one scripted provider, and an HTTP client with cookies."""
     async with (
-        Upstream(answer("openai_chat", told("Said."))) as upstream,
+        Upstream(answer("openai_chat", answer_events("Said."))) as upstream,
         running_page(folder, {"p": provider_at("openai_chat", upstream.url)}) as here,
         aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
     ):

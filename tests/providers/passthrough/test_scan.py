@@ -16,9 +16,11 @@ from groundwire.providers.passthrough.scan import (
     scan_frames,
     trailing_frames,
 )
-from groundwire.testing.answers import told, written
+from groundwire.testing.answers import answer_events, encode_answer
 
-EVENTS = told('He said {"type": "message_stop", "error": {}} [DONE].', Source("https://a.example/", "A"))
+EVENTS = answer_events(
+    'He said {"type": "message_stop", "error": {}} [DONE].', Source("https://a.example/", "A")
+)
 
 
 def usage(events: list[Event] | None) -> Usage:
@@ -27,7 +29,7 @@ def usage(events: list[Event] | None) -> Usage:
 
 @pytest.mark.parametrize("name", SCAN_RULES)
 def test_the_cost_of_a_whole_answer_is_seen(name: str) -> None:
-    body = json.loads(written(name, EVENTS).whole)
+    body = json.loads(encode_answer(name, EVENTS).whole)
     seen = scan_body(dialect(name), body)
     whole = dialect(name).decode_response(body)
     assert usage(seen).output_tokens == usage(whole).output_tokens == 34
@@ -41,7 +43,7 @@ def test_a_body_without_an_answer_is_read_instead(name: str) -> None:
 
 
 def frames_of(name: str) -> list[bytes]:
-    return [frame + b"\n\n" for frame in written(name, EVENTS).stream.split(b"\n\n") if frame]
+    return [frame + b"\n\n" for frame in encode_answer(name, EVENTS).stream.split(b"\n\n") if frame]
 
 
 def ends(name: str, data: bytes) -> bool:
@@ -84,7 +86,7 @@ def test_words_that_look_like_an_end_are_none() -> None:
 
 @pytest.mark.parametrize("name", SCAN_RULES)
 def test_the_cost_of_a_stream_is_seen_in_its_last_frames(name: str) -> None:
-    seen = scan_frames(dialect(name), written(name, EVENTS).stream, settled=True)
+    seen = scan_frames(dialect(name), encode_answer(name, EVENTS).stream, settled=True)
     assert usage(seen.events).output_tokens == 34
 
 

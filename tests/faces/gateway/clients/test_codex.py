@@ -9,12 +9,12 @@ from groundwire.config.schema import Config, GatewaySettings
 from groundwire.errors import RateLimited, UnsupportedFeature
 from groundwire.faces.gateway.clients.codex import decode
 from groundwire.model import Location, Source
-from groundwire.testing.answers import told
+from groundwire.testing.answers import answer_events
 from tests.faces.gateway.asgi_client import post_json
 from tests.faces.gateway.scripted_backend import ScriptedBackend, app_for
 
 PAGE = Source("https://groundwire.test/a", "Release", excerpts=("Groundwire 4.2 came out.",))
-ANSWER = told("It came out.", PAGE, query="release")
+ANSWER = answer_events("It came out.", PAGE, query="release")
 PATH = "/v1/alpha/search"
 
 
