@@ -225,16 +225,16 @@ def _ranked(searcher: Searcher, queries: Iterable[Query], limit: int) -> Iterato
     first `limit` hits are usually enough.
     """
     read = searcher.doc
-    translate_errors: list[tuple[float, DocAddress]] = []
+    hits: list[tuple[float, DocAddress]] = []
     for query in queries:
-        known = {(address.segment_ord, address.doc) for _, address in translate_errors}
+        known = {(address.segment_ord, address.doc) for _, address in hits}
         at, size, more = 0, limit + _SPARE, True
         while more and at < _DEEPEST:
             found = searcher.search(query, size, count=False, offset=at).hits
             at, size, more = at + size, 4 * size, len(found) == size
             if known:
                 found = [hit for hit in found if (hit[1].segment_ord, hit[1].doc) not in known]
-            translate_errors += found
+            hits += found
             for some in (found[:limit], found[limit:]):
                 yield [(score, read(address).get_first(STORED_FIELD) or "") for score, address in some]
 

@@ -158,16 +158,16 @@ _CACHED_QUERIES = 256
 _NO_FILTERS = SearchOptions()
 
 
-def cached_queries(make_query_builder: QueryBuilder) -> CachedQueries:
+def cached_queries(builder: QueryBuilder) -> CachedQueries:
     """Caches the queries of recent searches. Searches with filters vary too much to be cached."""
 
     @lru_cache(_CACHED_QUERIES)
     def unfiltered(query: str) -> tuple[Query, ...]:
-        return tuple(make_query_builder.queries(parse_query(query), _NO_FILTERS))
+        return tuple(builder.queries(parse_query(query), _NO_FILTERS))
 
     def queries(query: str, options: SearchOptions) -> Iterable[Query]:
         if is_filtered(options):
-            return make_query_builder.queries(parse_query(query), options)
+            return builder.queries(parse_query(query), options)
         return unfiltered(query[:LONGEST_QUERY])
 
     return queries
