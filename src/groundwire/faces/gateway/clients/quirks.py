@@ -2,8 +2,8 @@
 
 Claude Code prints the last text block of a main turn, and cited text is split into blocks. OpenCode drops the
 annotations of Chat and the grounding of Gemini, and prints none of the others. Gemini CLI shows no grounding
-of its main turns. Codex and Copilot never show annotations. Requests of an agent's own search tool (Claude
-Code, Gemini CLI) read structured citations.
+of its main turns. Codex and Copilot never show annotations. Gemini CLI's own search tool reads structured
+citations; answers to Claude Code's own search are rendered in `claude_code.py`.
 """
 
 from __future__ import annotations
