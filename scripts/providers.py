@@ -123,7 +123,9 @@ def _what(statuses: list[ProviderStatus]) -> Iterator[str]:
     yield _line("provider", *(f"`{option}`" for option in OPTIONS))
     yield _line("---", *("---" for _ in OPTIONS))
     for status in statuses:
-        cells = (_SUPPORT[status.capabilities.support(option)] for option in OPTIONS)
+        abilities = status.capabilities
+        has_search = abilities.search != "none"
+        cells = (_SUPPORT[abilities.support(option)] if has_search else "no search" for option in OPTIONS)
         yield _line(f"`{status.name}`", *cells)
 
 

@@ -54,6 +54,9 @@ class StubClient:
     def keyed(self) -> tuple[str, ...]:
         return self.names
 
+    def can_search(self, provider: str) -> bool:
+        return provider == AUTO or self.config.provider(provider).search != "none"
+
     def resolve(self, model: str = "", *, provider: str = AUTO) -> ResolvedTarget:
         return resolve(model, self.config.aliases, self.usable(), provider)
 

@@ -227,9 +227,13 @@ class Groundwire:
         """The usable providers that can search."""
 
         def can(name: str) -> bool:
-            return self._providers[name].capabilities.search != "none" and self._is_usable(name)
+            return self.can_search(name) and self._is_usable(name)
 
         return LazyMapping(self._providers, can)
+
+    def can_search(self, provider: str) -> bool:
+        """Can the provider search the web? True for `auto`, which chooses one that can."""
+        return provider == AUTO or self._providers[provider].capabilities.search != "none"
 
     @property
     def order(self) -> tuple[str, ...]:

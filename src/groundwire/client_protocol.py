@@ -154,6 +154,10 @@ class SearchClient(Protocol):
         """The input tokens of a request as the provider counts them; None if it has no such endpoint."""
         ...
 
+    def can_search(self, provider: str) -> bool:
+        """Can the provider search the web? True for `auto`, which chooses one that can."""
+        ...
+
     async def page(self, url: str, *, live: bool = ...) -> Page:
         """A page from the index, or from the web if `live`."""
         ...

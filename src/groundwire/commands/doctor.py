@@ -272,7 +272,7 @@ def _print_answers(console: Console, probes: list[ProbeResult]) -> None:
 
 def _print_verdict(console: Console, client: SearchClient, statuses: list[ProviderStatus]) -> None:
     usable = [status.name for status in statuses if status.usable]
-    first = next((name for name in client.order if name in usable), "")
+    first = next((name for name in client.order if name in usable and client.can_search(name)), "")
     if first:
         console.print(f"You can ask {', '.join(usable)}; `groundwire search` asks {first} first.")
         if not any(status.usable and status.dialect != "engine" for status in statuses):

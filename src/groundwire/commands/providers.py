@@ -96,9 +96,10 @@ def _rows(statuses: Sequence[ProviderStatus], config: Config) -> Iterator[tuple[
 
 
 def _abilities(status: ProviderStatus) -> tuple[str, ...]:
-    abilities = status.capabilities
-    cites = "no search" if abilities.search == "none" else abilities.citations
-    return one_line(status.name), cites, *(_SUPPORT_LABELS[abilities.support(name)] for name in _COLUMNS)
+    abilities, name = status.capabilities, one_line(status.name)
+    if abilities.search == "none":
+        return name, "no search", *("" for _ in _COLUMNS)
+    return name, abilities.citations, *(_SUPPORT_LABELS[abilities.support(option)] for option in _COLUMNS)
 
 
 def _print(console: Console, rows: Sequence[Sequence[str]]) -> None:

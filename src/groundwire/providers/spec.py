@@ -64,20 +64,28 @@ class ProviderSpec:
     dialect: str
     base_url: str
     url: Url
+    """The URL of a request: the base URL, and the path of the dialect."""
     model: str
+    """The default model."""
     lookups: tuple[Lookup, ...] = ()
+    """Where credentials are looked for, in order; `Lookup("own", name)` is the key of `groundwire login`."""
     missing: str = ""
-    """Error code when no credential is found; empty if none is needed."""
+    """Error code when no credential is found, by convention `MISSING_` and the variable; empty if none is
+    needed."""
     advice: str = ""
     """What the user should do then, in one sentence."""
     headers: Headers = bearer
+    """How a request carries the credential."""
     adjust: Adjust = unchanged_body
+    """Changes the encoded body where the vendor requires something of its own."""
     capabilities: Capabilities = Capabilities()
     always_streams: bool = False
+    """Does it only stream, whatever the request says?"""
     deadlines: Deadlines = Deadlines()
     spelling: Spelling = unchanged_search
     """Chooses among the dialect's forms of the search tool, by setting the options' extras."""
     needs_model: bool = True
+    """Must a request name a model, or the spec have a default?"""
     family: str = ""
     """Pattern of models that may replace the default once the vendor has shut it down. Empty for a model that
     the user chose: that one is never replaced."""

@@ -13,6 +13,7 @@ from groundwire.dialects.websearch.tools import UNIFIED_ARGUMENTS
 from groundwire.dialects.websearch.tools import UNIFIED_TOOL as UNIFIED_NAME
 from groundwire.model import Json, JsonObject
 from groundwire.model.value import value
+from groundwire.providers.catalog import KNOWN_PROVIDERS
 
 Texts: TypeAlias = Mapping[str, str]
 """A text by language: `en`, `de`."""
@@ -88,10 +89,10 @@ ARGUMENTS: Mapping[str, Texts] = {
         "de": "Wonach gesucht wird, in natürlicher Sprache.",
     },
     "provider": {
-        "en": "Who searches: gemini, openai, anthropic, openrouter, openai_oauth, copilot, web, local, or a "
-        "configured name. Leave it out to use the first that is available.",
-        "de": "Wer sucht: gemini, openai, anthropic, openrouter, openai_oauth, copilot, web, local oder ein "
-        "konfigurierter Name. Ohne Angabe der erste, der verfügbar ist.",
+        "en": f"Who searches: {', '.join(KNOWN_PROVIDERS)}, or a configured name. Leave it out to use the "
+        "first that is available.",
+        "de": f"Wer sucht: {', '.join(KNOWN_PROVIDERS)} oder ein konfigurierter Name. Ohne Angabe der erste, "
+        "der verfügbar ist.",
     },
     "model": {
         "en": "A model of that provider, instead of its default.",

@@ -176,8 +176,8 @@ def encode_search(search: SearchOptions, model: str, *, alone: bool) -> SearchDe
     if kind == PLUGIN:
         plugin = {"id": "web", **_encode_openrouter(search, "include_domains", "exclude_domains")}
         return SearchDeclaration(plugin=plugin, unsupported=_unsupported(search, "live"))
-    if kind == ONLINE and model.endswith(ONLINE_SUFFIX):
-        return SearchDeclaration()
+    if kind == ONLINE and model.endswith(ONLINE_SUFFIX) and search == SearchOptions(extras=search.extras):
+        return SearchDeclaration()  # the suffix is the whole declaration; options need a tool
     unsupported = _unsupported(search, "max_sources", *(() if alone else ("max_uses",)))
     return SearchDeclaration(
         encode_hosted_tool(search), None, search.max_uses if alone else None, unsupported

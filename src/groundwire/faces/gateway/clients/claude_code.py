@@ -59,8 +59,7 @@ def search_target(app: HttpApp, model: str) -> ResolvedTarget:
     if chosen and chosen != SEARCH_OFF:
         return app.groundwire.resolve(chosen)
     target = app.groundwire.resolve(model)
-    can_search = app.groundwire.config.provider(target.provider).search != "none"
-    return target if can_search else app.groundwire.resolve()
+    return target if app.groundwire.can_search(target.provider) else app.groundwire.resolve()
 
 
 async def web_search_events(
