@@ -73,14 +73,14 @@ class Watched:
         return self.look()
 
 
-def test_words_appear_as_they_come() -> None:
+def test_words_appear_as_they_arrive() -> None:
     watched = Watched()
     views = watched.tell([Started(), TextDelta(0, "One two th"), TextDelta(0, "ree four.")])
     assert views[1] == "One two"
     assert views[2] == "One two three"
 
 
-def test_the_search_is_shown_and_leaves_no_trace() -> None:
+def test_the_search_status_is_shown_and_erased() -> None:
     watched = Watched()
     views = watched.tell([*SEARCHED, TextDelta(2, "Köln liegt am Rhein.\n")])
     assert "Searching the web…" in views[0]
@@ -104,7 +104,7 @@ def test_a_search_in_the_middle_begins_a_new_paragraph() -> None:
     assert watched.finish(events).startswith("I will look.\n\nHere it is.\n\nFound, but")
 
 
-def test_numbers_that_come_with_their_claim_are_written_at_once() -> None:
+def test_numbers_that_arrive_with_their_claim_are_written_immediately() -> None:
     watched = Watched()
     events = (
         TextDelta(0, "It is large."),
@@ -127,7 +127,7 @@ def test_numbers_that_come_with_their_claim_are_written_at_once() -> None:
 
 
 @pytest.mark.parametrize("cut", [10, 20, 40, 60, 75])
-def test_links_that_stand_for_a_source_become_numbers_before_anybody_sees_them(cut: int) -> None:
+def test_inline_source_links_become_numbers_before_they_are_shown(cut: int) -> None:
     link = "([stadt.example](https://stadt.example/koeln))"
     text = f"Köln ist groß {link}. Und alt."
     start = text.index(link)
@@ -142,7 +142,7 @@ def test_links_that_stand_for_a_source_become_numbers_before_anybody_sees_them(c
     assert "\x1b[J" not in watched.bench.stdout
 
 
-def test_a_link_that_nobody_cites_is_shown_as_it_is() -> None:
+def test_a_link_that_is_not_cited_is_shown_unchanged() -> None:
     events = (
         TextDelta(0, "See [docs](https://d.example) for "),
         TextDelta(0, "more."),
@@ -154,7 +154,7 @@ def test_a_link_that_nobody_cites_is_shown_as_it_is() -> None:
     assert watched.finish(events) == "See [docs](https://d.example) for more."
 
 
-def test_numbers_that_come_late_are_put_in_while_the_answer_is_on_the_screen() -> None:
+def test_late_numbers_are_inserted_while_the_answer_is_on_the_screen() -> None:
     watched = Watched()
     views = watched.tell(LATE)
     assert views[5].startswith("Köln hat 1,1 Mio. Einwohner")
@@ -165,7 +165,7 @@ def test_numbers_that_come_late_are_put_in_while_the_answer_is_on_the_screen() -
     ).replace("\ufe0f", "")
 
 
-def test_numbers_that_come_too_late_are_told_with_the_claims_they_belong_to() -> None:
+def test_numbers_that_arrive_too_late_are_listed_with_their_claims() -> None:
     watched = Watched(columns=40, rows=2)
     watched.tell(LATE)
     assert watched.finish(LATE) == (
@@ -192,13 +192,13 @@ def test_bold_words_and_headings_are_never_shown_half() -> None:
     assert watched.finish([*events, Finished()]) == "A title\n\nThis is very bold and code here."
 
 
-def test_an_open_bracket_does_not_hold_back_the_rest_for_ever() -> None:
+def test_an_open_bracket_does_not_buffer_the_rest_of_the_text() -> None:
     watched = Watched()
     views = watched.tell([TextDelta(0, "[ " + "word " * 200)])
     assert "word word" in views[0]
 
 
-def test_signs_from_inside_a_provider_are_not_shown() -> None:
+def test_internal_marker_characters_of_a_provider_are_not_shown() -> None:
     events = (TextDelta(0, "True 【3:2†sou"), TextDelta(0, "rce】. Yes"), TextSettled(0), Finished())
     watched = Watched()
     views = watched.tell(events)
@@ -231,9 +231,7 @@ STREAMS = [
 
 @pytest.mark.parametrize(("name", "path"), STREAMS)
 @pytest.mark.parametrize("columns", [40, 90])
-def test_what_stands_there_in_the_end_is_the_whole_answer(
-    recordings: Path, name: str, path: str, columns: int
-) -> None:
+def test_the_final_screen_has_the_whole_answer(recordings: Path, name: str, path: str, columns: int) -> None:
     data = (recordings / path).read_bytes()
     decoder = dialect(name).decoder()
     events = [event for at in range(0, len(data), 500) for event in decoder.feed(data[at : at + 500])]
@@ -253,7 +251,7 @@ def test_what_stands_there_in_the_end_is_the_whole_answer(
     assert max(map(len, shown.splitlines())) <= columns
 
 
-def test_an_extract_is_written_as_the_page_has_it() -> None:
+def test_an_extract_is_printed_as_it_is_on_the_page() -> None:
     text = "object.__init__ takes `self` and **kwargs**."
     watched = Watched()
     events: list[Event] = [
@@ -268,7 +266,7 @@ def test_an_extract_is_written_as_the_page_has_it() -> None:
     assert text in watched.look()
 
 
-def test_the_line_is_written_over_and_taken_back() -> None:
+def test_the_status_line_is_overwritten_and_erased() -> None:
     bench = Bench(terminal=True)
     status = Status(bench.console, lambda: 0.0)
     status.show("Asking…")
@@ -283,7 +281,7 @@ def test_the_line_is_written_over_and_taken_back() -> None:
     assert screen.text == ""
 
 
-async def test_who_waits_long_is_told_how_long() -> None:
+async def test_a_long_wait_shows_the_elapsed_time() -> None:
     now = [0.0]
     bench = Bench(terminal=True, env={"NO_COLOR": "1"})
     status = Status(bench.console, lambda: now[0])
@@ -300,19 +298,19 @@ async def test_who_waits_long_is_told_how_long() -> None:
     assert "⠙ Asking… (12 s)" in bench.stderr
 
 
-def test_a_long_text_is_cut_to_the_terminal() -> None:
+def test_a_long_status_is_truncated_to_the_width_of_the_terminal() -> None:
     bench = Bench(terminal=True, env={"COLUMNS": "40", "NO_COLOR": "1"})
     Status(bench.console, lambda: 0.0).show("Searching: " + "long " * 50)
     assert len(bench.stderr.removeprefix("\r\x1b[2K")) <= 40
 
 
-def test_what_a_provider_searches_for_cannot_move_the_cursor() -> None:
+def test_a_query_of_a_provider_cannot_move_the_cursor() -> None:
     bench = Bench(terminal=True, env={"NO_COLOR": "1"})
     Status(bench.console, lambda: 0.0).show("Searching: a\x1b[2J\nb\x07")
     assert bench.stderr == "\r\x1b[2K⠋ Searching: a[2J b"
 
 
-async def test_without_a_terminal_nothing_is_said() -> None:
+async def test_without_a_terminal_no_status_is_written() -> None:
     bench = Bench()
     status = Status(bench.console, lambda: 0.0)
     status.show("Asking…")
@@ -321,7 +319,7 @@ async def test_without_a_terminal_nothing_is_said() -> None:
     assert bench.stderr == ""
 
 
-def test_a_terminal_of_another_encoding_gets_plain_signs() -> None:
+def test_a_terminal_of_another_encoding_gets_ascii_characters() -> None:
     bench = Bench(terminal=True, env={"NO_COLOR": "1"})
     bench.err.encoding = "latin-1"
     Status(bench.console, lambda: 0.0).show("Asking")

@@ -56,12 +56,12 @@ def address_in(file: Path, client: str) -> Any:
     return found
 
 
-def test_every_client_with_an_address_of_its_own_is_tried() -> None:
+def test_every_client_with_a_base_url_setting_is_tested() -> None:
     assert list(GATEWAY_SPECS) == list(FILES)
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_the_address_is_written_once_and_undone_to_the_byte(client: str, tmp_path: Path) -> None:
+def test_the_base_url_is_written_once_and_undone_to_the_byte(client: str, tmp_path: Path) -> None:
     file = given(tmp_path, client, TEXTS[client])
     before = tree(tmp_path)
     assert connect(tmp_path, client, "--gateway", "--write")[0] == 0
@@ -74,7 +74,7 @@ def test_the_address_is_written_once_and_undone_to_the_byte(client: str, tmp_pat
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_undo_does_not_need_the_address(client: str, tmp_path: Path) -> None:
+def test_undo_does_not_need_the_base_url(client: str, tmp_path: Path) -> None:
     given(tmp_path, client, TEXTS[client])
     before = tree(tmp_path)
     elsewhere = ("--url", "http://gw.example:1", "--write")
@@ -85,7 +85,7 @@ def test_undo_does_not_need_the_address(client: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_a_file_that_was_not_there_is_made_and_removed(client: str, tmp_path: Path) -> None:
+def test_a_missing_file_is_created_and_removed_by_undo(client: str, tmp_path: Path) -> None:
     assert connect(tmp_path, client, "--gateway", "--write")[0] == 0
     assert address_in(tmp_path / FILES[client], client)
     assert connect(tmp_path, client, "--undo")[0] == 0
@@ -116,7 +116,7 @@ def test_changes_in_one_file_are_all_undone_in_any_order(
 
 
 @pytest.mark.parametrize("client", SHARED)
-def test_all_entries_go_and_what_others_wrote_since_stays(client: str, tmp_path: Path) -> None:
+def test_undo_removes_all_entries_and_keeps_later_changes_of_others(client: str, tmp_path: Path) -> None:
     file = given(tmp_path, client, TEXTS[client])
     was = read_config(TEXTS[client], file.suffix)
     connect(tmp_path, client, "--write")
@@ -136,7 +136,7 @@ def test_all_entries_go_and_what_others_wrote_since_stays(client: str, tmp_path:
         ("gemini-cli", "GOOGLE_GEMINI_BASE_URL=https://proxy.example\n"),
     ],
 )
-def test_an_address_set_by_the_user_is_not_removed_and_is_restored(
+def test_a_base_url_set_by_the_user_is_not_removed_and_is_restored(
     client: str, text: str, tmp_path: Path
 ) -> None:
     file = given(tmp_path, client, text)

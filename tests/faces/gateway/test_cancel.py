@@ -167,12 +167,12 @@ def check(waits: list[float]) -> None:
     logging.getLogger(__name__).info(figures)
 
 
-async def test_the_provider_knows_that_the_client_has_left() -> None:
+async def test_the_upstream_request_is_cancelled_when_the_client_disconnects() -> None:
     assert len(await aborts(60)) == 60
 
 
 @pytest.mark.thorough
-def test_a_thousand_clients_leave_and_nothing_is_left() -> None:
+def test_a_thousand_disconnecting_clients_leak_no_connections_or_tasks() -> None:
     waits = run(aborts(1000), seconds=500)
     assert len(waits) == 1000
     check(waits)

@@ -88,20 +88,20 @@ def check(inbound: str, sizes: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("inbound", INBOUND)
-def test_the_bytes_out_do_not_depend_on_how_the_bytes_in_were_cut(recordings: Path, inbound: str) -> None:
+def test_output_does_not_depend_on_how_the_input_is_chunked(recordings: Path, inbound: str) -> None:
     check(inbound, FEW)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("inbound", INBOUND)
-def test_nor_do_they_on_single_bytes(recordings: Path, inbound: str) -> None:
+def test_output_is_the_same_if_the_input_arrives_byte_by_byte(recordings: Path, inbound: str) -> None:
     check(inbound, MANY)
 
 
 DONE = b"data: [DONE]"
 
 
-def test_the_same_dialect_passes_every_byte(recordings: Path) -> None:
+def test_passthrough_forwards_every_byte(recordings: Path) -> None:
     async def main() -> None:
         async with AsyncExitStack() as stack:
             upstream = await stack.enter_async_context(Upstream(Script()))

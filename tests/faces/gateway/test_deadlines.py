@@ -157,5 +157,5 @@ async def test_no_client_waits_longer_than_the_deadline() -> None:
 
 
 @pytest.mark.thorough
-def test_nor_do_five_thousand() -> None:
+def test_none_of_five_thousand_clients_waits_longer_than_the_deadline() -> None:
     check(run(wait(5000, 40), seconds=600), SLACK)

@@ -193,7 +193,7 @@ async def test_retry_after_of_the_provider_reaches_the_client() -> None:
     assert {case.got.headers.get("retry-after") for case in found} == {"77"}
 
 
-async def test_an_answer_that_dribbles_is_an_answer() -> None:
+async def test_an_answer_in_tiny_slow_chunks_is_complete() -> None:
     async with AsyncExitStack() as stack:
         providers = {}
         for dialect in INBOUND:
@@ -235,7 +235,7 @@ async def test_the_official_clients_raise_their_own_errors(fault: str) -> None:
         await asyncio.gather(*(ask(*pair, stream) for pair, stream in product(pairs(), (True, False))))
 
 
-def test_the_checkers_refuse_two_ends_and_none() -> None:
+def test_the_checkers_reject_streams_with_two_ends_or_none() -> None:
     stream = answer("openai_chat", EVENTS).stream or b""
     check_stream("openai_chat", stream)
     for bad in (stream + stream, stream[: stream.rindex(b"data: [DONE]")]):

@@ -59,13 +59,13 @@ async def read_until(dialect: str, sign: bytes, *, seconds: float, **more: Any) 
 
 
 @pytest.mark.parametrize("dialect", OTHERS)
-async def test_text_is_not_held_back_where_nothing_is_searched(dialect: str) -> None:
+async def test_text_is_streamed_immediately_without_search(dialect: str) -> None:
     read = await read_until(dialect, b"First words.", seconds=30)
     assert b'"text_delta"' in read
     assert b"First words." in read
 
 
-async def test_text_is_held_back_for_its_citations_where_something_is_searched() -> None:
+async def test_text_is_buffered_for_its_citations_with_search() -> None:
     read = await read_until("gemini", b": keep-alive\n\n: keep-alive\n\n", seconds=30, **SEARCH)
     assert b": keep-alive" in read
     assert b"First words." not in read

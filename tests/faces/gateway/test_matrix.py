@@ -59,13 +59,13 @@ def test_an_answer_reaches_every_client_as_its_provider_gave_it(recordings: Path
 
 
 @by_provider
-def test_a_provider_that_answers_in_the_other_form_is_understood_too(recordings: Path, provider: str) -> None:
+def test_a_body_for_a_streaming_request_and_the_reverse_are_decoded(recordings: Path, provider: str) -> None:
     assert not faults_of(chosen(of(provider, all_recordings()), 1), crossed=True)
 
 
 @pytest.mark.parametrize("rendering", IN_THE_TEXT)
 @by_provider
-def test_citations_that_are_written_into_the_text_are_numbered_and_listed_once(
+def test_citations_rendered_into_the_text_are_numbered_and_listed_once(
     recordings: Path, provider: str, rendering: Rendering
 ) -> None:
     assert not faults_of(chosen(of(provider, all_recordings()), 2), renderings=(rendering,))
@@ -87,7 +87,7 @@ def test_every_cited_address_can_be_read_in_the_next_turn(recordings: Path, prov
     assert not [fault for score in scores.values() for fault in score.faults]
 
 
-def test_a_client_that_sends_no_citations_back_is_noticed(
+def test_a_client_that_sends_no_citations_back_is_detected(
     recordings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat = PROTOCOLS["openai_chat"]
@@ -103,7 +103,7 @@ def test_a_client_that_sends_no_citations_back_is_noticed(
     assert faulty == {"openai_chat"}
 
 
-def test_what_clients_do_not_send_back_is_documented() -> None:
+def test_citations_that_clients_do_not_send_back_are_documented() -> None:
     page = (ROOT / "docs" / "losses.md").read_text("utf-8")
     forgetful = [dialect(name) for name in INBOUND if dialect(name).not_resent]
     assert [speaker.name for speaker in forgetful] == ["gemini"]
@@ -136,7 +136,7 @@ def read_well(recording: Recording) -> SdkAnswer:
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_the_comparison_notices_what_is_missing_or_invented(
+def test_the_comparison_detects_missing_and_invented_fields(
     recordings: Path, change: dict[str, object]
 ) -> None:
     recording = next(item for item in all_recordings() if item.name == "anthropic/search-sonnet4.json")
@@ -148,12 +148,12 @@ def test_the_comparison_notices_what_is_missing_or_invented(
     assert list(misses("openai_chat", read, answer))
 
 
-def test_an_error_that_is_not_reported_is_noticed(recordings: Path) -> None:
+def test_the_comparison_detects_an_unreported_error(recordings: Path) -> None:
     recording = next(item for item in all_recordings() if answer_of(item).error is not None)
     assert list(misses("openai_chat", SdkAnswer(), answer_of(recording)))
     assert not list(misses("openai_chat", SdkAnswer(error="boom"), answer_of(recording)))
     assert list(misses("openai_chat", SdkAnswer(error="boom"), replace(answer_of(recording), error=None)))
 
 
-def test_a_score_counts_answers_not_faults() -> None:
+def test_a_score_counts_answers_not_differences() -> None:
     assert str(Score(total=4, citations=7, faults=["a", "b", "c"], failed=1)) == "3/4 (7)"

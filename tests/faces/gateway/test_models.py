@@ -92,7 +92,7 @@ async def test_clients_count_tokens_and_get_a_warning_that_it_is_an_estimate() -
     assert json.loads(warning)[0]["code"] == "estimated"
 
 
-def test_a_provider_that_counts_is_believed(tmp_path: Path) -> None:
+def test_the_count_of_a_provider_with_a_counting_endpoint_is_used(tmp_path: Path) -> None:
     class Counter(FixedBackend):
         async def count_tokens(self, request: Request, *, provider: str, model: str) -> int | None:
             assert request.wire is not None
@@ -126,14 +126,14 @@ def test_counting_for_an_unknown_model_is_refused(tmp_path: Path) -> None:
         ("", 1, 10),
     ],
 )
-def test_an_estimate_is_near_for_several_scripts(text: str, least: int, most: int) -> None:
+def test_a_token_estimate_is_close_for_several_scripts(text: str, least: int, most: int) -> None:
     messages: dict[str, Any] = {"messages": [{"role": "user", "content": text}]}
     contents: dict[str, Any] = {"contents": [{"role": "user", "parts": [{"text": text}]}]}
     assert least <= estimate(messages) <= most
     assert estimate(messages) == estimate(contents) == estimate({"generateContentRequest": contents})
 
 
-def test_an_estimate_counts_images_by_number_and_tools_by_their_text() -> None:
+def test_a_token_estimate_counts_images_by_number_and_tools_by_their_text() -> None:
     picture: dict[str, Any] = {
         "type": "image",
         "source": {"type": "base64", "media_type": "image/png", "data": "A" * 10**6},

@@ -178,7 +178,7 @@ def test_every_source_is_listed_once_at_the_end_of_the_last_text(
 
 @cases(400)
 @given(answers, orders, unplaced)
-def test_every_number_stands_behind_its_claim(pieces: list[Piece], order: Order, whole: list[Source]) -> None:
+def test_every_marker_follows_its_claim(pieces: list[Piece], order: Order, whole: list[Source]) -> None:
     told = events_of(pieces, order, whole, Finished())
     before, after = assemble(told), assemble(through(told, keep_citations=True))
     lines = {url: number for number, url in _LIST_LINE.findall(after.text.partition("Sources:\n")[2])}
@@ -217,14 +217,14 @@ LATE = [Piece("text", "Snow fell.", ((0, 10, 0),)), Piece("search")]
 
 
 @pytest.mark.parametrize("keep", [True, False])
-def test_a_search_that_is_reported_after_the_text_comes_before_it(keep: bool) -> None:
+def test_a_search_reported_after_the_text_is_sent_before_it(keep: bool) -> None:
     told = events_of(LATE, Order(settled=False, cited="end", searches="there"), (), Finished())
     answer = assemble(through(told, keep_citations=keep))
     assert [type(part) for part in answer.parts] == [SearchCall, SearchResult, Text]
     assert answer.text == "Snow fell.[1]\n\nSources:\n[1] One (https://one.example/)"
 
 
-def test_text_that_is_cited_stays_the_last_text_part_though_a_search_follows_it() -> None:
+def test_cited_text_stays_the_last_text_part_even_if_a_search_follows() -> None:
     told = events_of(LATE, Order(settled=True, cited="before", searches="there"), (), Finished())
     answer = assemble(through(told, keep_citations=False))
     assert [part.text for part in answer.parts if isinstance(part, Text)] == [
@@ -233,12 +233,12 @@ def test_text_that_is_cited_stays_the_last_text_part_though_a_search_follows_it(
     assert any(isinstance(part, SearchCall) for part in answer.parts)
 
 
-def test_sources_are_listed_though_there_is_no_text() -> None:
+def test_sources_are_listed_even_without_text() -> None:
     told = [*events_of([Piece("search")], Order(True, "before", "there"), SOURCES[:1], Finished())]
     assert assemble(through(told, keep_citations=False)).text == "Sources:\n[1] One (https://one.example/)"
 
 
-def test_signatures_of_calls_and_thoughts_stay_and_those_of_rewritten_text_go() -> None:
+def test_signatures_of_calls_and_thoughts_are_kept_and_those_of_rewritten_text_removed() -> None:
     signed: Extras = {"anthropic_messages": {"signature": "x"}}
     told: list[Event] = [
         ReasoningDelta(0, "hm"),

@@ -86,7 +86,7 @@ async def booked(here: RunningGateway, dialect: str, *, stream: bool) -> tuple[d
     ],
 )
 @pytest.mark.parametrize("client", ["anthropic_messages", "openai_responses", "openai_chat", "gemini"])
-async def test_every_client_s_request_has_the_same_count(
+async def test_the_search_count_is_the_same_for_every_dialect(
     client: str, provider: str, model: str, count: int, stream: bool
 ) -> None:
     async with (

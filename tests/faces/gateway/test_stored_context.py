@@ -69,7 +69,7 @@ async def create(client: openai.AsyncOpenAI, body: JsonObject) -> openai.types.r
 
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("case", STORED)
-async def test_another_vendor_is_not_called_without_the_text(name: str, case: str) -> None:
+async def test_a_reference_to_stored_context_is_rejected_for_another_vendor(name: str, case: str) -> None:
     async with asking(name) as (client, upstream):
         with pytest.raises(openai.BadRequestError) as refused:
             await create(client, STORED[case])
@@ -79,7 +79,7 @@ async def test_another_vendor_is_not_called_without_the_text(name: str, case: st
 
 
 @pytest.mark.parametrize("case", STORED)
-async def test_a_vendor_of_the_same_dialect_gets_it_as_it_was_written(case: str) -> None:
+async def test_a_vendor_of_the_same_dialect_gets_the_reference_unchanged(case: str) -> None:
     async with asking("openai_responses") as (client, upstream):
         assert (await create(client, STORED[case])).output_text == "It rains."
         [request] = upstream.requests
@@ -89,7 +89,7 @@ async def test_a_vendor_of_the_same_dialect_gets_it_as_it_was_written(case: str)
 
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("case", HARMLESS)
-async def test_what_refers_to_nothing_is_answered(name: str, case: str) -> None:
+async def test_a_request_without_a_reference_is_answered(name: str, case: str) -> None:
     async with asking(name) as (client, upstream):
         response = await create(client, HARMLESS[case])
         assert response.output_text == "It rains."
@@ -97,7 +97,7 @@ async def test_what_refers_to_nothing_is_answered(name: str, case: str) -> None:
         assert len(upstream.requests) == 1
 
 
-async def test_the_embedded_engine_does_not_answer_half_a_question() -> None:
+async def test_the_embedded_engine_rejects_a_request_with_missing_context() -> None:
     async with serving({}) as here:
         client = openai.AsyncOpenAI(base_url=f"{here.url}/v1", api_key="any", max_retries=0, timeout=20)
         async with client:

@@ -53,7 +53,7 @@ STATUS = {"no such model": 404, "no such key": 401, "closing": 503}
 
 @pytest.mark.parametrize("mistake", KINDS)
 @pytest.mark.parametrize("client", ASKERS)
-async def test_every_client_raises_the_error_its_vendor_promises(client: str, mistake: str) -> None:
+async def test_every_client_raises_the_error_its_vendor_documents(client: str, mistake: str) -> None:
     async def ask() -> Exception:
         async with (
             Upstream(answer("gemini", answer_events("Yes."))) as upstream,
@@ -81,7 +81,7 @@ async def test_every_client_raises_the_error_its_vendor_promises(client: str, mi
 
 
 @pytest.mark.parametrize("client", ASKERS)
-async def test_every_client_is_answered_where_nothing_is_wrong(client: str) -> None:
+async def test_every_client_gets_an_answer_to_a_valid_request(client: str) -> None:
     async def ask() -> str:
         async with (
             Upstream(answer("gemini", answer_events("Yes, it is."))) as upstream,

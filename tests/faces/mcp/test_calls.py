@@ -46,7 +46,7 @@ def test_a_bare_url_is_accepted_by_the_process_that_found_it() -> None:
     assert FetchAllowList(b"one").resolve("https://a.example/") == ""
 
 
-def test_the_oldest_are_forgotten_and_what_comes_again_is_young() -> None:
+def test_the_least_recently_found_urls_are_forgotten_first() -> None:
     addresses = FetchAllowList(b"one", limit=2)
     for url in ("https://a.example", "https://b.example", "https://a.example", "https://c.example"):
         addresses.add(url)
@@ -54,13 +54,13 @@ def test_the_oldest_are_forgotten_and_what_comes_again_is_young() -> None:
 
 
 @given(st.text(max_size=80))
-def test_nothing_that_was_not_found_is_known(name: str) -> None:
+def test_urls_that_were_not_found_are_not_allowed(name: str) -> None:
     addresses = FetchAllowList(b"one")
     addresses.add("https://a.example/")
     assert addresses.resolve(name) == ("https://a.example/" if name == "https://a.example/" else "")
 
 
-def test_an_id_cannot_be_given_another_address() -> None:
+def test_an_id_cannot_be_reused_for_another_url() -> None:
     addresses = FetchAllowList(b"one")
     signature = addresses.add("https://a.example/").partition(".")[0]
     assert addresses.resolve(f"{signature}.http://169.254.169.254/") == ""
@@ -116,7 +116,7 @@ async def test_each_step_of_a_search_is_reported() -> None:
     assert (await work())[-1] == "Writing the answer"
 
 
-async def test_signs_of_life_come_while_nothing_happens() -> None:
+async def test_keep_alives_are_sent_while_nothing_happens() -> None:
     ear = NotificationRecorder()
     telling = asyncio.create_task(ProgressReporter(ear.send, heartbeat=0.001).run())
     await ear.until(lambda: len(ear.heard) >= 5)
@@ -173,7 +173,7 @@ async def test_results_have_no_invisible_characters(tmp_path: Path, name: str, q
     assert [sign for sign in UNSEEN if sign in shown] == []
 
 
-async def test_the_places_of_citations_move_along(tmp_path: Path) -> None:
+async def test_spans_of_citations_are_shifted(tmp_path: Path) -> None:
     result = await called(tmp_path, "websearch_gemini", "q")
     read = assemble(dialect("websearch").decode_response(result.structured))
     assert read.text == "A[31m claim [1] holds."

@@ -82,7 +82,7 @@ def test_the_versions_are_those_of_the_package() -> None:
 
 
 @pytest.mark.parametrize("version", [*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS])
-async def test_the_first_requests_are_answered_in_the_words_of_the_package(
+async def test_the_first_requests_get_the_same_responses_as_from_the_package(
     version: str, tmp_path: Path
 ) -> None:
     asked = probe(ENVELOPE) if version == STATELESS_VERSION else hello(version)
@@ -134,7 +134,7 @@ def test_everything_else_is_left_to_the_package(asked: object) -> None:
         (probe(ENVELOPE), tools({"_meta": {f"{META}protocolVersion": STATELESS_VERSION}})),
     ],
 )
-def test_after_the_greeting_only_a_plain_wish_for_the_tools_is_answered(
+def test_after_the_handshake_only_a_plain_tool_list_request_is_answered(
     asked: dict[str, Any], wish: dict[str, Any]
 ) -> None:
     greeted = handshake_reply(json.dumps(asked))
@@ -151,7 +151,7 @@ def test_after_the_greeting_only_a_plain_wish_for_the_tools_is_answered(
         (None, False),
     ],
 )
-def test_the_initialized_notification_is_not_held_back(said: object, ready: bool) -> None:
+def test_the_initialized_notification_is_not_delayed(said: object, ready: bool) -> None:
     assert is_initialized_notification(json.dumps(said)) is ready
 
 
@@ -160,6 +160,6 @@ def test_invalid_json_is_left_to_the_package(line: str) -> None:
     assert handshake_reply(line) is None
 
 
-def test_nothing_of_the_package_is_needed_to_greet() -> None:
+def test_the_handshake_does_not_import_the_package() -> None:
     script = "import sys, groundwire.faces.mcp.stdio; sys.exit('mcp' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], timeout=BOUND, check=False).returncode == 0  # noqa: S603

@@ -66,7 +66,9 @@ def test_tools_are_listed_with_the_exact_schemas_of_the_registry(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_search_gives_text_the_contract_and_links(mode: Literal["auto", "legacy"], tmp_path: Path) -> None:
+def test_a_search_returns_text_the_contract_and_links(
+    mode: Literal["auto", "legacy"], tmp_path: Path
+) -> None:
     async def work() -> None:
         async with served(tmp_path) as here, Client(here.url, mode=mode) as client:
             result = await client.call_tool("websearch", {"query": "wie viele?"})
@@ -136,7 +138,7 @@ def test_a_page_that_a_search_found_can_be_read_and_no_other(
         ("websearch_gemini", {"query": "x"}, "GEMINI_WEB_SEARCH_FAILED"),
     ],
 )
-def test_failures_are_tool_errors_with_the_contract_inside(
+def test_failures_are_tool_errors_that_contain_the_contract(
     mode: Literal["auto", "legacy"], tool: str, arguments: dict[str, Any], code: str, tmp_path: Path
 ) -> None:
     async def work() -> None:
@@ -198,7 +200,7 @@ def test_progress_is_reported_during_the_search(mode: Literal["auto", "legacy"],
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_slow_search_keeps_giving_signs_of_life(
+def test_a_slow_search_sends_keep_alives(
     mode: Literal["auto", "legacy"], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "ProgressReporter", partial(ProgressReporter, heartbeat=0.01))
@@ -262,7 +264,7 @@ def call(name: str, number: int = 1) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("version", HANDSHAKE_PROTOCOL_VERSIONS)
-def test_every_version_that_begins_with_initialize_is_spoken(version: str, tmp_path: Path) -> None:
+def test_every_protocol_version_with_initialize_is_supported(version: str, tmp_path: Path) -> None:
     async def work() -> None:
         async with served(tmp_path) as here:
             hello = {
@@ -287,7 +289,7 @@ def test_every_version_that_begins_with_initialize_is_spoken(version: str, tmp_p
     attend(work)
 
 
-def test_a_call_without_any_greeting_is_answered(tmp_path: Path) -> None:
+def test_a_call_without_a_handshake_is_answered(tmp_path: Path) -> None:
     async def work() -> None:
         async with served(tmp_path) as here:
             status, body, _ = await post(here, call("websearch_gemini"))
@@ -315,7 +317,7 @@ def test_the_probe_of_newer_clients_is_answered(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
-def test_only_post_is_spoken(method: str, tmp_path: Path) -> None:
+def test_only_post_is_allowed(method: str, tmp_path: Path) -> None:
     async def work() -> None:
         async with (
             served(tmp_path) as here,
@@ -327,7 +329,7 @@ def test_only_post_is_spoken(method: str, tmp_path: Path) -> None:
     attend(work)
 
 
-def test_a_cancellation_of_another_session_is_not_obeyed(tmp_path: Path) -> None:
+def test_a_cancellation_of_another_session_is_ignored(tmp_path: Path) -> None:
     async def work() -> None:
         async with served(tmp_path, SILENT) as here:
             mine, other = {"mcp-session-id": "mine"}, {"mcp-session-id": "other"}
@@ -360,7 +362,7 @@ def test_a_client_that_disconnects_cancels_its_search(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("count", [20, pytest.param(1000, marks=pytest.mark.thorough)])
-async def test_cancelled_calls_leave_nothing_running(
+async def test_no_task_remains_after_cancelled_calls(
     mode: Literal["auto", "legacy"], count: int, tmp_path: Path
 ) -> None:
     async def work() -> None:
@@ -384,7 +386,7 @@ async def test_cancelled_calls_leave_nothing_running(
     await asyncio.wait_for(work(), BOUND + count / 4)
 
 
-def test_addresses_that_are_not_of_the_web_are_neither_linked_nor_found(tmp_path: Path) -> None:
+def test_urls_that_are_not_web_addresses_are_neither_linked_nor_fetched(tmp_path: Path) -> None:
     bad = ("javascript:alert(1)", "data:text/html,x", "file:///etc/passwd")
     pages = (COLOGNE, *(Source(url, "bad") for url in bad))
 
@@ -404,7 +406,7 @@ def test_addresses_that_are_not_of_the_web_are_neither_linked_nor_found(tmp_path
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'{"jsonrpc": "2.0"}', b"\xff" * 10])
-def test_garbage_is_refused_and_the_server_lives_on(body: bytes, tmp_path: Path) -> None:
+def test_garbage_is_rejected_and_the_server_keeps_running(body: bytes, tmp_path: Path) -> None:
     async def work() -> None:
         async with served(tmp_path, ANSWER) as here, aiohttp.ClientSession() as session:
             headers = {**ACCEPT, "content-type": "application/json"}

@@ -89,7 +89,7 @@ async def never(*_: object) -> None:
 
 
 @pytest.mark.parametrize("name", FIRST)
-def test_a_first_request_is_answered_though_the_package_is_not_loaded(
+def test_a_first_request_is_answered_before_the_package_is_loaded(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said, more = FIRST[name]
@@ -133,7 +133,7 @@ async def _closed(app: McpApp) -> None:
         app._manager_task.cancel()
 
 
-def test_the_list_of_tools_is_given_without_importing_the_package(tmp_path: Path) -> None:
+def test_the_tool_list_is_returned_without_importing_the_package(tmp_path: Path) -> None:
     script = f"""
 import sys
 from pathlib import Path

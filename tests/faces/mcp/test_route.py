@@ -65,9 +65,7 @@ async def test_there_is_no_stream_to_listen_to() -> None:
 
 
 @pytest.mark.parametrize("with_key", [False, True], ids=["no key needed", "key shown"])
-async def test_only_the_hosts_and_origins_of_the_table_come_to_speak_mcp(
-    with_key: bool, tmp_path: Path
-) -> None:
+async def test_only_allowed_hosts_and_origins_reach_mcp(with_key: bool, tmp_path: Path) -> None:
     gateway = app_in(tmp_path, config=NAMED)
     key = KeyFile(str(tmp_path)).create("me", 0)[0] if with_key else "anything"
     ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
@@ -103,7 +101,7 @@ async def test_without_a_key_mcp_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_gateway_killed_in_the_midst_of_a_call_leaves_a_clear_error(
+async def test_the_client_gets_a_clear_error_if_the_gateway_is_killed_during_a_call(
     mode: Literal["auto", "legacy"], tmp_path: Path
 ) -> None:
     """How the official client tells a broken connection depends on the version; it never waits on."""
@@ -159,7 +157,7 @@ class Exiting:
     def handle(self, *_: object) -> None: ...
 
 
-async def test_another_server_that_stops_in_the_same_process_ends_no_answer(tmp_path: Path) -> None:
+async def test_stopping_another_server_in_the_process_does_not_end_answers(tmp_path: Path) -> None:
     gateway = app_in(tmp_path)
     head = {**ACCEPT, "content-type": "application/json", "host": "localhost"}
     ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()

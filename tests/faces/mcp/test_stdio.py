@@ -86,7 +86,7 @@ async def test_a_client_lists_calls_and_cancels(mode: Literal["auto", "legacy"],
     assert told[0] == "Asking"
 
 
-async def test_a_server_killed_in_the_midst_of_a_call_leaves_a_clear_error(tmp_path: Path) -> None:
+async def test_the_client_gets_a_clear_error_if_the_server_is_killed_during_a_call(tmp_path: Path) -> None:
     async def work() -> None:
         async with (
             Upstream((SILENT,)) as upstream,
@@ -104,7 +104,7 @@ async def test_a_server_killed_in_the_midst_of_a_call_leaves_a_clear_error(tmp_p
 
 
 @pytest.mark.parametrize("version", [*HANDSHAKE_PROTOCOL_VERSIONS, "1999-01-01"])
-async def test_every_version_that_begins_with_initialize_is_spoken(version: str, tmp_path: Path) -> None:
+async def test_every_protocol_version_with_initialize_is_supported(version: str, tmp_path: Path) -> None:
     """Known versions are greeted before the package is there, others after; either way once."""
 
     async def work() -> list[dict[str, Any]]:
@@ -160,7 +160,7 @@ async def test_the_server_stops_during_a_call_on_a_signal(
 
 
 @pytest.mark.parametrize("version", ["2025-06-18", "1999-01-01"], ids=["greeted at once", "greeted later"])
-async def test_a_client_that_no_longer_listens_ends_the_server_quietly(version: str, tmp_path: Path) -> None:
+async def test_the_server_exits_quietly_when_the_client_closes_the_pipe(version: str, tmp_path: Path) -> None:
     async def work() -> None:
         async with Upstream((ANSWER,)) as upstream:
             given = parameters(upstream, tmp_path)
@@ -217,7 +217,7 @@ def _lines(bodies: Iterable[dict[str, Any]]) -> bytes:
     return b"".join(json.dumps({"jsonrpc": "2.0", **body}).encode() + b"\n" for body in bodies)
 
 
-async def test_lines_are_whole_however_they_arrive() -> None:
+async def test_lines_are_complete_however_the_input_is_chunked() -> None:
     async def work() -> list[str]:
         reading, writing = os.pipe()
         lines = StdinLines(reading)

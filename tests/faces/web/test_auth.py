@@ -67,7 +67,9 @@ async def test_wrong_logins_do_not_lock_out_a_valid_key(tmp_path: Path) -> None:
         ("application/x-www-form-urlencoded", True, 413),
     ],
 )
-async def test_a_login_is_refused_by_its_head(kind: str, cookie: bool, status: int, tmp_path: Path) -> None:
+async def test_a_login_is_refused_by_its_headers_before_the_body_is_read(
+    kind: str, cookie: bool, status: int, tmp_path: Path
+) -> None:
     KeyFile(str(tmp_path)).create("mine", time())
 
     async with visited(tmp_path) as (here, browser):
@@ -129,7 +131,7 @@ def test_expired_logouts_are_forgotten(tmp_path: Path, monkeypatch: pytest.Monke
     assert (tmp_path / auth.LOGOUTS_FILE).stat().st_mode & 0o077 == 0
 
 
-async def test_cookies_are_secure_behind_a_trusted_proxy_that_speaks_https(tmp_path: Path) -> None:
+async def test_cookies_are_secure_if_a_trusted_proxy_reports_https(tmp_path: Path) -> None:
     key, _ = KeyFile(str(tmp_path)).create("mine", time())
 
     async def secure(config: Config | None, **headers: str) -> bool:

@@ -181,7 +181,7 @@ def test_the_indicator_names_the_query_and_text_appears_before_the_answer_is_com
             await page.locator(".edit textarea").fill("Was it really said?")
             await page.get_by_role("button", name="Send again").click()
             await page.wait_for_selector('.answer[data-state="done"] .chip')
-            assert await page.locator(".question .said").all_text_contents() == ["Was it really said?"]
+            assert await page.locator(".question-text").all_text_contents() == ["Was it really said?"]
             assert await page.locator(".sources summary").text_content() == "Sources (2)"
             assert (seen.foreign_requests, seen.dialogs) == ([], [])
 
@@ -218,7 +218,7 @@ def test_an_answer_without_sources_is_marked_and_an_error_has_advice(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_serious_is_found_by_axe(
+def test_axe_finds_no_serious_accessibility_violations(
     browsing: Browsing, scheme: Literal["light", "dark"], tmp_path: Path
 ) -> None:
     if not AXE.exists():

@@ -129,7 +129,7 @@ def test_a_card_is_on_the_screen_wherever_its_chip_is(
     browsing.run(run())
 
 
-def test_a_card_under_a_resting_pointer_is_on_the_screen_when_the_answer_ends(
+def test_a_card_under_a_resting_pointer_is_on_the_screen_after_the_answer_is_replaced(
     browsing: Browsing, tmp_path: Path
 ) -> None:
     async def run() -> None:

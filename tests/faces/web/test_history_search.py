@@ -21,7 +21,7 @@ pytestmark = pytest.mark.server
 SAID = "Die Straße <b>führt</b> über Köln."
 
 
-async def test_a_hit_is_marked_in_its_sentence_and_a_session_can_be_taken_along(tmp_path: Path) -> None:
+async def test_a_hit_is_highlighted_in_its_sentence_and_a_session_can_be_exported(tmp_path: Path) -> None:
     async with (
         Upstream(answer("openai_chat", answer_events(SAID))) as upstream,
         running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,

@@ -145,7 +145,9 @@ def test_there_are_enough_hostile_strings() -> None:
 
 
 @pytest.mark.parametrize(("count", "step"), [(300, 4), pytest.param(10_000, 1, marks=pytest.mark.thorough)])
-def test_nothing_hostile_comes_alive(browsing: Browsing, count: int, step: int, tmp_path: Path) -> None:
+def test_hostile_strings_are_not_executed_or_fetched(
+    browsing: Browsing, count: int, step: int, tmp_path: Path
+) -> None:
     """Sanitising alone must do; pages with the content security policy show that it has nothing to do."""
     strings = hostile_strings()
     strings = Random(7).sample(strings, min(count, len(strings)))
@@ -168,7 +170,9 @@ def test_nothing_hostile_comes_alive(browsing: Browsing, count: int, step: int, 
     browsing.run(run())
 
 
-def test_nothing_hostile_comes_alive_while_it_is_streamed(browsing: Browsing, tmp_path: Path) -> None:
+def test_hostile_strings_are_not_executed_or_fetched_during_a_stream(
+    browsing: Browsing, tmp_path: Path
+) -> None:
     strings = [text for text in hostile_strings() if len(text) < 500 and "\x00" not in text]
     whole = "\n\n".join(strings)
 

@@ -54,7 +54,7 @@ def test_a_chip_follows_its_claim(text: str, words: str, html: str) -> None:
     assert prose.unplaced == ()
 
 
-def test_a_chip_takes_the_place_of_a_marker() -> None:
+def test_a_chip_replaces_a_marker() -> None:
     text = "So it is ([a.example](https://a.example/)). More."
     start = text.index("(")
     marker = Citation(Span(start, text.index(". More")), (Evidence(A),), "marker")
@@ -74,7 +74,7 @@ def test_a_chip_takes_the_place_of_a_marker() -> None:
         ("So **it is** LINK", "<p>So <strong>it is</strong><chip 0></p>"),
     ],
 )
-def test_a_chip_in_the_place_of_a_marker_stands_at_words(text: str, html: str) -> None:
+def test_a_chip_that_replaces_a_marker_is_attached_to_words(text: str, html: str) -> None:
     link = "([a.example](https://a.example/))"
     start = text.index("LINK")
     marker = Citation(Span(start, start + len(link)), (Evidence(A),), "marker")
@@ -83,7 +83,7 @@ def test_a_chip_in_the_place_of_a_marker_stands_at_words(text: str, html: str) -
     assert prose.unplaced == ()
 
 
-def test_a_marker_in_a_paragraph_of_its_own_stands_with_the_words_before_it() -> None:
+def test_a_marker_in_its_own_paragraph_is_attached_to_the_words_before_it() -> None:
     text = "One fact. Two facts. ([a](https://a.example/))\n\n([b](https://b.example/))"
     first, second = text.index("([a]"), text.index("([b]")
     citations = [
@@ -96,7 +96,7 @@ def test_a_marker_in_a_paragraph_of_its_own_stands_with_the_words_before_it() ->
     assert prose.unplaced == ()
 
 
-def test_chips_that_do_not_bear_each_other_take_their_places_one_by_one() -> None:
+def test_conflicting_chips_are_placed_one_by_one() -> None:
     text = "` >ba**~"
     citations = [Citation(Span(*span), (Evidence(A),)) for span in ((4, 5), (6, 7), (1, 6))]
     prose = written(text, citations)
@@ -110,14 +110,14 @@ def test_a_chip_in_a_row_of_a_table_stays_in_the_row() -> None:
     assert "<td>d<chip 0></td>" in block
 
 
-def test_a_chip_that_would_end_in_an_address_stands_behind_the_link() -> None:
+def test_a_chip_that_would_split_a_url_follows_the_link() -> None:
     text = "See [the page](https://a.example/long/path) for more."
     (block,) = written(text, [Citation(Span(0, 30), (Evidence(A),))]).blocks
     assert "</a>" in block.partition("<chip 0>")[0]
     assert 'href="https://a.example/long/path"' in block
 
 
-def test_a_citation_without_a_place_speaks_for_the_whole() -> None:
+def test_a_citation_without_a_span_is_unplaced() -> None:
     citation = Citation(None, (Evidence(A),))
     assert written("Text.", [citation]).unplaced == (citation,)
 
@@ -126,7 +126,7 @@ WORDS = some.text(alphabet="ab *_`[]()#-|>!<&\\\n1.⸨⸩~é日👩", max_size=6
 
 
 @given(WORDS, some.lists(some.tuples(some.integers(0, 60), some.integers(0, 60)), max_size=4))
-def test_chips_change_nothing_but_add_chips(text: str, pairs: list[tuple[int, int]]) -> None:
+def test_chips_do_not_change_the_rest_of_the_html(text: str, pairs: list[tuple[int, int]]) -> None:
     spans = {Span(min(pair), min(max(pair), len(text))) for pair in pairs if min(pair) <= len(text)}
     citations = [Citation(span, (Evidence(A),)) for span in sorted(spans)]
     prose = written(text, citations)
@@ -145,7 +145,7 @@ INVISIBLE = "\u200b\u202e\u2066\U000e0041\ufeff\x07"
     some.lists(some.tuples(some.text("abc é👍🏽日", max_size=6), some.sampled_from(INVISIBLE)), max_size=6),
     some.data(),
 )
-def test_what_is_invisible_is_left_out_and_places_follow(
+def test_invisible_characters_are_removed_and_offsets_shifted(
     pieces: list[tuple[str, str]], data: some.DataObject
 ) -> None:
     text = "".join(word + sign for word, sign in pieces)
@@ -155,7 +155,7 @@ def test_what_is_invisible_is_left_out_and_places_follow(
     assert visible[: place(point)] == sanitise(text[:point])
 
 
-def test_words_and_emoji_that_need_invisible_signs_keep_them() -> None:
+def test_words_and_emoji_keep_the_invisible_characters_they_need() -> None:
     family, persian = "👩\u200d👩\u200d👧", "می\u200cخواهم"
     flag = "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
     assert sanitise(family + flag + persian + "❤️") == family + flag + persian + "❤️"
@@ -170,7 +170,7 @@ def test_words_and_emoji_that_need_invisible_signs_keep_them() -> None:
         "[x](https://a@evil.example/)",
     ],
 )
-def test_an_address_that_is_not_of_the_web_is_no_link(text: str) -> None:
+def test_a_url_that_is_not_a_web_address_is_not_linked(text: str) -> None:
     (block,) = written(text, ()).blocks
     assert "href" not in block
     assert said(block) == "x"

@@ -97,7 +97,7 @@ def test_every_error_of_the_source_has_a_sentence(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_end_that_leaves_something_out_has_a_sentence(language: str) -> None:
+def test_every_finish_reason_of_an_incomplete_answer_has_a_sentence(language: str) -> None:
     texts = TEXTS[language]
     for reason in get_args(FinishReason):
         note = finish_message(Answer((Text("So"),), finish=reason, detail="SAFETY"), texts)
@@ -116,7 +116,7 @@ def test_there_is_no_sentence_for_an_unused_code() -> None:
 
 def test_the_message_of_a_warning_follows_its_sentence() -> None:
     german = warning_message(Warned("failed_over", "a: overloaded;\nb was asked instead"), TEXTS["de"])
-    assert german.sentence == "Ein anderer Anbieter musste antworten."
+    assert german.sentence == "Ein Anbieter ist ausgefallen, und ein anderer hat geantwortet."
     assert german.detail == "a: overloaded; b was asked instead"
     assert warning_message(Warned("not_live", "Nothing was fetched."), TEXTS["de"]).detail == ""
     strange = warning_message(Warned("x", "Something else."), TEXTS["de"])

@@ -63,7 +63,7 @@ async def recovered(browser: aiohttp.ClientSession) -> None:
 
 
 @pytest.mark.parametrize("how", ["hanging", "away"])
-async def test_readiness_and_pages_report_a_database_that_does_not_answer_and_threads_stay_few(
+async def test_readiness_and_pages_report_an_unresponsive_database_and_threads_stay_few(
     how: str, tmp_path: Path, postgres: str, postgres_server: PostgresServer
 ) -> None:
     async with visiting(tmp_path, postgres) as browser:

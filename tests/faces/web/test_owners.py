@@ -65,7 +65,7 @@ async def two_people(folder: Path) -> AsyncIterator[tuple[RunningPage, Person, P
         yield here, people[0], people[1]
 
 
-async def test_turning_on_web_search_changes_the_own_agent_and_publishes_nothing(tmp_path: Path) -> None:
+async def test_turning_on_web_search_changes_the_users_own_agent_and_shares_nothing(tmp_path: Path) -> None:
     async with two_people(tmp_path) as (here, me, you):
         kept = await here.chat.save_agent(PRIVATE, me.owner)
         status, location = await me.post(f"/agents/{kept.id}/search", session="")
@@ -78,7 +78,7 @@ async def test_turning_on_web_search_changes_the_own_agent_and_publishes_nothing
             assert SECRET not in (await you.get(path))[1]
 
 
-async def test_turning_on_web_search_of_a_shared_agent_goes_on_with_the_copy_in_that_session(
+async def test_turning_on_web_search_of_a_shared_agent_switches_the_session_to_a_copy(
     tmp_path: Path,
 ) -> None:
     async with two_people(tmp_path) as (here, me, you):
@@ -126,7 +126,7 @@ async def test_no_route_shows_or_changes_what_belongs_to_the_other_key(tmp_path:
         assert (await me.get(f"/chat/{session}"))[0] == 200
 
 
-async def test_importing_an_app_with_the_id_of_another_key_s_agent_leaves_that_agent_alone(
+async def test_importing_an_app_does_not_change_an_agent_of_another_key_with_the_same_id(
     tmp_path: Path,
 ) -> None:
     async with two_people(tmp_path) as (here, me, you):

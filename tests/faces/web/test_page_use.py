@@ -41,7 +41,7 @@ async def ask(page: Page, question: str) -> None:
     await page.keyboard.press("Enter")
 
 
-def test_copying_takes_the_text_with_its_footnotes(browsing: Browsing, tmp_path: Path) -> None:
+def test_a_copied_answer_has_its_footnotes(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
         async with using(browsing, tmp_path, answer("anthropic_messages", rich_events())) as (
             _,
@@ -97,7 +97,7 @@ async def tab_through(page: Page) -> list[str]:
     return missed
 
 
-def test_every_control_is_reached_and_used_by_keyboard(browsing: Browsing, tmp_path: Path) -> None:
+def test_every_control_is_usable_by_keyboard(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
         async with using(browsing, tmp_path, answer("anthropic_messages", rich_events())) as (
             _,
@@ -150,7 +150,7 @@ async def edit_by_keyboard(page: Page) -> None:
     await page.keyboard.type("Was it really said?")
     await page.keyboard.press("Tab")
     await page.keyboard.press("Enter")
-    await page.locator(".said", has_text="Was it really said?").wait_for()
+    await page.locator(".question-text", has_text="Was it really said?").wait_for()
     await page.wait_for_selector('.answer[data-state="done"]')
 
 
@@ -159,7 +159,7 @@ INSIDE = """(selector) => { const box = document.querySelector(selector).getBoun
   return wide && box.top >= 0 && box.bottom <= innerHeight; }"""
 
 
-def test_nothing_leaves_a_narrow_screen(browsing: Browsing, tmp_path: Path) -> None:
+def test_nothing_overflows_a_narrow_screen(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
         async with using(browsing, tmp_path, answer("anthropic_messages", rich_events())) as (
             _,
@@ -204,7 +204,7 @@ def test_nothing_leaves_a_narrow_screen(browsing: Browsing, tmp_path: Path) -> N
     browsing.run(run())
 
 
-def test_text_stands_on_its_own_side_and_code_on_the_left(browsing: Browsing, tmp_path: Path) -> None:
+def test_text_is_aligned_by_its_direction_and_code_to_the_left(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
         async with using(browsing, tmp_path, answer("anthropic_messages", rich_events())) as (
             _,
@@ -216,7 +216,7 @@ def test_text_stands_on_its_own_side_and_code_on_the_left(browsing: Browsing, tm
             await ask(page, "هل قيل ذلك؟")
             await page.wait_for_selector('.answer[data-state="done"]')
             directions = await page.evaluate(
-                "[...document.querySelectorAll('.said, .block > p, .block pre')]"
+                "[...document.querySelectorAll('.question-text, .block > p, .block pre')]"
                 ".map((item) => getComputedStyle(item).direction)"
             )
             assert directions == ["rtl", "ltr", "ltr", "rtl"]
@@ -224,7 +224,7 @@ def test_text_stands_on_its_own_side_and_code_on_the_left(browsing: Browsing, tm
     browsing.run(run())
 
 
-def test_nothing_moves_where_motion_is_not_wanted(browsing: Browsing, tmp_path: Path) -> None:
+def test_nothing_is_animated_with_reduced_motion(browsing: Browsing, tmp_path: Path) -> None:
     look = """() => document.getAnimations()
       .map((item) => item.animationName ?? item.transitionProperty)"""
 
@@ -247,7 +247,9 @@ def test_nothing_moves_where_motion_is_not_wanted(browsing: Browsing, tmp_path: 
     browsing.run(run())
 
 
-def test_a_full_gateway_shows_a_message_and_the_question_stays(browsing: Browsing, tmp_path: Path) -> None:
+def test_an_overloaded_gateway_shows_a_message_and_keeps_the_question(
+    browsing: Browsing, tmp_path: Path
+) -> None:
     async def run() -> None:
         config = Config(gateway=GatewaySettings(max_requests=1))
         async with using(browsing, tmp_path, ScriptedResponse(delay=60), config) as (
@@ -264,7 +266,7 @@ def test_a_full_gateway_shows_a_message_and_the_question_stays(browsing: Browsin
             await page.goto(here.url)
             await ask(page, "Und ich?")
             alert = page.get_by_role("alert")
-            await alert.get_by_text("Gerade werden zu viele Fragen beantwortet.").wait_for()
+            await alert.get_by_text("Der Server beantwortet gerade zu viele Fragen.").wait_for()
             assert await page.locator("#text").input_value() == "Und ich?"
             assert await page.locator(".question").count() == 0
             assert len(upstream.requests) == 1

@@ -67,7 +67,7 @@ def test_both_languages_have_the_same_texts() -> None:
     assert all(text.strip() for language in texts.values() for text in language.values())
 
 
-def test_every_text_of_a_template_is_there() -> None:
+def test_every_text_used_in_a_template_exists() -> None:
     pages = Pages()
     folder = Path(__file__).parents[3] / "src/groundwire/faces/web/templates"
     used = {
@@ -99,7 +99,7 @@ async def test_every_response_has_the_security_headers(tmp_path: Path) -> None:
                     assert "SameSite=Strict" in cookie
 
 
-async def test_files_are_kept_by_browsers_until_they_change(tmp_path: Path) -> None:
+async def test_static_files_are_cached_until_they_change(tmp_path: Path) -> None:
     async with visiting(tmp_path) as (_, browser):
         async with browser.get("/") as page:
             link = re.search(r'href="(/static/\w+/style\.css)"', await page.text())
@@ -118,7 +118,7 @@ async def test_files_are_kept_by_browsers_until_they_change(tmp_path: Path) -> N
                 assert file.status == 404
 
 
-async def test_forms_of_other_sites_change_nothing(tmp_path: Path) -> None:
+async def test_forms_of_other_sites_are_rejected(tmp_path: Path) -> None:
     async with visiting(tmp_path) as (here, browser):
         turn = await answered(here.chat, ChatQuestion("Mine?", ""))
         token = await token_of(browser)
@@ -141,7 +141,9 @@ async def test_forms_of_other_sites_change_nothing(tmp_path: Path) -> None:
         assert [agent.id for agent in await here.chat.agents("")] == ["finder"]
 
 
-async def test_a_stream_begins_with_what_is_on_disk_and_ends_with_what_is_read_again(tmp_path: Path) -> None:
+async def test_a_stream_begins_with_the_stored_turn_and_ends_with_the_html_of_a_reload(
+    tmp_path: Path,
+) -> None:
     async with visiting(tmp_path) as (_, browser):
         told_events = await stream_of(browser, await token_of(browser), text="What?", agent="finder")
         names = [name for name, _ in told_events]
@@ -247,7 +249,7 @@ async def test_keys_cannot_be_guessed_quickly_nor_cookies_forged(tmp_path: Path)
 @pytest.mark.parametrize(
     "back", ["//evil.example", "https://evil.example", "/\\evil.example", "/\r\nx: y", "é", ""]
 )
-async def test_choosing_a_language_leads_nowhere_else(back: str, tmp_path: Path) -> None:
+async def test_choosing_a_language_does_not_redirect_to_other_sites(back: str, tmp_path: Path) -> None:
     async with visiting(tmp_path) as (_, browser):
         data = {"token": await token_of(browser), "language": "de", "back": back}
         async with browser.post("/language", data=data, allow_redirects=False) as response:
@@ -275,13 +277,13 @@ async def test_apps_are_imported_and_exported_by_the_page(tmp_path: Path) -> Non
             assert await file.json() == app
 
 
-def test_the_face_needs_nothing_that_is_not_in_its_folder() -> None:
+def test_static_files_refer_to_no_other_site() -> None:
     files = Pages().files
     text = b"".join(file.data for file in files.values()).decode()
     assert re.findall(r"https?://(?!www\.w3\.org)", text) == []
 
 
-async def test_a_second_question_in_a_session_under_way_gets_409_with_a_reason(tmp_path: Path) -> None:
+async def test_a_second_question_in_a_busy_session_gets_409_with_a_reason(tmp_path: Path) -> None:
     async with (
         Upstream(ScriptedResponse(delay=60)) as upstream,
         running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,

@@ -181,7 +181,7 @@ def _without(text: str, links: Iterable[RecordedCitation]) -> str:
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("most", [MOST, pytest.param(1000, marks=pytest.mark.thorough)])
 @pytest.mark.usefixtures("recordings")
-def test_recorded_answers_are_shown_as_their_providers_meant_them(
+def test_recorded_answers_are_shown_as_their_providers_sent_them(
     browsing: Browsing, dialect: str, most: int, tmp_path: Path
 ) -> None:
     async def run() -> None:
@@ -201,7 +201,7 @@ def test_recorded_answers_are_shown_as_their_providers_meant_them(
 
 
 @pytest.mark.usefixtures("recordings")
-def test_what_had_come_when_a_stream_broke_is_shown_and_marked(browsing: Browsing, tmp_path: Path) -> None:
+def test_the_text_of_an_interrupted_stream_is_shown_and_marked(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
         async with looking(browsing, tmp_path) as (upstream, here, page):
             whole = recording("anthropic/search-sonnet4.events.jsonl")
@@ -220,7 +220,7 @@ def test_what_had_come_when_a_stream_broke_is_shown_and_marked(browsing: Browsin
                 upstream.script = Script((played(one),))
                 shown = await ask(page, here, one.dialect)
                 assert shown.state == "failed"
-                assert len(shown.ending) > len("This did not work ")
+                assert len(shown.ending) > len("Failed ")
                 assert said(shown.text) == said(recorded_answer(one).text)
                 assert shown.groups["Found, not cited"]
 
@@ -238,7 +238,7 @@ def test_a_refusal_before_any_text_is_shown(browsing: Browsing, tmp_path: Path) 
                 upstream.script = Script((replace(response_of(one), status=status),))
                 shown = await ask(page, here, one.dialect)
                 assert (shown.state, shown.text.strip(), shown.chips) == ("failed", "", [])
-                assert len(shown.ending) > len("This did not work ")
+                assert len(shown.ending) > len("Failed ")
 
     browsing.run(run())
 

@@ -100,7 +100,7 @@ async def test_a_failed_search_is_shown_with_its_reason_live_and_after_a_reload(
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
-def test_every_failure_of_a_search_is_shown_whatever_it_is_called(language: str) -> None:
+def test_every_search_failure_is_shown_whatever_its_code(language: str) -> None:
     texts = TEXTS[language]
     parts = (
         SearchCall("s1", ("one", "two")),
@@ -124,7 +124,7 @@ def test_every_failure_of_a_search_is_shown_whatever_it_is_called(language: str)
     )
 
 
-def test_found_pages_are_shown_before_the_answer_is_there(browsing: Browsing, tmp_path: Path) -> None:
+def test_found_pages_are_shown_before_the_answer_arrives(browsing: Browsing, tmp_path: Path) -> None:
     whole = answer("anthropic_messages", finding())
     stream = whole.stream or b""
     before_text = stream.rindex(b"event:", 0, stream.index(b"text_delta"))
@@ -164,7 +164,7 @@ def test_found_pages_are_shown_before_the_answer_is_there(browsing: Browsing, tm
     browsing.run(run())
 
 
-def test_domains_are_shown_without_www_and_addresses_stay_as_they_are() -> None:
+def test_domains_are_shown_without_www_and_urls_are_unchanged() -> None:
     redirect = Source("https://redirect.example/x", domain="www.Behind.example")
     sources = (PAGE, OTHER, redirect)
     cited = tuple(Citation(None, (Evidence(source),)) for source in sources)

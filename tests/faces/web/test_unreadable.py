@@ -56,7 +56,7 @@ async def test_a_damaged_message_is_shown_as_a_placeholder(
                 html = await page.text()
                 assert page.status == 200
             assert html.count("This message is damaged") == 1
-            assert html.count('class="said" dir="auto">Second?') == 1
+            assert html.count('class="question-text" dir="auto">Second?') == 1
             assert html.count("<p>Said.</p>") == (2 if number == 1 else 1)
             assert "cannot be read" in caplog.text
             for path in (f"/chat/{name}/export.md", f"/chat/{name}/export.json", "/find?q=second"):
@@ -73,7 +73,7 @@ async def test_a_damaged_message_is_shown_as_a_placeholder(
         assert kept.fetchall() == [(body,)]
 
 
-async def test_a_message_of_bytes_and_one_without_words_are_shown(tmp_path: Path) -> None:
+async def test_pages_load_although_stored_values_are_not_text_or_dates(tmp_path: Path) -> None:
     async with visiting(tmp_path) as (here, browser):
         turn = await answered(here.chat, ChatQuestion("First?", ""))
         for statement, value in (
@@ -87,7 +87,7 @@ async def test_a_message_of_bytes_and_one_without_words_are_shown(tmp_path: Path
                     assert page.status == 200, statement
 
 
-async def test_damaged_search_settings_of_a_question_are_named_and_not_dropped_when_it_is_repeated(
+async def test_damaged_search_settings_are_reported_and_a_retry_does_not_drop_them(
     tmp_path: Path,
 ) -> None:
     async with visiting(tmp_path) as (here, browser):
@@ -111,7 +111,9 @@ async def test_damaged_search_settings_of_a_question_are_named_and_not_dropped_w
 
 
 @pytest.mark.parametrize("body", [*DAMAGED[:4], '{"name": 5, "owner": ""}', '{"name": {"en": []}}'])
-async def test_a_damaged_agent_leaves_the_page_as_it_is_and_can_be_deleted(body: str, tmp_path: Path) -> None:
+async def test_pages_load_although_an_agent_is_damaged_and_it_can_be_deleted(
+    body: str, tmp_path: Path
+) -> None:
     async with visiting(tmp_path) as (here, browser):
         turn = await answered(here.chat, ChatQuestion("First?", "", agent="finder"))
         await here.chat.save_agent(Agent("other", {"en": "Other one"}), "")
@@ -129,7 +131,7 @@ async def test_a_damaged_agent_leaves_the_page_as_it_is_and_can_be_deleted(body:
             assert "This agent is damaged" not in await page.text()
 
 
-async def test_a_store_that_cannot_be_used_is_not_described_on_the_page(
+async def test_the_error_page_of_a_broken_database_reveals_no_details(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def run() -> None:
@@ -151,7 +153,10 @@ async def test_a_store_that_cannot_be_used_is_not_described_on_the_page(
             assert refused == [
                 (
                     "refused",
-                    {"status": 500, "message": "The store cannot be used. The log of the server says why."},
+                    {
+                        "status": 500,
+                        "message": "The database cannot be used. The log of the server has the reason.",
+                    },
                 )
             ]
 

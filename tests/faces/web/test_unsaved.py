@@ -15,7 +15,7 @@ pytestmark = pytest.mark.server
 AGENT = Agent("finder", {"en": "Finder"}, web_search=True)
 
 
-def test_changes_of_an_agent_are_not_left_without_a_question(browsing: Browsing, tmp_path: Path) -> None:
+def test_leaving_a_changed_agent_form_asks_for_confirmation(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
         async with running_page(tmp_path, {}) as here, browsing.browser() as chromium:
             await here.chat.save_agent(AGENT, "")
@@ -30,7 +30,7 @@ def test_changes_of_an_agent_are_not_left_without_a_question(browsing: Browsing,
             await page.locator("[name=model]").fill("another")
             # Dialogs are dismissed here: the browser stays on the page.
             await page.get_by_role("link", name="Usage").click()
-            assert seen.dialogs == ["What you changed is not saved. Leave this page?"]
+            assert seen.dialogs == ["Your changes are not saved. Leave this page?"]
             assert page.url == form
             await page.get_by_role("button", name="Deutsch").click()
             assert len(seen.dialogs) == 2

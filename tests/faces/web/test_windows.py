@@ -49,7 +49,7 @@ def read(said: list[StoredMessage], at: str) -> tuple[list[str], int, int]:
         500,
     ],
 )
-def test_every_turn_is_reached_by_going_back(count: int) -> None:
+def test_every_turn_is_reachable_through_earlier_windows(count: int) -> None:
     said = turns(count)
     seen: list[str] = []
     at = ""
@@ -63,7 +63,7 @@ def test_every_turn_is_reached_by_going_back(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [1, WINDOW_TURNS, WINDOW_TURNS + 1, 2 * WINDOW_TURNS + 3])
-def test_every_turn_is_reached_by_going_on(count: int) -> None:
+def test_every_turn_is_reachable_through_later_windows(count: int) -> None:
     said = turns(count)
     seen: list[str] = []
     at = "1"
@@ -74,7 +74,7 @@ def test_every_turn_is_reached_by_going_on(count: int) -> None:
     assert seen == [turn.id for turn in said]
 
 
-def test_a_window_begins_with_a_question_even_if_an_answer_was_wanted() -> None:
+def test_a_window_begins_with_a_question_even_if_an_answer_was_requested() -> None:
     said = turns(100)
     for at in ("41", "42"):
         shown, earlier, later = read(said, at)
@@ -84,7 +84,7 @@ def test_a_window_begins_with_a_question_even_if_an_answer_was_wanted() -> None:
 
 
 @pytest.mark.parametrize("at", ["", "0", "x", "-1", "1e3", "９", "9" * 40, "1.5"])
-def test_an_invalid_number_leads_to_the_last_window(at: str) -> None:
+def test_an_invalid_number_opens_the_last_window(at: str) -> None:
     shown, _, later = read(turns(50), at)
     assert (shown[-1], len(shown), later) == ("a49", 2 * LAST_WINDOW_TURNS, 0)
 

@@ -110,9 +110,9 @@ def blocks(answer: AsgiResponse, *, stream: bool) -> list[dict[str, Any]]:
 def asked(
     folder: Path, lines: Sequence[Event | GroundwireError], *, stream: bool = True, **settings: Any
 ) -> tuple[list[dict[str, Any]], ScriptedBackend]:
-    actor = ScriptedBackend(*lines, usable=("gemini", "local"))
-    gateway = app_for(actor, folder, Config(gateway=GatewaySettings(**settings)))
-    return blocks(post_json(gateway, "/v1/messages?beta=true", body(stream=stream)), stream=stream), actor
+    backend = ScriptedBackend(*lines, usable=("gemini", "local"))
+    gateway = app_for(backend, folder, Config(gateway=GatewaySettings(**settings)))
+    return blocks(post_json(gateway, "/v1/messages?beta=true", body(stream=stream)), stream=stream), backend
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -120,8 +120,8 @@ def asked(
 def test_every_version_gets_a_search_and_its_result_before_the_text(
     tmp_path: Path, version: str, stream: bool
 ) -> None:
-    actor = ScriptedBackend(*GEMINI)
-    answer = post_json(app_for(actor, tmp_path), "/v1/messages?beta=true", body(version, stream=stream))
+    backend = ScriptedBackend(*GEMINI)
+    answer = post_json(app_for(backend, tmp_path), "/v1/messages?beta=true", body(version, stream=stream))
     call, result, *texts = blocks(answer, stream=stream)
     assert (call["type"], call["name"]) == ("server_tool_use", "web_search")
     assert call["input"] == {"query": "release 2031"}
@@ -136,8 +136,8 @@ def test_every_version_gets_a_search_and_its_result_before_the_text(
 
 
 def test_the_search_target_gets_only_the_query_and_must_search(tmp_path: Path) -> None:
-    _, actor = asked(tmp_path, GEMINI)
-    ((_, _, request),) = actor.asked
+    _, backend = asked(tmp_path, GEMINI)
+    ((_, _, request),) = backend.calls
     assert request.query == QUERY
     assert request.tool_choice == ToolChoice("search")
     assert request.search is not None
@@ -145,34 +145,34 @@ def test_the_search_target_gets_only_the_query_and_must_search(tmp_path: Path) -
 
 
 def test_domains_reach_the_search_target(tmp_path: Path) -> None:
-    actor = ScriptedBackend(*GEMINI)
-    post_json(app_for(actor, tmp_path), "/v1/messages", body(allowed_domains=["one.example"]))
-    search = actor.asked[0][2].search
+    backend = ScriptedBackend(*GEMINI)
+    post_json(app_for(backend, tmp_path), "/v1/messages", body(allowed_domains=["one.example"]))
+    search = backend.calls[0][2].search
     assert search is not None
     assert search.allowed_domains == ("one.example",)
 
 
-def test_the_search_target_of_the_settings_comes_first(tmp_path: Path) -> None:
-    _, actor = asked(tmp_path, GEMINI, search="local")
-    assert actor.asked[0][:2] == ("local", "")
+def test_the_configured_search_target_has_priority(tmp_path: Path) -> None:
+    _, backend = asked(tmp_path, GEMINI, search="local")
+    assert backend.calls[0][:2] == ("local", "")
 
 
 def test_a_model_that_cannot_search_is_not_used(tmp_path: Path) -> None:
-    actor = ScriptedBackend(*GEMINI, usable=("anthropic", "gemini"))
+    backend = ScriptedBackend(*GEMINI, usable=("anthropic", "gemini"))
     config = Config({"anthropic": ProviderSettings(search="none")})
-    post_json(app_for(actor, tmp_path, config), "/v1/messages", body())
-    assert actor.asked[0][:2] == ("auto", "")
+    post_json(app_for(backend, tmp_path, config), "/v1/messages", body())
+    assert backend.calls[0][:2] == ("auto", "")
 
 
 def test_the_models_own_target_is_used_if_it_searches(tmp_path: Path) -> None:
-    actor = ScriptedBackend(*GEMINI, usable=("anthropic", "gemini"))
-    post_json(app_for(actor, tmp_path), "/v1/messages", body())
-    assert actor.asked[0][:2] == ("anthropic", "claude-opus-4-8")
+    backend = ScriptedBackend(*GEMINI, usable=("anthropic", "gemini"))
+    post_json(app_for(backend, tmp_path), "/v1/messages", body())
+    assert backend.calls[0][:2] == ("anthropic", "claude-opus-4-8")
 
 
-def test_switched_off_it_is_a_request_like_any_other(tmp_path: Path) -> None:
-    _, actor = asked(tmp_path, GEMINI, search="none")
-    assert actor.asked[0][2].query.startswith("Perform a web search")
+def test_with_the_feature_disabled_it_is_an_ordinary_request(tmp_path: Path) -> None:
+    _, backend = asked(tmp_path, GEMINI, search="none")
+    assert backend.calls[0][2].query.startswith("Perform a web search")
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -194,12 +194,12 @@ def test_an_error_that_a_retry_cannot_fix_is_the_result_of_the_search(
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_what_may_work_later_keeps_its_status(tmp_path: Path, stream: bool) -> None:
+def test_a_retryable_error_keeps_its_status(tmp_path: Path, stream: bool) -> None:
     gateway = app_for(ScriptedBackend(RateLimited("slow down")), tmp_path)
     assert post_json(gateway, "/v1/messages", body(stream=stream)).status == 429
 
 
-def test_too_many_domains_are_a_result_too(tmp_path: Path) -> None:
+def test_too_many_domains_are_reported_as_the_result_of_the_search(tmp_path: Path) -> None:
     gateway = app_for(ScriptedBackend(*GEMINI), tmp_path)
     names = [f"d{number}.example" for number in range(101)]
     found = blocks(post_json(gateway, "/v1/messages", body(allowed_domains=names)), stream=True)
@@ -224,7 +224,7 @@ def test_every_search_has_one_result_even_if_the_provider_reports_none(tmp_path:
     assert [len(block["content"]) for block in found if "content" in block] == [1, 0]
 
 
-def test_pages_that_only_a_citation_names_were_found_by_a_search_for_the_query(tmp_path: Path) -> None:
+def test_pages_known_only_from_citations_become_results_of_a_search_for_the_query(tmp_path: Path) -> None:
     chat: list[Event] = [
         Started(),
         TextDelta(0, TEXT),
@@ -236,15 +236,15 @@ def test_pages_that_only_a_citation_names_were_found_by_a_search_for_the_query(t
     assert [item["url"] for item in result["content"]] == [ONE.url]
 
 
-def test_an_answer_without_any_search_claims_none(tmp_path: Path) -> None:
+def test_an_answer_without_a_search_reports_none(tmp_path: Path) -> None:
     found, _ = asked(tmp_path, [Started(), TextDelta(0, TEXT), Finished()])
     assert [block["type"] for block in found] == ["text"]
 
 
-def test_bytes_of_anthropics_own_pass_as_they_are(tmp_path: Path) -> None:
-    actor = ScriptedBackend(Verbatim(b"event: ping\ndata: {}\n\n"), *GEMINI)
-    assert post_json(app_for(actor, tmp_path), "/v1/messages", body()).body == b"event: ping\ndata: {}\n\n"
-    assert actor.asked[0][2].wire is not None
+def test_a_response_of_anthropic_is_passed_through_unchanged(tmp_path: Path) -> None:
+    backend = ScriptedBackend(Verbatim(b"event: ping\ndata: {}\n\n"), *GEMINI)
+    assert post_json(app_for(backend, tmp_path), "/v1/messages", body()).body == b"event: ping\ndata: {}\n\n"
+    assert backend.calls[0][2].wire is not None
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_bytes_of_anthropics_own_pass_as_they_are(tmp_path: Path) -> None:
         {"tools": []},
     ],
 )
-def test_what_only_looks_alike_is_left_alone(tmp_path: Path, change: dict[str, Any]) -> None:
-    actor = ScriptedBackend(*GEMINI)
-    post_json(app_for(actor, tmp_path), "/v1/messages", {**body(stream=False), **change})
-    assert actor.asked[0][2].tool_choice != ToolChoice("search")
+def test_requests_that_only_look_similar_are_not_changed(tmp_path: Path, change: dict[str, Any]) -> None:
+    backend = ScriptedBackend(*GEMINI)
+    post_json(app_for(backend, tmp_path), "/v1/messages", {**body(stream=False), **change})
+    assert backend.calls[0][2].tool_choice != ToolChoice("search")
