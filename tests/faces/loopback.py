@@ -93,7 +93,7 @@ class LoopbackHandler(BaseHTTPRequestHandler):
         """Log nothing."""
 
     def do_POST(self) -> None:
-        """Answer."""
+        """Handle a request."""
         script = self.server.script
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         headers = {key.lower(): text for key, text in self.headers.items()}

@@ -1,4 +1,4 @@
-"""What the command line takes, and how it refuses the rest."""
+"""Arguments of the command line, and errors for invalid ones."""
 
 from __future__ import annotations
 

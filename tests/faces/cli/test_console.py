@@ -1,4 +1,4 @@
-"""What a terminal can do is decided once, from the environment."""
+"""Capabilities of the terminal: colours, cursor movements, links, width."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The forms that programs read."""
+"""Output formats, the source list and the footer."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from groundwire.text.sources import SourceNumberer
 from tests.faces.fakes import COLOGNE, FIRST, LATE, SECOND, TEXT, Bench
 from tests.faces.screen import Screen
 
-ASKED = SearchQuestion("how many?", "auto")
+QUESTION = SearchQuestion("how many?", "auto")
 ANSWER = assemble(LATE)
 
 
 def test_json_has_every_documented_field() -> None:
-    body = json.loads(as_json(ANSWER, ASKED))
+    body = json.loads(as_json(ANSWER, QUESTION))
     assert list(body) == [
         *("version", "query", "text", "citations", "sources", "searches", "grounded", "warnings", "usage"),
         *("provider", "model", "finish", "error"),
@@ -67,13 +67,13 @@ def test_json_has_every_documented_field() -> None:
 
 
 def test_spans_count_code_points_of_the_text() -> None:
-    body = json.loads(as_json(ANSWER, ASKED))
+    body = json.loads(as_json(ANSWER, QUESTION))
     first = body["citations"][0]
     assert body["text"][first["start"] : first["end"]] == "Köln hat 1,1 Mio. Einwohner 🏙️"
 
 
 def test_an_error_has_a_code_and_a_message() -> None:
-    body = encode_answer(Answer(error=RateLimited("slow down")), ASKED)
+    body = encode_answer(Answer(error=RateLimited("slow down")), QUESTION)
     assert body["error"] == {
         "code": "UPSTREAM_RATE_LIMITED",
         "message": "slow down",
@@ -88,14 +88,14 @@ def test_json_names_the_requested_provider_even_if_it_failed() -> None:
 
 
 def test_json_has_the_warnings() -> None:
-    body = encode_answer(Answer(warnings=(Warned("option_ignored", "no city"),)), ASKED)
+    body = encode_answer(Answer(warnings=(Warned("option_ignored", "no city"),)), QUESTION)
     assert body["warnings"] == [{"code": "option_ignored", "message": "no city"}]
 
 
 def test_a_feed_without_a_url_is_still_a_source() -> None:
     weather = Source("", "Weather", "cited")
     answer = Answer((Text("Sunny"),), (Citation(Span(0, 5), (Evidence(weather),)),))
-    body = encode_answer(answer, ASKED)
+    body = encode_answer(answer, QUESTION)
     assert body["citations"] == [{"start": 0, "end": 5, "anchor": "claim", "sources": [0], "quotes": []}]
     assert as_markdown(answer) == "Sunny[1]\n\n## Sources\n\n1. Weather"
 
@@ -135,7 +135,7 @@ def test_raw_output_is_the_text_alone() -> None:
     assert as_raw(ANSWER) == TEXT
 
 
-@pytest.mark.parametrize("form", [as_text, as_markdown, as_raw, lambda answer: as_json(answer, ASKED)])
+@pytest.mark.parametrize("form", [as_text, as_markdown, as_raw, lambda answer: as_json(answer, QUESTION)])
 def test_no_output_format_has_control_characters(form: object) -> None:
     source = Source("https://e.example/", "T\x1b[2J", "cited")
     answer = Answer((Text("a\x1b]52;c;x\x07b\x9bc\u202e"),), (Citation(Span(0, 1), (Evidence(source),)),))
@@ -198,7 +198,7 @@ def test_without_sources_there_is_no_list() -> None:
     assert bench.stdout == ""
 
 
-def noted(answer: Answer, *, terminal: bool = True) -> list[str]:
+def footer_of(answer: Answer, *, terminal: bool = True) -> list[str]:
     bench = Bench(terminal=terminal, env={"NO_COLOR": "1"})
     write_footer(bench.console, answer, SearchQuestion("q", "gemini"), 1.25)
     return bench.stderr.splitlines()
@@ -208,17 +208,17 @@ def test_the_footer_has_the_known_searches_tokens_and_cost() -> None:
     parts = (SearchCall("s", ("a", "b")), SearchResult("s"), SearchCall("t", ("a",)), Text("Yes."))
     cited = (Citation(None, (Evidence(Source("https://a.example", "A")),)),)
     answer = Answer(parts, cited, Usage(input_tokens=1234, output_tokens=5, searches=2, cost=0.5))
-    assert noted(answer) == [
+    assert footer_of(answer) == [
         "",
         "Searched: a · b",
         "gemini · 2 searches · 1,234 tokens in, 5 out · $0.5000 · 1.2 s",
     ]
-    assert noted(Answer((Text("Yes."),), cited)) == ["", "gemini · 1.2 s"]
+    assert footer_of(Answer((Text("Yes."),), cited)) == ["", "gemini · 1.2 s"]
 
 
 def test_in_a_pipe_the_footer_has_only_warnings() -> None:
     answer = Answer((Text("Yes."),), warnings=(Warned("x", "no\ncity"),), finish="length")
-    assert noted(answer, terminal=False) == [
+    assert footer_of(answer, terminal=False) == [
         "Not grounded: nothing in this answer names a source.",
         "The answer was cut off: it reached the limit of its length.",
         "Warning: no city",
@@ -227,4 +227,4 @@ def test_in_a_pipe_the_footer_has_only_warnings() -> None:
 
 def test_a_long_list_of_queries_is_shortened() -> None:
     parts = (SearchCall("s", tuple(f"q{number}" for number in range(9))), Text("Yes."))
-    assert any("q5 and 3 more" in line for line in noted(Answer(parts)))
+    assert any("q5 and 3 more" in line for line in footer_of(Answer(parts)))

@@ -1,4 +1,4 @@
-"""`groundwire connect --gateway`: who answers for a client's model, in the client's own file."""
+"""`groundwire connect --gateway` writes the base URL of the gateway to the configuration of a client."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TEXTS = {
     "opencode": '{\n  // mine\n  "provider": {"other": {"npm": "x"}},\n  "share": "disabled",\n}\n',
     "gemini-cli": "# mine\nOTHER=1",
 }
-PLACES: dict[str, Sequence[str]] = {
+BASE_URL_KEYS: dict[str, Sequence[str]] = {
     "claude-code": ("env", "ANTHROPIC_BASE_URL"),
     "codex": ("model_providers", "groundwire", "base_url"),
     "opencode": ("provider", "groundwire", "options", "baseURL"),
@@ -38,20 +38,20 @@ SHARED = ("codex", "opencode")
 """Clients that have MCP servers and models in one file."""
 
 
-def given(home: Path, client: str, text: str) -> Path:
+def config_file(home: Path, client: str, text: str) -> Path:
     file = home / FILES[client]
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
     return file
 
 
-def address_in(file: Path, client: str) -> Any:
+def base_url_in(file: Path, client: str) -> Any:
     if client == "gemini-cli":
         return dict(line.split("=") for line in file.read_text().splitlines() if "=" in line).get(
             "GOOGLE_GEMINI_BASE_URL"
         )
     found = read_config(file.read_text(), file.suffix)
-    for name in PLACES[client]:
+    for name in BASE_URL_KEYS[client]:
         found = found.get(name) if isinstance(found, dict) else None
     return found
 
@@ -62,10 +62,10 @@ def test_every_client_with_a_base_url_setting_is_tested() -> None:
 
 @pytest.mark.parametrize("client", FILES)
 def test_the_base_url_is_written_once_and_undone_to_the_byte(client: str, tmp_path: Path) -> None:
-    file = given(tmp_path, client, TEXTS[client])
+    file = config_file(tmp_path, client, TEXTS[client])
     before = tree(tmp_path)
     assert connect(tmp_path, client, "--gateway", "--write")[0] == 0
-    assert address_in(file, client).removesuffix("/v1") == URL
+    assert base_url_in(file, client).removesuffix("/v1") == URL
     written = tree(tmp_path)
     assert "already connected" in connect(tmp_path, client, "--gateway", "--write")[1]
     assert tree(tmp_path) == written
@@ -75,7 +75,7 @@ def test_the_base_url_is_written_once_and_undone_to_the_byte(client: str, tmp_pa
 
 @pytest.mark.parametrize("client", FILES)
 def test_undo_does_not_need_the_base_url(client: str, tmp_path: Path) -> None:
-    given(tmp_path, client, TEXTS[client])
+    config_file(tmp_path, client, TEXTS[client])
     before = tree(tmp_path)
     elsewhere = ("--url", "http://gw.example:1", "--write")
     assert connect(tmp_path, client, "--gateway", *elsewhere)[0] == 0
@@ -87,7 +87,7 @@ def test_undo_does_not_need_the_base_url(client: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("client", FILES)
 def test_a_missing_file_is_created_and_removed_by_undo(client: str, tmp_path: Path) -> None:
     assert connect(tmp_path, client, "--gateway", "--write")[0] == 0
-    assert address_in(tmp_path / FILES[client], client)
+    assert base_url_in(tmp_path / FILES[client], client)
     assert connect(tmp_path, client, "--undo")[0] == 0
     assert tree(tmp_path) == {}
 
@@ -105,11 +105,11 @@ def test_without_write_it_shows_what_to_add_and_the_next_step(client: str, tmp_p
 def test_changes_in_one_file_are_all_undone_in_any_order(
     client: str, order: tuple[str, ...], tmp_path: Path
 ) -> None:
-    file = given(tmp_path, client, TEXTS[client])
+    file = config_file(tmp_path, client, TEXTS[client])
     before = tree(tmp_path)
-    for way in order:
-        assert connect(tmp_path, client, *filter(None, (way,)), "--write")[0] == 0
-    assert address_in(file, client)
+    for mode in order:
+        assert connect(tmp_path, client, *filter(None, (mode,)), "--write")[0] == 0
+    assert base_url_in(file, client)
     assert "groundwire" in str(read_config(file.read_text(), file.suffix)[_servers(client)])
     assert connect(tmp_path, client, "--undo")[0] == 0
     assert tree(tmp_path) == before
@@ -117,7 +117,7 @@ def test_changes_in_one_file_are_all_undone_in_any_order(
 
 @pytest.mark.parametrize("client", SHARED)
 def test_undo_removes_all_entries_and_keeps_later_changes_of_others(client: str, tmp_path: Path) -> None:
-    file = given(tmp_path, client, TEXTS[client])
+    file = config_file(tmp_path, client, TEXTS[client])
     was = read_config(TEXTS[client], file.suffix)
     connect(tmp_path, client, "--write")
     connect(tmp_path, client, "--gateway", "--write")
@@ -139,12 +139,12 @@ def test_undo_removes_all_entries_and_keeps_later_changes_of_others(client: str,
 def test_a_base_url_set_by_the_user_is_not_removed_and_is_restored(
     client: str, text: str, tmp_path: Path
 ) -> None:
-    file = given(tmp_path, client, text)
+    file = config_file(tmp_path, client, text)
     before = tree(tmp_path)
     assert connect(tmp_path, client, "--undo")[0] == 0
     assert tree(tmp_path) == before
     connect(tmp_path, client, "--gateway", "--write")
-    assert address_in(file, client) == URL
+    assert base_url_in(file, client) == URL
     file.write_text(file.read_text() + "\n")
     connect(tmp_path, client, "--undo")
     assert file.read_text() == text + "\n"

@@ -1,4 +1,4 @@
-"""`groundwire connect` on the files of every client: shown, written, written again, taken back."""
+"""`groundwire connect` with the files of every client: show, write, write again, undo."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def tree(home: Path) -> dict[str, bytes]:
     return {str(path.relative_to(home)): path.read_bytes() for path in home.rglob("*") if path.is_file()}
 
 
-def given(home: Path, client: str, text: str) -> Path:
+def config_file(home: Path, client: str, text: str) -> Path:
     file = home / FILES[client]
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(text.encode())
@@ -91,7 +91,7 @@ def test_every_client_choice_is_implemented() -> None:
 def test_a_written_entry_is_valid_for_other_parsers_and_undone_to_the_byte(
     client: str, case: str, tmp_path: Path
 ) -> None:
-    file = given(tmp_path, client, text_of(client, case))
+    file = config_file(tmp_path, client, text_of(client, case))
     before, text = tree(tmp_path), file.read_bytes().decode()
     was = read_config(text, file.suffix) if text else {}
 
@@ -133,18 +133,18 @@ def test_an_existing_connection_is_not_changed(client: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("client", FILES)
 def test_an_invalid_file_is_rejected_with_the_position_and_not_changed(client: str, tmp_path: Path) -> None:
-    text, place = BROKEN[Path(FILES[client]).suffix]
-    given(tmp_path, client, text)
+    text, position = BROKEN[Path(FILES[client]).suffix]
+    config_file(tmp_path, client, text)
     before = tree(tmp_path)
     code, out, err = connect(tmp_path, client, "--write")
     assert (code, out, tree(tmp_path)) == (4, "", before)
-    assert place in err
+    assert position in err
     assert FILES[client] in err
 
 
 @pytest.mark.parametrize("client", [name for name in FILES if name != "claude-desktop"])
 def test_another_mode_replaces_the_first_and_undo_restores_the_original(client: str, tmp_path: Path) -> None:
-    file = given(tmp_path, client, text_of(client, "with comments"))
+    file = config_file(tmp_path, client, text_of(client, "with comments"))
     before = tree(tmp_path)
     connect(tmp_path, client, "--write")
     assert connect(tmp_path, client, "--http", "--url", "http://127.0.0.1:9000/", "--write")[0] == 0
@@ -158,7 +158,7 @@ def test_another_mode_replaces_the_first_and_undo_restores_the_original(client: 
 
 @pytest.mark.parametrize("client", FILES)
 def test_undo_keeps_later_changes_of_others(client: str, tmp_path: Path) -> None:
-    file = given(tmp_path, client, text_of(client, "existing"))
+    file = config_file(tmp_path, client, text_of(client, "existing"))
     was = read_config(file.read_text(), file.suffix)
     connect(tmp_path, client, "--write")
     with file.open("a") as more:
@@ -173,7 +173,7 @@ def test_undo_keeps_later_changes_of_others(client: str, tmp_path: Path) -> None
 
 def test_undo_restores_an_entry_of_the_user(tmp_path: Path) -> None:
     text = '{"mcpServers": {"groundwire": {"command": "mine", "args": []}}}'
-    file = given(tmp_path, "cursor", text)
+    file = config_file(tmp_path, "cursor", text)
     connect(tmp_path, "cursor", "--write")
     file.write_text(file.read_text() + "\n")
     connect(tmp_path, "cursor", "--undo")
@@ -191,7 +191,7 @@ def test_additional_fields_of_an_entry_are_kept(tmp_path: Path) -> None:
 
 
 def test_undo_without_a_connection_changes_nothing(tmp_path: Path) -> None:
-    given(tmp_path, "codex", 'model = "x"\n')
+    config_file(tmp_path, "codex", 'model = "x"\n')
     before = tree(tmp_path)
     code, out, _ = connect(tmp_path, "codex", "--undo")
     assert (code, tree(tmp_path)) == (0, before)
@@ -212,7 +212,7 @@ def test_a_symbolic_link_stays_a_link(tmp_path: Path) -> None:
 
 
 def test_file_permissions_are_kept(tmp_path: Path) -> None:
-    file = given(tmp_path, "gemini-cli", "{}")
+    file = config_file(tmp_path, "gemini-cli", "{}")
     file.chmod(0o640)
     connect(tmp_path, "gemini-cli", "--write")
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
@@ -227,7 +227,7 @@ def test_without_write_it_only_shows_what_to_add(client: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("words", "reason"),
     [
         (("cursor", "--gateway"), "--gateway is for claude-code, codex, opencode, gemini-cli"),
         (("codex", "--tools"), "--tools is for opencode"),
@@ -236,10 +236,10 @@ def test_without_write_it_only_shows_what_to_add(client: str, tmp_path: Path) ->
         (("codex", "--write", "--undo"), "choose one of"),
     ],
 )
-def test_incompatible_options_are_rejected(words: tuple[str, ...], why: str, tmp_path: Path) -> None:
+def test_incompatible_options_are_rejected(words: tuple[str, ...], reason: str, tmp_path: Path) -> None:
     code, _, err = connect(tmp_path, *words)
     assert code == 2
-    assert why in err
+    assert reason in err
     assert tree(tmp_path) == {}
 
 
@@ -282,7 +282,7 @@ def test_custom_tools_have_the_exact_names_and_are_removed_by_undo(tmp_path: Pat
 
 
 def test_a_custom_tool_returns_the_contract_in_a_javascript_runtime(tmp_path: Path) -> None:
-    """The files hold nothing that only TypeScript knows, so every runtime can say whether they work."""
+    """The files have no TypeScript syntax, so that any JavaScript runtime can execute them."""
     connect(tmp_path, "opencode", "--tools", "--write")
     written = tmp_path / ".config" / "opencode" / "tools" / "websearch_openrouter.ts"
     module = tmp_path / "tool.mjs"

@@ -34,14 +34,14 @@ OTHERS = ("openai_responses", "openai_chat", "gemini", "gemini_interactions")
 
 
 def unfinished(dialect: str) -> ScriptedResponse:
-    """A stream that falls silent after its first words."""
+    """A stream that stalls after its first words."""
     whole = answer(dialect, EVENTS)
     assert whole.stream is not None
     return replace(whole, stall_at=whole.stream.index(b"Last words."))
 
 
-async def read_until(dialect: str, sign: bytes, *, seconds: float, **more: Any) -> bytes:
-    """What a client has read when it sees the sign."""
+async def read_until(dialect: str, marker: bytes, *, seconds: float, **more: Any) -> bytes:
+    """Read the response until the marker appears."""
     read = b""
     async with (
         Upstream(unfinished(dialect)) as upstream,
@@ -53,7 +53,7 @@ async def read_until(dialect: str, sign: bytes, *, seconds: float, **more: Any) 
     ):
         assert reply.status == 200
         async with asyncio.timeout(seconds):
-            while sign not in read and (chunk := await reply.content.readany()):
+            while marker not in read and (chunk := await reply.content.readany()):
                 read += chunk
     return read
 

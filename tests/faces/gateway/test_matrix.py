@@ -39,8 +39,8 @@ def faults_of(
     recordings: list[Recording], *, crossed: bool = False, renderings: Sequence[Rendering] = ("structured",)
 ) -> list[str]:
     scores = run(play(recordings, crossed=crossed, renderings=renderings), seconds=500)
-    asked = {(cell.inbound, cell.stream) for cell in scores}
-    assert asked == {(inbound, stream) for inbound in INBOUND for stream in forms_of(recordings, crossed)}
+    requested = {(cell.inbound, cell.stream) for cell in scores}
+    assert requested == {(inbound, stream) for inbound in INBOUND for stream in forms_of(recordings, crossed)}
     return [
         f"{cell.inbound} from {cell.row.dialect}, {'stream' if cell.stream else 'whole'}, "
         f"{cell.rendering}: {fault[:600]}"
@@ -92,11 +92,11 @@ def test_a_client_that_sends_no_citations_back_is_detected(
 ) -> None:
     chat = PROTOCOLS["openai_chat"]
 
-    def words_alone(body: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:
-        message = said["choices"][0]["message"]
+    def without_annotations(body: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
+        message = response["choices"][0]["message"]
         return chat.again(body, {"choices": [{"message": {**message, "annotations": []}}]})
 
-    monkeypatch.setitem(PROTOCOLS, "openai_chat", chat._replace(again=words_alone))
+    monkeypatch.setitem(PROTOCOLS, "openai_chat", chat._replace(again=without_annotations))
     cited = chosen(with_citations(of("gemini", all_recordings())), 1)[:1]
     scores = run(play_turns(cited), seconds=300)
     faulty = {turn.inbound for turn, score in scores.items() if score.faults}
@@ -105,19 +105,19 @@ def test_a_client_that_sends_no_citations_back_is_detected(
 
 def test_citations_that_clients_do_not_send_back_are_documented() -> None:
     page = (ROOT / "docs" / "losses.md").read_text("utf-8")
-    forgetful = [dialect(name) for name in INBOUND if dialect(name).not_resent]
-    assert [speaker.name for speaker in forgetful] == ["gemini"]
-    assert all(speaker.not_resent in page for speaker in forgetful)
+    without_citations = [dialect(name) for name in INBOUND if dialect(name).not_resent]
+    assert [spec.name for spec in without_citations] == ["gemini"]
+    assert all(spec.not_resent in page for spec in without_citations)
 
 
-def read_well(recording: Recording) -> SdkAnswer:
-    """What a perfect Chat client would hold."""
+def complete_read(recording: Recording) -> SdkAnswer:
+    """What a perfect Chat client would read."""
     answer = answer_of(recording)
     spans = {(*item.span, one.source.url) for item in answer.citations if item.span for one in item.evidence}
-    said = [{"kind": "search", "query": query} for query in sorted(queries(answer))]
+    searches = [{"kind": "search", "query": query} for query in sorted(queries(answer))]
     tokens = (answer.usage.input_tokens or 0, answer.usage.output_tokens or 0)
     read = SdkAnswer(answer.text, spans, finish="stop", tokens=tokens, searches=answer.usage.searches)
-    read.extension = {"searches": said}
+    read.extension = {"searches": searches}
     return read
 
 
@@ -141,7 +141,7 @@ def test_the_comparison_detects_missing_and_invented_fields(
 ) -> None:
     recording = next(item for item in all_recordings() if item.name == "anthropic/search-sonnet4.json")
     answer = answer_of(recording)
-    read = read_well(recording)
+    read = complete_read(recording)
     assert not list(misses("openai_chat", read, answer))
     for name, item in change.items():
         setattr(read, name, item)

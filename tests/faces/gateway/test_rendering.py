@@ -115,29 +115,29 @@ def test_the_rendering_both_keeps_citations_with_shifted_spans() -> None:
 def test_an_inline_source_link_is_replaced_by_its_number() -> None:
     link = "([One](https://one.example/))"
     citation = Citation(Span(5, 5 + len(link)), (Evidence(ONE),), "marker")
-    told: list[Event] = [TextDelta(0, f"Snow {link}."), Cited(citation), Finished()]
-    answer = assemble(through(told, "both"))
+    events: list[Event] = [TextDelta(0, f"Snow {link}."), Cited(citation), Finished()]
+    answer = assemble(through(events, "both"))
     assert answer.text.partition("\n")[0] == "Snow [1]."
     assert spans(answer) == [("[1]", [ONE.url])]
     assert answer.citations[0].anchor == "marker"
 
 
 def test_text_is_buffered_only_until_it_is_settled() -> None:
-    told = through(ANSWER[:8], "markers")
-    assert told[-1] == TextDelta(3, "Snow ☃ fell.[1]")
+    events = through(ANSWER[:8], "markers")
+    assert events[-1] == TextDelta(3, "Snow ☃ fell.[1]")
     assert TextDelta(3, "Snow ☃ fell.") not in through(ANSWER[:7], "markers")
 
 
 def test_the_source_list_precedes_client_tool_calls() -> None:
-    told = [*ANSWER[:-1], ToolCallDelta(5, "c", "f", "{}"), Finished("tool_calls")]
-    answer = assemble(through(told, "markers"))
+    events = [*ANSWER[:-1], ToolCallDelta(5, "c", "f", "{}"), Finished("tool_calls")]
+    answer = assemble(through(events, "markers"))
     assert isinstance(answer.parts[-1], ToolCall)
     assert answer.text.endswith(LIST)
 
 
 def test_a_source_of_the_whole_answer_is_listed() -> None:
-    told: list[Event] = [TextDelta(0, "Yes."), Cited(Citation(None, (Evidence(ONE),))), Finished()]
-    answer = assemble(through(told, "both"))
+    events: list[Event] = [TextDelta(0, "Yes."), Cited(Citation(None, (Evidence(ONE),))), Finished()]
+    answer = assemble(through(events, "both"))
     assert answer.text == "Yes.\n\nSources:\n[1] One (https://one.example/)"
     assert answer.citations == (Citation(None, (Evidence(ONE),)),)
 
@@ -169,8 +169,8 @@ def test_every_claim_is_still_cited_for_its_own_words(
         assert new.span is not None
         words = marked.text[new.span.start : new.span.end]
         assert words.replace("[1]", "").replace("[2]", "") == text[old.span.start : old.span.end]
-        behind = marked.text[new.span.end :].partition(text[old.span.end : old.span.end + 1] or "\0")[0]
-        assert f"[{numbers[new.evidence[0].source.url]}]" in behind
+        following = marked.text[new.span.end :].partition(text[old.span.end : old.span.end + 1] or "\0")[0]
+        assert f"[{numbers[new.evidence[0].source.url]}]" in following
 
 
 SEARCH = Request((Message("user", (Text("q"),)),), search=SearchOptions())
@@ -230,8 +230,8 @@ def test_a_rendered_answer_lists_its_sources_and_is_not_passed_through(tmp_path:
     gateway = app_for(backend, tmp_path, Config(gateway=GatewaySettings(render="both")))
     message = post_json(gateway, "/v1/chat/completions", BODY).json["choices"][0]["message"]
     assert message["content"].endswith(LIST)
-    places = [note["url_citation"] for note in message["annotations"]]
-    assert {message["content"][place["start_index"] : place["end_index"]] for place in places} == {
+    citations = [note["url_citation"] for note in message["annotations"]]
+    assert {message["content"][span["start_index"] : span["end_index"]] for span in citations} == {
         "Snow ☃ fell.",
         "Ice melted.",
     }

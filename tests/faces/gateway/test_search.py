@@ -44,7 +44,7 @@ def test_a_query_returns_a_result_of_the_contract(tmp_path: Path) -> None:
     [
         ({"query": " "}, "INVALID_QUERY"),
         ({"query": "x", "allowd_domains": ["a"]}, "INVALID_TOOL_ARGUMENTS"),
-        ({"query": "x", "provider": "nobody"}, "INVALID_TOOL_ARGUMENTS"),
+        ({"query": "x", "provider": "unknown"}, "INVALID_TOOL_ARGUMENTS"),
         ({"query": "x", "since": "soon"}, "INVALID_TOOL_ARGUMENTS"),
         ([], "INVALID_TOOL_ARGUMENTS"),
     ],
@@ -77,12 +77,12 @@ def test_warnings_are_in_the_headers_and_in_the_body(tmp_path: Path) -> None:
 
 
 STREAM = "/v1beta/models/gemini:streamGenerateContent"
-ASKED = {"contents": [{"parts": [{"text": "q"}]}], "tools": [{"googleSearch": {}}]}
+REQUEST = {"contents": [{"parts": [{"text": "q"}]}], "tools": [{"googleSearch": {}}]}
 
 
 def test_a_gemini_stream_without_sse_is_one_json_array(tmp_path: Path) -> None:
     backend = ScriptedBackend(*ANSWER)
-    answer = post_json(app_for(backend, tmp_path), STREAM, ASKED)
+    answer = post_json(app_for(backend, tmp_path), STREAM, REQUEST)
     assert answer.headers["content-type"] == "application/json"
     chunks = answer.json
     assert "".join(
@@ -93,13 +93,13 @@ def test_a_gemini_stream_without_sse_is_one_json_array(tmp_path: Path) -> None:
 
 
 def test_a_gemini_stream_with_sse_is_events(tmp_path: Path) -> None:
-    answer = post_json(app_for(ScriptedBackend(*ANSWER), tmp_path), f"{STREAM}?alt=sse", ASKED)
+    answer = post_json(app_for(ScriptedBackend(*ANSWER), tmp_path), f"{STREAM}?alt=sse", REQUEST)
     assert answer.headers["content-type"] == "text/event-stream"
     assert answer.body.startswith(b"data: {")
 
 
-class Slow(ScriptedBackend):
-    """Says nothing for a moment."""
+class SlowBackend(ScriptedBackend):
+    """Answers after a delay."""
 
     async def answer(
         self, request: Request, *, provider: str, model: str
@@ -109,7 +109,7 @@ class Slow(ScriptedBackend):
             yield batch
 
 
-def patient(backend: ScriptedBackend, folder: Path) -> HttpApp:
+def app_with_keep_alives(backend: ScriptedBackend, folder: Path) -> HttpApp:
     backend.config = replace(backend.config, data_dir=str(folder))
     return create_app(backend, {}, timeouts=ResponseTimeouts(head=0.05, ping=0.05))
 
@@ -118,23 +118,23 @@ WHOLE = "/v1beta/models/gemini:generateContent"
 
 
 def test_a_slow_gemini_response_begins_with_whitespace(tmp_path: Path) -> None:
-    answer = post_json(patient(Slow(*ANSWER), tmp_path), WHOLE, ASKED)
+    answer = post_json(app_with_keep_alives(SlowBackend(*ANSWER), tmp_path), WHOLE, REQUEST)
     assert answer.status == 200
     assert answer.body.startswith(b" ")
     assert answer.json["candidates"][0]["content"]["parts"][0]["text"] == "It is so."
 
 
 def test_an_error_after_the_whitespace_is_still_sent(tmp_path: Path) -> None:
-    answer = post_json(patient(Slow(Overloaded("down")), tmp_path), WHOLE, ASKED)
+    answer = post_json(app_with_keep_alives(SlowBackend(Overloaded("down")), tmp_path), WHOLE, REQUEST)
     assert (answer.status, answer.json["error"]["code"]) == (200, 503)
 
 
 def test_a_quick_gemini_error_keeps_its_status(tmp_path: Path) -> None:
-    assert post_json(app_for(ScriptedBackend(Overloaded("down")), tmp_path), WHOLE, ASKED).status == 503
+    assert post_json(app_for(ScriptedBackend(Overloaded("down")), tmp_path), WHOLE, REQUEST).status == 503
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "lives"),
+    ("path", "body", "keeps_alive"),
     [
         (
             "/v1/messages",
@@ -147,9 +147,11 @@ def test_a_quick_gemini_error_keeps_its_status(tmp_path: Path) -> None:
     ],
 )
 def test_an_idle_stream_sends_keep_alives_in_dialects_that_allow_them(
-    tmp_path: Path, path: str, body: dict[str, object], lives: bool
+    tmp_path: Path, path: str, body: dict[str, object], keeps_alive: bool
 ) -> None:
     answer = post_json(
-        patient(Slow(*ANSWER), tmp_path), path, {**body, **({"stream": True} if lives else {})}
+        app_with_keep_alives(SlowBackend(*ANSWER), tmp_path),
+        path,
+        {**body, **({"stream": True} if keeps_alive else {})},
     )
-    assert (b": keep-alive\n" in answer.body) is lives
+    assert (b": keep-alive\n" in answer.body) is keeps_alive

@@ -34,7 +34,7 @@ VENDOR_MODELS = {
 by_dialect = pytest.mark.parametrize("dialect", SMALLEST_REQUESTS)
 
 
-def asked(folder: Path, dialect: str, model: str, **more: Any) -> tuple[AsgiResponse, ScriptedBackend]:
+def post(folder: Path, dialect: str, model: str, **more: Any) -> tuple[AsgiResponse, ScriptedBackend]:
     backend = ScriptedBackend(*ANSWER, usable=("local", "web"))
     path, body = SMALLEST_REQUESTS[dialect]
     named = {"model": model} if "model" in body else {}
@@ -50,7 +50,7 @@ def message_in(answer: AsgiResponse) -> str:
 @by_dialect
 @pytest.mark.parametrize("named", ["vendor", "auto"])
 def test_a_request_without_search_is_refused_in_its_dialect(tmp_path: Path, dialect: str, named: str) -> None:
-    answer, backend = asked(tmp_path, dialect, VENDOR_MODELS[dialect] if named == "vendor" else "auto")
+    answer, backend = post(tmp_path, dialect, VENDOR_MODELS[dialect] if named == "vendor" else "auto")
     assert answer.status == 400
     assert SENTENCE in message_in(answer)
     assert "groundwire doctor" in message_in(answer)
@@ -59,7 +59,7 @@ def test_a_request_without_search_is_refused_in_its_dialect(tmp_path: Path, dial
 
 @by_dialect
 def test_a_request_with_search_is_answered(tmp_path: Path, dialect: str) -> None:
-    answer, backend = asked(tmp_path, dialect, VENDOR_MODELS[dialect], **SEARCH[dialect])
+    answer, backend = post(tmp_path, dialect, VENDOR_MODELS[dialect], **SEARCH[dialect])
     assert answer.status == 200
     assert b"It is so." in answer.body
     assert len(backend.calls) == 1
@@ -67,13 +67,13 @@ def test_a_request_with_search_is_answered(tmp_path: Path, dialect: str) -> None
 
 @by_dialect
 def test_an_engine_named_as_the_model_is_used(tmp_path: Path, dialect: str) -> None:
-    answer, backend = asked(tmp_path, dialect, "local")
+    answer, backend = post(tmp_path, dialect, "local")
     assert answer.status == 200
     assert backend.calls[0][:2] == ("local", "")
 
 
 def test_a_search_model_implies_search(tmp_path: Path) -> None:
-    answer, _ = asked(tmp_path, "openai_chat", "gpt-4o-search-preview")
+    answer, _ = post(tmp_path, "openai_chat", "gpt-4o-search-preview")
     assert answer.status == 200
 
 
@@ -110,7 +110,7 @@ def warnings_of(answer: AsgiResponse) -> list[str]:
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_what_an_engine_does_not_use_is_reported(tmp_path: Path, stream: bool) -> None:
-    answer, _ = asked(
+    answer, _ = post(
         tmp_path,
         "openai_chat",
         "gpt-5.5",
@@ -142,7 +142,7 @@ def test_what_an_engine_does_not_use_is_reported(tmp_path: Path, stream: bool) -
 
 
 def test_a_plain_question_has_no_such_warning(tmp_path: Path) -> None:
-    answer, _ = asked(tmp_path, "openai_responses", "local")
+    answer, _ = post(tmp_path, "openai_responses", "local")
     assert answer.status == 200
     assert warnings_of(answer) == []
 

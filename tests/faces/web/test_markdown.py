@@ -1,4 +1,4 @@
-"""Chips stand where the citation is, and never change what is said."""
+"""Markdown with citation chips: chips follow their claims, and do not change the text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHIP = re.compile(r"<chip (\d+)>")
 TAG = re.compile(r"<[^>]*>")
 
 
-def written(text: str, citations: Sequence[Citation]) -> RenderedMarkdown:
+def rendered(text: str, citations: Sequence[Citation]) -> RenderedMarkdown:
     return render_text(text, citations, (), lambda group, number: f"<chip {number}>" * bool(group))
 
 
@@ -29,7 +29,7 @@ def claim(text: str, words: str) -> Citation:
     return Citation(Span(start, start + len(words)), (Evidence(A),))
 
 
-def said(html: str) -> str:
+def text_of(html: str) -> str:
     return unescape(TAG.sub("", html))
 
 
@@ -49,16 +49,16 @@ def said(html: str) -> str:
     ],
 )
 def test_a_chip_follows_its_claim(text: str, words: str, html: str) -> None:
-    prose = written(text, [claim(text, words)])
-    assert "|".join(prose.blocks) == html
-    assert prose.unplaced == ()
+    result = rendered(text, [claim(text, words)])
+    assert "|".join(result.blocks) == html
+    assert result.unplaced == ()
 
 
 def test_a_chip_replaces_a_marker() -> None:
     text = "So it is ([a.example](https://a.example/)). More."
     start = text.index("(")
     marker = Citation(Span(start, text.index(". More")), (Evidence(A),), "marker")
-    assert written(text, [marker]).blocks == ("<p>So it is<chip 0>. More.</p>",)
+    assert rendered(text, [marker]).blocks == ("<p>So it is<chip 0>. More.</p>",)
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def test_a_chip_that_replaces_a_marker_is_attached_to_words(text: str, html: str
     link = "([a.example](https://a.example/))"
     start = text.index("LINK")
     marker = Citation(Span(start, start + len(link)), (Evidence(A),), "marker")
-    prose = written(text.replace("LINK", link), [marker])
-    assert "|".join(prose.blocks) == html
-    assert prose.unplaced == ()
+    result = rendered(text.replace("LINK", link), [marker])
+    assert "|".join(result.blocks) == html
+    assert result.unplaced == ()
 
 
 def test_a_marker_in_its_own_paragraph_is_attached_to_the_words_before_it() -> None:
@@ -91,35 +91,35 @@ def test_a_marker_in_its_own_paragraph_is_attached_to_the_words_before_it() -> N
         Citation(Span(first, second - 2), (Evidence(A),), "marker"),
         Citation(Span(second, len(text)), (Evidence(A),), "marker"),
     ]
-    prose = written(text, citations)
-    assert prose.blocks == ("<p>One fact.<chip 0> Two facts.<chip 1><chip 2></p>",)
-    assert prose.unplaced == ()
+    result = rendered(text, citations)
+    assert result.blocks == ("<p>One fact.<chip 0> Two facts.<chip 1><chip 2></p>",)
+    assert result.unplaced == ()
 
 
 def test_conflicting_chips_are_placed_one_by_one() -> None:
     text = "` >ba**~"
     citations = [Citation(Span(*span), (Evidence(A),)) for span in ((4, 5), (6, 7), (1, 6))]
-    prose = written(text, citations)
-    assert len(CHIP.findall("".join(prose.blocks))) == 2
-    assert len(prose.unplaced) == 1
+    result = rendered(text, citations)
+    assert len(CHIP.findall("".join(result.blocks))) == 2
+    assert len(result.unplaced) == 1
 
 
 def test_a_chip_in_a_row_of_a_table_stays_in_the_row() -> None:
     text = "| a | b |\n|---|---|\n| c | d |\n"
-    (block,) = written(text, [claim(text, "| c | d |")]).blocks
+    (block,) = rendered(text, [claim(text, "| c | d |")]).blocks
     assert "<td>d<chip 0></td>" in block
 
 
 def test_a_chip_that_would_split_a_url_follows_the_link() -> None:
     text = "See [the page](https://a.example/long/path) for more."
-    (block,) = written(text, [Citation(Span(0, 30), (Evidence(A),))]).blocks
+    (block,) = rendered(text, [Citation(Span(0, 30), (Evidence(A),))]).blocks
     assert "</a>" in block.partition("<chip 0>")[0]
     assert 'href="https://a.example/long/path"' in block
 
 
 def test_a_citation_without_a_span_is_unplaced() -> None:
     citation = Citation(None, (Evidence(A),))
-    assert written("Text.", [citation]).unplaced == (citation,)
+    assert rendered("Text.", [citation]).unplaced == (citation,)
 
 
 WORDS = some.text(alphabet="ab *_`[]()#-|>!<&\\\n1.⸨⸩~é日👩", max_size=60)
@@ -129,11 +129,11 @@ WORDS = some.text(alphabet="ab *_`[]()#-|>!<&\\\n1.⸨⸩~é日👩", max_size=6
 def test_chips_do_not_change_the_rest_of_the_html(text: str, pairs: list[tuple[int, int]]) -> None:
     spans = {Span(min(pair), min(max(pair), len(text))) for pair in pairs if min(pair) <= len(text)}
     citations = [Citation(span, (Evidence(A),)) for span in sorted(spans)]
-    prose = written(text, citations)
-    bare = [CHIP.sub("", block) for block in prose.blocks]
-    assert bare == list(written(text, ()).blocks)
-    placed = {match for block in prose.blocks for match in CHIP.findall(block)}
-    kept = [citation for citation in citations if citation not in prose.unplaced]
+    result = rendered(text, citations)
+    bare = [CHIP.sub("", block) for block in result.blocks]
+    assert bare == list(rendered(text, ()).blocks)
+    placed = {match for block in result.blocks for match in CHIP.findall(block)}
+    kept = [citation for citation in citations if citation not in result.unplaced]
     assert len(placed) == len({int(number) for number in placed})
     assert bool(placed) == bool(kept)
 
@@ -148,11 +148,11 @@ INVISIBLE = "\u200b\u202e\u2066\U000e0041\ufeff\x07"
 def test_invisible_characters_are_removed_and_offsets_shifted(
     pieces: list[tuple[str, str]], data: some.DataObject
 ) -> None:
-    text = "".join(word + sign for word, sign in pieces)
-    visible, place = display_text(text)
-    assert not any(sign in visible for sign in INVISIBLE)
+    text = "".join(word + char for word, char in pieces)
+    visible, shifted = display_text(text)
+    assert not any(char in visible for char in INVISIBLE)
     point = data.draw(some.integers(0, len(text)))
-    assert visible[: place(point)] == sanitise(text[:point])
+    assert visible[: shifted(point)] == sanitise(text[:point])
 
 
 def test_words_and_emoji_keep_the_invisible_characters_they_need() -> None:
@@ -171,14 +171,14 @@ def test_words_and_emoji_keep_the_invisible_characters_they_need() -> None:
     ],
 )
 def test_a_url_that_is_not_a_web_address_is_not_linked(text: str) -> None:
-    (block,) = written(text, ()).blocks
+    (block,) = rendered(text, ()).blocks
     assert "href" not in block
-    assert said(block) == "x"
+    assert text_of(block) == "x"
 
 
 def test_a_link_shows_the_host_it_leads_to() -> None:
-    (block,) = written("[bank.example](https://evil.example/x)", ()).blocks
-    assert said(block) == "bank.example (evil.example)"
-    (block,) = written("![picture](https://evil.example/p.png)", ()).blocks
+    (block,) = rendered("[bank.example](https://evil.example/x)", ()).blocks
+    assert text_of(block) == "bank.example (evil.example)"
+    (block,) = rendered("![picture](https://evil.example/p.png)", ()).blocks
     assert "<img" not in block
-    assert said(block) == "picture (evil.example)"
+    assert text_of(block) == "picture (evil.example)"

@@ -85,7 +85,7 @@ UNVISITED = """() => [...document.querySelectorAll('a[href], button, summary, in
 
 
 async def tab_through(page: Page) -> list[str]:
-    """Press Tab until the page is left; every stop must be seen. What was never reached."""
+    """Press Tab through the page and check the focus ring; returns controls that were never focused."""
     await page.locator(".skip").focus()
     for _ in range(80):
         stop = await page.evaluate(FOCUSED)
@@ -175,15 +175,15 @@ def test_nothing_overflows_a_narrow_screen(browsing: Browsing, tmp_path: Path) -
             await page.wait_for_selector('.answer[data-state="done"]')
             await page.locator(".sources > summary").click()
             assert await page.evaluate("document.documentElement.scrollWidth") <= 320
-            for place in range(await page.locator(".chip").count()):
-                await page.locator(".chip").nth(place).hover()
+            for index in range(await page.locator(".chip").count()):
+                await page.locator(".chip").nth(index).hover()
                 await page.locator(".cite:hover > .card").evaluate("(card) => (card.id = 'now')")
                 assert await page.evaluate(INSIDE, "#now")
                 await page.locator("#now").evaluate("(card) => card.removeAttribute('id')")
             await page.mouse.move(1, 1)
-            for place, summary in enumerate(await page.locator(".pop > summary").all()):
+            for index, summary in enumerate(await page.locator(".pop > summary").all()):
                 await summary.click()
-                assert await page.evaluate(INSIDE, f".pop:nth-of-type({place + 1}) .panel")
+                assert await page.evaluate(INSIDE, f".pop:nth-of-type({index + 1}) .panel")
             menu = page.get_by_role("button", name="Gespräche")
             assert not await page.locator("#drawer").is_visible()
             await menu.click()
@@ -231,15 +231,15 @@ def test_nothing_is_animated_with_reduced_motion(browsing: Browsing, tmp_path: P
     async def run() -> None:
         async with using(browsing, tmp_path, ScriptedResponse(delay=60)) as (_, here, chromium):
             found = {}
-            for wish in ("no-preference", "reduce"):
+            for preference in ("no-preference", "reduce"):
                 context = await chromium.new_context(
-                    locale="en-US", reduced_motion="reduce" if wish == "reduce" else "no-preference"
+                    locale="en-US", reduced_motion="reduce" if preference == "reduce" else "no-preference"
                 )
                 page, _ = await watched(context, here.url)
                 await page.goto(here.url)
                 await ask(page, "Does it move?")
                 await page.wait_for_selector(".dots")
-                found[wish] = await page.evaluate(look)
+                found[preference] = await page.evaluate(look)
                 await context.close()
             assert "pulse" in found["no-preference"]
             assert found["reduce"] == []
@@ -290,10 +290,10 @@ def test_without_a_model_a_message_offers_to_enable_search_with_one_click(
             page, seen = await watched(await chromium.new_context(locale="en-US"), here.url)
             await page.goto(here.url)
             await page.get_by_role("button", name="What does functools.lru_cache do?").click()
-            assert await page.get_by_text("no model is set up").is_visible()
+            assert await page.get_by_text("no model is configured").is_visible()
             await page.get_by_role("button", name="Turn on web search").click()
             await page.wait_for_url("**/?agent=assistant")
-            assert not await page.get_by_text("no model is set up").is_visible()
+            assert not await page.get_by_text("no model is configured").is_visible()
             assert await page.locator("#search-state").text_content() == "Web search on"
             assert await page.locator("#text").input_value() == "What does functools.lru_cache do?"
             assert (await here.chat.agent("assistant", "")).web_search

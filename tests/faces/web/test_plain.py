@@ -1,4 +1,4 @@
-"""Page text stays page text: on the page, in exports, and in the terminal; names of code are no emphasis."""
+"""Extracts from pages are shown as plain text everywhere; in Markdown, dunder names are not emphasis."""
 
 from __future__ import annotations
 
@@ -75,9 +75,11 @@ def test_an_extract_of_an_engine_is_marked_as_plain_text() -> None:
     text = "object.__init__ is called after the instance has been created by __new__."
     passage = Passage(url="https://docs.example/", title="object.__init__", text=text, start=0)
     composition = compose("what does object.__init__ do", (passage,))
-    told = assemble(composition_events("what does object.__init__ do", EngineResult((passage,)), composition))
-    assert "object.__init__" in told.text
-    assert any("object.__init__" in block for block in blocks_of(told))
+    composed = assemble(
+        composition_events("what does object.__init__ do", EngineResult((passage,)), composition)
+    )
+    assert "object.__init__" in composed.text
+    assert any("object.__init__" in block for block in blocks_of(composed))
     nothing = assemble(
         composition_events("__what__ is *this*", EngineResult(()), compose("__what__ is *this*", ()))
     )

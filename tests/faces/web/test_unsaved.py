@@ -22,7 +22,7 @@ def test_leaving_a_changed_agent_form_asks_for_confirmation(browsing: Browsing, 
             page, seen = await watched(await chromium.new_context(locale="en-US"), here.url)
             form = f"{here.url}/agents/finder"
             await page.goto(form)
-            # Without a change there is no question.
+            # Without a change there is no confirmation.
             await page.get_by_role("link", name="Usage").click()
             await page.wait_for_url(f"{here.url}/usage")
             assert seen.dialogs == []
@@ -35,13 +35,13 @@ def test_leaving_a_changed_agent_form_asks_for_confirmation(browsing: Browsing, 
             await page.get_by_role("button", name="Deutsch").click()
             assert len(seen.dialogs) == 2
             assert await page.locator("[name=model]").input_value() == "another"
-            # Closing and reloading are asked about by the browser itself.
+            # The browser itself asks before closing and reloading.
             await page.evaluate("setTimeout(() => location.reload(), 0)")
             async with page.expect_event("dialog"):
                 pass
             assert len(seen.dialogs) == 3
             assert await page.locator("[name=model]").input_value() == "another"
-            # Changed back, or saved, there is nothing to lose.
+            # After reverting or saving there is nothing to confirm.
             await page.locator("[name=model]").fill("")
             await page.get_by_role("link", name="Agents").click()
             await page.wait_for_url(f"{here.url}/agents")

@@ -57,7 +57,7 @@ ONE = Source("https://one.example/", "One", excerpts=("About one.",))
 TWO = Source("https://two.example/", "Two")
 TEXT = "It is new. It is good."
 MARKED = "It is new.[1] It is good.\n\nSources:\n[1] One (https://one.example/)"
-"""Claude Code gives its model the words of all text blocks, and nothing of their citations."""
+"""Claude Code passes the text of all text blocks to its model, without their citations."""
 GEMINI: tuple[Event, ...] = (
     Started("1", "gemini-1", "gemini"),
     TextDelta(0, TEXT),
@@ -67,15 +67,15 @@ GEMINI: tuple[Event, ...] = (
     TextSettled(0),
     Finished(),
 )
-"""Its searches are told when the text is out."""
+"""Gemini reports its searches after the text."""
 
 
 def body(version: str = "2.1.325", *, stream: bool = True, **tool: object) -> dict[str, Any]:
     system, more = VERSIONS[version]
-    asked = f"Perform a web search for the query: {QUERY}"
+    prompt = f"Perform a web search for the query: {QUERY}"
     return {
         "model": "claude-opus-4-8",
-        "messages": [{"role": "user", "content": [{"type": "text", "text": asked}]}],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": prompt}]}],
         "system": [
             {"type": "text", "text": "x-anthropic-billing-header: cc_version=2;"},
             {"type": "text", "text": system},
@@ -88,7 +88,7 @@ def body(version: str = "2.1.325", *, stream: bool = True, **tool: object) -> di
 
 
 def blocks(answer: AsgiResponse, *, stream: bool) -> list[dict[str, Any]]:
-    """The content, whichever way it came."""
+    """The content blocks, streamed or not."""
     assert answer.status == 200
     if not stream:
         AnthropicMessage.model_validate(answer.json)
@@ -107,10 +107,10 @@ def blocks(answer: AsgiResponse, *, stream: bool) -> list[dict[str, Any]]:
     return found
 
 
-def asked(
-    folder: Path, lines: Sequence[Event | GroundwireError], *, stream: bool = True, **settings: Any
+def search(
+    folder: Path, script: Sequence[Event | GroundwireError], *, stream: bool = True, **settings: Any
 ) -> tuple[list[dict[str, Any]], ScriptedBackend]:
-    backend = ScriptedBackend(*lines, usable=("gemini", "local"))
+    backend = ScriptedBackend(*script, usable=("gemini", "local"))
     gateway = app_for(backend, folder, Config(gateway=GatewaySettings(**settings)))
     return blocks(post_json(gateway, "/v1/messages?beta=true", body(stream=stream)), stream=stream), backend
 
@@ -136,7 +136,7 @@ def test_every_version_gets_a_search_and_its_result_before_the_text(
 
 
 def test_the_search_target_gets_only_the_query_and_must_search(tmp_path: Path) -> None:
-    _, backend = asked(tmp_path, GEMINI)
+    _, backend = search(tmp_path, GEMINI)
     ((_, _, request),) = backend.calls
     assert request.query == QUERY
     assert request.tool_choice == ToolChoice("search")
@@ -153,7 +153,7 @@ def test_domains_reach_the_search_target(tmp_path: Path) -> None:
 
 
 def test_the_configured_search_target_has_priority(tmp_path: Path) -> None:
-    _, backend = asked(tmp_path, GEMINI, search="local")
+    _, backend = search(tmp_path, GEMINI, search="local")
     assert backend.calls[0][:2] == ("local", "")
 
 
@@ -171,7 +171,7 @@ def test_the_models_own_target_is_used_if_it_searches(tmp_path: Path) -> None:
 
 
 def test_with_the_feature_disabled_it_is_an_ordinary_request(tmp_path: Path) -> None:
-    _, backend = asked(tmp_path, GEMINI, search="none")
+    _, backend = search(tmp_path, GEMINI, search="none")
     assert backend.calls[0][2].query.startswith("Perform a web search")
 
 
@@ -180,14 +180,14 @@ def test_with_the_feature_disabled_it_is_an_ordinary_request(tmp_path: Path) -> 
     ("error", "code"),
     [
         (UnsupportedFeature("gemini cannot honour blocked_domains"), "unavailable"),
-        (InvalidArguments("allowed_domains: 'x y' is no domain"), "invalid_tool_input"),
+        (InvalidArguments("allowed_domains: 'x y' is not a domain"), "invalid_tool_input"),
         (MissingCredential("no key"), "unavailable"),
     ],
 )
 def test_an_error_that_a_retry_cannot_fix_is_the_result_of_the_search(
     tmp_path: Path, error: GroundwireError, code: str, stream: bool
 ) -> None:
-    (call, result, text), _ = asked(tmp_path, [error], stream=stream)
+    (call, result, text), _ = search(tmp_path, [error], stream=stream)
     assert call["input"]["query"] == QUERY
     assert result["content"] == {"type": "web_search_tool_result_error", "error_code": code}
     assert error.message in text["text"]
@@ -217,7 +217,7 @@ def test_every_search_has_one_result_even_if_the_provider_reports_none(tmp_path:
         TextSettled(2),
         Finished(),
     ]
-    found, _ = asked(tmp_path, responses, stream=stream)
+    found, _ = search(tmp_path, responses, stream=stream)
     kinds = [block["type"] for block in found]
     assert kinds[:4] == ["server_tool_use", "web_search_tool_result"] * 2
     assert set(kinds[4:]) == {"text"}
@@ -231,13 +231,13 @@ def test_pages_known_only_from_citations_become_results_of_a_search_for_the_quer
         Cited(Citation(Span(0, 10), (Evidence(ONE),))),
         Finished(),
     ]
-    (call, result, *_), _ = asked(tmp_path, chat)
+    (call, result, *_), _ = search(tmp_path, chat)
     assert call["input"] == {"query": QUERY}
     assert [item["url"] for item in result["content"]] == [ONE.url]
 
 
 def test_an_answer_without_a_search_reports_none(tmp_path: Path) -> None:
-    found, _ = asked(tmp_path, [Started(), TextDelta(0, TEXT), Finished()])
+    found, _ = search(tmp_path, [Started(), TextDelta(0, TEXT), Finished()])
     assert [block["type"] for block in found] == ["text"]
 
 

@@ -64,11 +64,11 @@ def test_settings_and_query_fields_become_search_options() -> None:
         "filters": {"allowed_domains": ["groundwire.test", "b.test"]},
         "user_location": {"type": "approximate", "country": "DE", "city": "Berlin"},
     }
-    asked = decode(
+    request = decode(
         body({"q": "x", "recency": 30, "domains": ["docs.groundwire.test", "evil.test"]}, settings=settings),
         1_900_000_000.0,
     )
-    options = asked.queries[0].options
+    options = request.queries[0].options
     assert options.live is False
     assert options.allowed_domains == ("docs.groundwire.test",)
     assert options.location == Location("DE", city="Berlin")
@@ -78,8 +78,8 @@ def test_settings_and_query_fields_become_search_options() -> None:
 
 def test_a_query_cannot_extend_the_users_list_of_sites() -> None:
     settings = {"filters": {"allowed_domains": ["a.test"]}}
-    asked = decode(body({"q": "x", "domains": ["evil.test"]}, settings=settings), 0.0)
-    assert asked.queries[0].options.allowed_domains == ("a.test",)
+    request = decode(body({"q": "x", "domains": ["evil.test"]}, settings=settings), 0.0)
+    assert request.queries[0].options.allowed_domains == ("a.test",)
 
 
 def test_the_configured_search_target_is_used(tmp_path: Path) -> None:

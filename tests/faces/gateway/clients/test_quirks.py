@@ -35,8 +35,8 @@ def test_existing_usage_is_not_changed() -> None:
 
 
 def test_a_passed_through_response_is_not_changed() -> None:
-    said: list[Event] = [Verbatim(b"data: {}\n\n"), Finished()]
-    assert events_of(said) == said
+    events: list[Event] = [Verbatim(b"data: {}\n\n"), Finished()]
+    assert events_of(events) == events
 
 
 @pytest.mark.parametrize(
