@@ -23,14 +23,14 @@ sys.path.insert(0, str(ROOT))
 
 from tests.faces.gateway.matrix import (  # noqa: E402
     INBOUND,
-    Cell,
+    MatrixCell,
     Row,
     Score,
     all_recordings,
     play,
     rows_of,
 )
-from tests.faces.gateway.turns import Turn, play_turns, with_citations  # noqa: E402
+from tests.faces.gateway.turns import NextTurn, play_turns, with_citations  # noqa: E402
 
 from groundwire.faces.gateway.rendering import RENDERINGS, Rendering  # noqa: E402
 
@@ -71,7 +71,7 @@ provider, and in brackets the number of these URLs. Clients of Gemini send no ci
 """
 
 
-def render(scores: Mapping[Cell, Score], turns: Mapping[Turn, Score], rows: Sequence[Row]) -> str:
+def render(scores: Mapping[MatrixCell, Score], turns: Mapping[NextTurn, Score], rows: Sequence[Row]) -> str:
     """Return the page as Markdown."""
     lines = [_HEAD]
     for rendering in RENDERINGS:
@@ -84,17 +84,17 @@ def render(scores: Mapping[Cell, Score], turns: Mapping[Turn, Score], rows: Sequ
 
 
 def _table(
-    scores: Mapping[Cell, Score], rows: Sequence[Row], rendering: Rendering, *, stream: bool
+    scores: Mapping[MatrixCell, Score], rows: Sequence[Row], rendering: Rendering, *, stream: bool
 ) -> Iterator[str]:
     yield _line("recordings", "dialect \\ client", *(f"`{inbound}`" for inbound in INBOUND))
     yield _line("---", "---", *("--:" for _ in INBOUND))
     for row in rows:
-        cells = [scores.get(Cell(inbound, row, stream, rendering), Score()) for inbound in INBOUND]
+        cells = [scores.get(MatrixCell(inbound, row, stream, rendering), Score()) for inbound in INBOUND]
         if any(cell.total for cell in cells):
             yield _line(row.folder, f"`{row.dialect}`", *map(str, cells))
 
 
-def _next_turns(turns: Mapping[Turn, Score]) -> Iterator[str]:
+def _next_turns(turns: Mapping[NextTurn, Score]) -> Iterator[str]:
     yield _line("client \\ next provider", *(f"`{target}`" for target in INBOUND))
     yield _line("---", *("--:" for _ in INBOUND))
     for inbound in INBOUND:
@@ -118,17 +118,17 @@ def _line(*cells: str) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def play_rendering(rendering: Rendering) -> dict[Cell, Score]:
+def play_rendering(rendering: Rendering) -> dict[MatrixCell, Score]:
     """Play all recordings in one rendering, in a separate process."""
     return asyncio.run(play(all_recordings(), renderings=(rendering,)))
 
 
-def play_next() -> dict[Turn, Score]:
+def play_next() -> dict[NextTurn, Score]:
     """Play all next turns."""
     return asyncio.run(play_turns(with_citations(all_recordings())))
 
 
-def played() -> tuple[dict[Cell, Score], dict[Turn, Score]]:
+def played() -> tuple[dict[MatrixCell, Score], dict[NextTurn, Score]]:
     """Play everything, in parallel on all processors."""
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         renderings = [pool.submit(play_rendering, rendering) for rendering in RENDERINGS]

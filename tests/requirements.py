@@ -426,7 +426,7 @@ _004 = (
         "the side request is known by its system text",
         (
             f"{_SIDE}test_every_version_gets_a_search_and_its_result_before_the_text",
-            f"{_SIDE}test_what_only_looks_alike_is_left_alone",
+            f"{_SIDE}test_requests_that_only_look_similar_are_not_changed",
         ),
         "the text changed; tool and message are evidence",
     ),
@@ -435,7 +435,7 @@ _004 = (
         "the side request is known by its message",
         (
             f"{_SIDE}test_every_version_gets_a_search_and_its_result_before_the_text",
-            f"{_SIDE}test_what_only_looks_alike_is_left_alone",
+            f"{_SIDE}test_requests_that_only_look_similar_are_not_changed",
         ),
     ),
     (
@@ -443,7 +443,7 @@ _004 = (
         "ENABLE_WEB_SEARCH",
         (
             f"{_COPILOT}test_provider.py::test_turned_off_means_off",
-            f"{_SIDE}test_switched_off_it_is_a_request_like_any_other",
+            f"{_SIDE}test_with_the_feature_disabled_it_is_an_ordinary_request",
             f"{_COPILOT}test_command.py::test_settings_follow_the_environment_before_the_configuration",
         ),
     ),

@@ -35,7 +35,7 @@ ENTRIES: tuple[Entry, ...] = (
         29,
         "domain lists (later)",
         (
-            f"{_USING}test_every_control_is_reached_and_used_by_keyboard",
+            f"{_USING}test_every_control_is_usable_by_keyboard",
             "tests/providers/test_policy.py::test_every_option_is_treated_as_in_the_table",
         ),
     ),
@@ -53,7 +53,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         33,
         "found pages are shown before the answer (later)",
-        (f"{_SEARCHES}test_found_pages_are_shown_before_the_answer_is_there",),
+        (f"{_SEARCHES}test_found_pages_are_shown_before_the_answer_arrives",),
     ),
     (
         34,
@@ -77,7 +77,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         95,
         "a citation has a domain, shown without `www.`",
-        (f"{_SEARCHES}test_domains_are_shown_without_www_and_addresses_stay_as_they_are",),
+        (f"{_SEARCHES}test_domains_are_shown_without_www_and_urls_are_unchanged",),
     ),
     (104, "agents have id, name, description, prompt, provider, model", (_AGENT_KEPT,)),
     (113, "search is off by default", (f"{_APPS}test_search_is_off_unless_an_app_has_its_tool", _FIRST_TIME)),
@@ -225,12 +225,12 @@ ENTRIES: tuple[Entry, ...] = (
     (
         542,
         "a source is a link",
-        ("tests/faces/web/test_recorded.py::test_recorded_answers_are_shown_as_their_providers_meant_them",),
+        ("tests/faces/web/test_recorded.py::test_recorded_answers_are_shown_as_their_providers_sent_them",),
     ),
     (
         571,
         "a source shows its title",
-        ("tests/faces/web/test_recorded.py::test_recorded_answers_are_shown_as_their_providers_meant_them",),
+        ("tests/faces/web/test_recorded.py::test_recorded_answers_are_shown_as_their_providers_sent_them",),
     ),
     (588, "while it searches, the page says so", (_INDICATOR,), "for every provider that tells it"),
     (602, "the words name the query if it is known", (_INDICATOR,)),
@@ -246,7 +246,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         643,
         "unsaved changes of an agent are noticed",
-        ("tests/faces/web/test_unsaved.py::test_changes_of_an_agent_are_not_left_without_a_question",),
+        ("tests/faces/web/test_unsaved.py::test_leaving_a_changed_agent_form_asks_for_confirmation",),
     ),
     (
         748,

@@ -28,14 +28,14 @@ def test_a_tool_prints_its_contract() -> None:
     assert result["returnDisplay"] == 'Search results for "how many?" returned.'
     assert result["llmContent"].startswith('Web search results for "how many?":\n\nKöln hat')
     assert result["sources"][0] == {"web": {"title": "Köln in Zahlen", "uri": "https://stadt.example/koeln"}}
-    assert bench.asker.requests[0][1] == "gemini"
-    assert bench.asker.closed
+    assert bench.client.requests[0][1] == "gemini"
+    assert bench.client.closed
 
 
 def test_a_tool_reads_its_arguments_from_standard_input() -> None:
     bench = Bench(FakeClient(LATE), stdin='{"query": "how many?"}')
     assert bench.run("tool", "websearch", "-") == 0
-    assert bench.asker.requests[0][0].query == "how many?"
+    assert bench.client.requests[0][0].query == "how many?"
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_the_doctor_says_what_was_found_where(tmp_path: Path) -> None:
     assert "a session, expired: it will be refreshed when it is used\n" in bench.stdout
     assert "open to others" in bench.stdout
     assert "You can ask gemini; `groundwire search` asks gemini first." in bench.stdout
-    assert bench.asker.requests == []
+    assert bench.client.requests == []
 
 
 def test_the_doctor_asks_nobody_unless_told_to(tmp_path: Path) -> None:
@@ -293,4 +293,4 @@ def test_the_text_of_a_tool_is_the_answer_s(tmp_path: Path) -> None:
     bench = Bench(FakeClient(LATE))
     bench.run("tool", "geminisearch", '{"query": "x"}')
     assert TEXT[:20] in json.loads(bench.stdout)["llmContent"]
-    assert "geminisearch" in bench.asker.added
+    assert "geminisearch" in bench.client.added

@@ -202,7 +202,7 @@ def test_an_interruption_stops_everything(provider: Loopback, tmp_path: Path, fr
         assert process.returncode == 130
         assert err == "groundwire: interrupted\n"
         assert out == ""
-    assert provider.left.wait(BOUND)
+    assert provider.disconnected.wait(BOUND)
 
 
 class Pty:
@@ -285,7 +285,7 @@ def test_an_interruption_on_a_terminal_leaves_a_clean_line(provider: Loopback, t
     terminal.process.send_signal(signal.SIGINT)
     assert terminal.read() == 130
     assert terminal.screen.text == "groundwire: interrupted"
-    assert provider.left.wait(BOUND)
+    assert provider.disconnected.wait(BOUND)
 
 
 def modules_after(program: str) -> set[str]:

@@ -34,13 +34,13 @@ def test_in_a_pipe_the_whole_answer_is_printed_and_nothing_else() -> None:
     assert bench.run("search", "how", "many?") == 0
     assert bench.stdout == render_answer(assemble(LATE)) + "\n"
     assert bench.stderr == ""
-    assert bench.asker.closed
+    assert bench.client.closed
 
 
 def test_the_question_is_asked_as_it_was_typed() -> None:
     bench = Bench(FakeClient(LATE))
     bench.run("search", "--provider", "gemini", "--model", "m", "how", "many", "people?")
-    request, provider, model = bench.asker.requests[0]
+    request, provider, model = bench.client.requests[0]
     assert (request.query, provider, model) == ("how many people?", "gemini", "m")
     assert request.search == SearchOptions()
     assert request.stream
@@ -49,7 +49,7 @@ def test_the_question_is_asked_as_it_was_typed() -> None:
 def test_the_question_can_come_from_standard_input() -> None:
     bench = Bench(FakeClient(LATE), stdin="how many\nlines?\n")
     bench.run("search", "-")
-    assert bench.asker.requests[0][0].query == "how many\nlines?"
+    assert bench.client.requests[0][0].query == "how many\nlines?"
 
 
 def test_options_become_search_options() -> None:
@@ -72,7 +72,7 @@ def test_options_become_search_options() -> None:
         *("--max-uses", "2", "--no-live", "--context", "high", "--no-stream"),
     )
     assert code == 0
-    request = bench.asker.requests[0][0]
+    request = bench.client.requests[0][0]
     assert request.search == SearchOptions(
         allowed_domains=("a.com", "b.com"),
         blocked_domains=("c.com",),
@@ -97,7 +97,7 @@ def test_options_become_search_options() -> None:
 def test_a_time_is_made_absolute_and_ends_now(since: str, start: str) -> None:
     bench = Bench(FakeClient(LATE))
     bench.run("search", "q", "--since", since)
-    search = bench.asker.requests[0][0].search
+    search = bench.client.requests[0][0].search
     assert search is not None
     assert (search.since, search.until) == (start, "2027-01-15T08:00:00Z")
 
@@ -202,7 +202,7 @@ def test_a_blank_question_is_refused(query: str) -> None:
     bench = Bench()
     assert bench.run("search", query) == 2
     assert "the query is empty" in bench.stderr
-    assert bench.asker.requests == []
+    assert bench.client.requests == []
 
 
 def test_an_unknown_provider_is_refused_with_those_that_are_known() -> None:

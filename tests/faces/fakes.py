@@ -1,4 +1,4 @@
-"""A `Groundwire` that says what it is told to, and a console to say it on."""
+"""A fake `Groundwire` client with scripted events, and a console for commands that use it."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ LATE: tuple[Event, ...] = (
     UsageSeen(Usage(input_tokens=1200, output_tokens=31, searches=1, cost=0.0123)),
     Finished("stop", extras=SIGNED),
 )
-"""Citations after the text, as Gemini tells them."""
+"""Citations after the text, as Gemini reports them."""
 
 
 class FakeClient(StubClient):
-    """Answers with prepared events; an error among them is raised in its place."""
+    """Answers with scripted events; a scripted error is raised."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class FakeClient(StubClient):
 
 
 class Terminal(io.StringIO):
-    """A stream that is a terminal."""
+    """An output stream that reports itself as a terminal."""
 
     encoding = "utf-8"
 
@@ -124,18 +124,18 @@ class Terminal(io.StringIO):
 
 
 class Bench:
-    """A console whose output can be read."""
+    """Runs commands with a fake client, and captures their output."""
 
     def __init__(
         self,
-        asker: FakeClient | None = None,
+        client: FakeClient | None = None,
         *,
         terminal: bool = False,
         env: Mapping[str, str] | None = None,
         stdin: str = "",
         cwd: str = "/nonexistent",
     ) -> None:
-        self.asker = asker or FakeClient()
+        self.client = client or FakeClient()
         self.out = Terminal() if terminal else io.StringIO()
         self.err = Terminal() if terminal else io.StringIO()
         self.console = Console(
@@ -150,8 +150,8 @@ class Bench:
 
         def connect(config: Config, env: Mapping[str, str]) -> FakeClient:
             self.configs.append(config)
-            self.asker.config = replace(config, providers=self.asker.config.providers)
-            return self.asker
+            self.client.config = replace(config, providers=self.client.config.providers)
+            return self.client
 
         self.console.connect = connect
 
@@ -169,7 +169,7 @@ class Bench:
 
 
 def status(name: str, *, usable: bool = True, reason: str = "environment KEY") -> ProviderStatus:
-    """A provider."""
+    """The status of a provider."""
     options: dict[str, Support] = {"allowed_domains": "native", "since": "emulated"}
     return ProviderStatus(
         name,

@@ -1,7 +1,7 @@
-"""A provider on this machine: speaks the dialect of the path it is asked under, and can misbehave.
+"""A scripted provider on loopback that uses the dialect of the requested path, and can stall or fail.
 
-Answers are made by our own encoders from events, so that a test says what the provider means, not how it
-would spell it.
+Our own encoders make the responses from events, so that a test states what the provider answers and not the
+wire format.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ PATHS = {
 
 
 class Loopback:
-    """What the provider will say, and what it was asked."""
+    """The script of the provider, and the requests that it received."""
 
     def __init__(self) -> None:
         self.events: Sequence[Event] = ()
         self.status = 200
         self.error_body = b"{}"
         self.raw: bytes | None = None
-        """A whole answer as the provider itself would spell it."""
+        """The body of a response in the wire format of the provider."""
         self.requests: list[dict[str, Any]] = []
         self.pause: Callable[[int], None] = lambda _: None
-        """Called before each frame of a stream, and before a whole answer."""
+        """Called before each frame of a stream, and before the body of a response."""
         self.stalled = threading.Event()
-        self.left = threading.Event()
+        self.disconnected = threading.Event()
         self.address = ""
 
     def stall_after(self, frames: int) -> None:
-        """Send so many frames and then nothing, until the caller leaves."""
+        """Stop sending after this many frames, until the caller disconnects."""
 
         def pause(number: int) -> None:
             if number == frames:
@@ -54,7 +54,7 @@ class Loopback:
         self.pause = pause
 
     def frames(self, name: str) -> Iterator[bytes]:
-        """The stream."""
+        """The frames of a streamed response."""
         encoder = dialect(name).encoder(Reply(id="1", model="sample-model", citations="live"))
         for event in self.events:
             if data := encoder.feed(event):
@@ -62,7 +62,7 @@ class Loopback:
         yield encoder.close()
 
     def body(self, name: str) -> bytes:
-        """The whole answer."""
+        """The body of a response that is not streamed."""
         if self.raw is not None:
             return self.raw
         reply = Reply(id="1", model="sample-model")
@@ -70,30 +70,30 @@ class Loopback:
 
 
 class Stalled(Exception):
-    """Nothing more is sent."""
+    """Raised to stop sending."""
 
 
-class Server(ThreadingHTTPServer):
-    """Knows the script that its handlers play."""
+class LoopbackServer(ThreadingHTTPServer):
+    """HTTP server whose handlers follow one script."""
 
     daemon_threads = True
 
     def __init__(self, script: Loopback) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(("127.0.0.1", 0), LoopbackHandler)
         self.script = script
 
 
-class Handler(BaseHTTPRequestHandler):
-    """Answers one request as the script says."""
+class LoopbackHandler(BaseHTTPRequestHandler):
+    """Answers one request as scripted."""
 
     protocol_version = "HTTP/1.1"
-    server: Server
+    server: LoopbackServer
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def do_POST(self) -> None:
-        """Answer."""
+        """Handle a request."""
         script = self.server.script
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         headers = {key.lower(): text for key, text in self.headers.items()}
@@ -113,8 +113,8 @@ class Handler(BaseHTTPRequestHandler):
             self._send(200, script.body(name))
         except Stalled:
             self.close_connection = True
-            if self._has_left():
-                script.left.set()
+            if self._has_disconnected():
+                script.disconnected.set()
 
     def _send(self, status: int, body: bytes) -> None:
         self.send_response(status)
@@ -136,12 +136,12 @@ class Handler(BaseHTTPRequestHandler):
                 self.wfile.write(frame)
                 self.wfile.flush()
         except Stalled:
-            if self._has_left():
-                script.left.set()
+            if self._has_disconnected():
+                script.disconnected.set()
         except ConnectionError:
-            script.left.set()
+            script.disconnected.set()
 
-    def _has_left(self) -> bool:
+    def _has_disconnected(self) -> bool:
         self.connection.settimeout(BOUND)
         try:
             return not self.connection.recv(1)
@@ -153,7 +153,7 @@ class Handler(BaseHTTPRequestHandler):
 def loopback() -> Iterator[Loopback]:
     """A running provider."""
     script = Loopback()
-    server = Server(script)
+    server = LoopbackServer(script)
     script.address = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()

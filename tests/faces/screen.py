@@ -1,4 +1,4 @@
-"""A terminal, as far as the command line uses one: what stands on it after a stream of bytes."""
+"""A terminal emulator for the escape sequences that the command line uses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SEQUENCE = re.compile(
 
 
 class Screen:
-    """Lines that scroll away at the top stay in `lines`, as in a terminal's history."""
+    """The text on a screen; `lines` keeps lines that scrolled off the top, as the history of a terminal."""
 
     def __init__(self, columns: int = 80, rows: int = 24) -> None:
         self.columns = columns
@@ -20,14 +20,14 @@ class Screen:
         self.row = 0
         self.column = 0
         self.links: list[tuple[str, str]] = []
-        """Text and address of every link that was written."""
+        """Text and URL of every link that was written."""
         self.unknown: list[str] = []
-        """Control characters that are none of ours."""
+        """Control characters that the command line must not write."""
         self._url = ""
 
     @property
     def text(self) -> str:
-        """Everything that stands there."""
+        """All text on the screen and in the history."""
         return "\n".join("".join(line).rstrip() for line in self.lines).rstrip()
 
     def feed(self, text: str) -> None:
@@ -36,13 +36,13 @@ class Screen:
         while position < len(text):
             match = _SEQUENCE.match(text, position)
             if match:
-                self._obey(match)
+                self._apply(match)
                 position = match.end()
             else:
                 self._write(text[position])
                 position += 1
 
-    def _obey(self, match: re.Match[str]) -> None:
+    def _apply(self, match: re.Match[str]) -> None:
         if match["url"] is not None:
             self._url = match["url"]
             if self._url:
@@ -60,30 +60,30 @@ class Screen:
         elif letter != "m":
             self.unknown.append(match[0])
 
-    def _write(self, sign: str) -> None:
-        if sign == "\n":
+    def _write(self, char: str) -> None:
+        if char == "\n":
             self._down()
-        elif sign == "\r":
+        elif char == "\r":
             self.column = 0
-        elif not sign.isprintable() and unicodedata.category(sign) in ("Cc", "Cs"):
-            self.unknown.append(sign)
+        elif not char.isprintable() and unicodedata.category(char) in ("Cc", "Cs"):
+            self.unknown.append(char)
         else:
-            self._put(sign)
+            self._put(char)
 
-    def _put(self, sign: str) -> None:
-        if unicodedata.combining(sign) or unicodedata.category(sign) in ("Mn", "Cf"):
+    def _put(self, char: str) -> None:
+        if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Cf"):
             return
-        width = 2 if unicodedata.east_asian_width(sign) in "WF" else 1
+        width = 2 if unicodedata.east_asian_width(char) in "WF" else 1
         if self.column + width > self.columns:
             self._down()
             self.column = 0
         line = self.lines[self.row]
         line.extend(" " * (self.column - len(line)))
-        line[self.column : self.column + width] = [sign, *[""] * (width - 1)]
+        line[self.column : self.column + width] = [char, *[""] * (width - 1)]
         self.column += width
         if self._url:
             label, url = self.links[-1]
-            self.links[-1] = (label + sign, url)
+            self.links[-1] = (label + char, url)
 
     def _down(self) -> None:
         self.row += 1

@@ -1,4 +1,4 @@
-"""Answers that try to take over the terminal, in every place where their bytes are shown."""
+"""Answers with terminal escape sequences in every field that the command line shows."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from tests.faces.fakes import Bench, FakeClient
 from tests.text.test_sanitise import HOSTILE
 
 OURS = re.compile(r"\x1b\[[0-9;]*m|\x1b\[2K|\x1b\[J|\x1b\[\d+A|\r|\x1b\]8;;(?:https?://[!-~]*)?\x1b\\")
-"""Styles, the cursor, and links to the web: everything the command line itself ever writes."""
+"""Styles, cursor movements and web links: all sequences that the command line itself writes."""
 ANSWERS = 50
 
 
 def hostile_events(chance: random.Random) -> list[Event]:
-    """Twenty hostile pieces, one for each place."""
+    """Events with a hostile string in every field."""
 
     def piece() -> str:
         letters = "".join(HOSTILE) + "abc 京🏙️\n"
@@ -72,17 +72,17 @@ def hostile_events(chance: random.Random) -> list[Event]:
 
 
 def forbidden(text: str) -> set[str]:
-    """Control characters that are none of ours."""
+    """Control characters that the command line must not write."""
     return {
-        sign
-        for sign in OURS.sub("", text)
-        if (unicodedata.category(sign) in ("Cc", "Cs") and sign not in "\n\t") or "\u202a" <= sign <= "\u202e"
+        char
+        for char in OURS.sub("", text)
+        if (unicodedata.category(char) in ("Cc", "Cs") and char not in "\n\t") or "\u202a" <= char <= "\u202e"
     }
 
 
 @pytest.mark.parametrize("form", ["", "--json", "--jsonl", "--markdown", "--raw", "--no-stream"])
 @pytest.mark.parametrize("terminal", [False, True])
-def test_no_control_character_of_an_answer_gets_out(form: str, terminal: bool) -> None:
+def test_control_characters_of_an_answer_are_not_printed(form: str, terminal: bool) -> None:
     chance = random.Random(form + str(terminal))
     env = {"FORCE_HYPERLINK": "1"} if terminal else {}
     for _ in range(ANSWERS):
@@ -96,7 +96,7 @@ def test_no_control_character_of_an_answer_gets_out(form: str, terminal: bool) -
 
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("form", ["", "--json", "--jsonl"])
-def test_no_control_character_of_an_error_gets_out(text: str, form: str) -> None:
+def test_control_characters_of_an_error_are_not_printed(text: str, form: str) -> None:
     failures: tuple[list[Event | GroundwireError], ...] = (
         [Refused(text)],
         [TextDelta(0, text), Failed(Refused(text))],
@@ -108,7 +108,7 @@ def test_no_control_character_of_an_error_gets_out(text: str, form: str) -> None
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_no_control_character_gets_out_of_a_tool(text: str) -> None:
+def test_control_characters_of_a_tool_result_are_not_printed(text: str) -> None:
     bench = Bench(FakeClient([Started(), TextDelta(0, f"Yes {text}"), Finished()]))
     bench.run("tool", "websearch", json.dumps({"query": "x"}))
     assert forbidden(bench.stdout) == set()

@@ -1,4 +1,4 @@
-"""The same names lead to the same target, whichever face they are given to."""
+"""Every face resolves the same provider and model names to the same target."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ SCRIPT = Script(
 )
 
 
-class World(NamedTuple):
-    """One user, whose providers are played by one server."""
+class UserHome(NamedTuple):
+    """A user whose providers are all one scripted server."""
 
     home: Path
     env: Mapping[str, str]
@@ -58,7 +58,7 @@ class World(NamedTuple):
         return Groundwire(load(self.env, str(self.home), str(self.home)), env=self.env)
 
 
-def world(home: Path, url: str) -> World:
+def user_home(home: Path, url: str) -> UserHome:
     folder = home / ".config" / "groundwire"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.toml").write_text(
@@ -78,29 +78,29 @@ def world(home: Path, url: str) -> World:
         """
     )
     keys = {"ANTHROPIC_API_KEY": "k-a", "GEMINI_API_KEY": "k-g", "OPENROUTER_API_KEY": "k-o"}
-    return World(home, {"HOME": str(home), **keys})
+    return UserHome(home, {"HOME": str(home), **keys})
 
 
-async def library(here: World, provider: str, model: str) -> None:
-    async with here.client() as groundwire:
+async def library(user: UserHome, provider: str, model: str) -> None:
+    async with user.client() as groundwire:
         await groundwire.asearch(QUESTION, provider=provider, model=model)
 
 
-async def command_line(here: World, provider: str, model: str) -> None:
+async def command_line(user: UserHome, provider: str, model: str) -> None:
     words = ["search", QUESTION, "--provider", provider, "--model", model]
-    console = Console(stdout=io.StringIO(), stderr=io.StringIO(), env=here.env, cwd=str(here.home))
+    console = Console(stdout=io.StringIO(), stderr=io.StringIO(), env=user.env, cwd=str(user.home))
     code = await asyncio.to_thread(run_command, "search", parse(words), console)
     assert code == 0, console.stderr
 
 
-async def tool(here: World, provider: str, model: str) -> None:
-    async with here.client() as groundwire:
+async def tool(user: UserHome, provider: str, model: str) -> None:
+    async with user.client() as groundwire:
         arguments = {"query": QUESTION, "provider": provider, "model": model}
         assert (await call_tool(groundwire, "websearch", arguments)).answer.error is None
 
 
-async def mcp(here: World, provider: str, model: str) -> None:
-    async with here.client() as groundwire:
+async def mcp(user: UserHome, provider: str, model: str) -> None:
+    async with user.client() as groundwire:
         arguments = {"query": QUESTION, "provider": provider, "model": model}
         found = await run_tool(
             groundwire, FetchAllowList(b"secret"), "websearch", dict(arguments), lambda _: None
@@ -108,26 +108,26 @@ async def mcp(here: World, provider: str, model: str) -> None:
         assert not found.failed
 
 
-async def gateway(here: World, provider: str, model: str) -> None:
-    async with here.client() as groundwire:
+async def gateway(user: UserHome, provider: str, model: str) -> None:
+    async with user.client() as groundwire:
         name = model if provider == "auto" else f"{provider}/{model}" if model else provider
         body = {"model": name, "input": QUESTION, "tools": [{"type": "web_search"}]}
-        head = {**LOCAL, "content-type": "application/json"}
-        served = create_app(groundwire, here.env)
-        found = await send_request(served, "POST", "/v1/responses", head, json.dumps(body).encode())
+        headers = {**LOCAL, "content-type": "application/json"}
+        app = create_app(groundwire, user.env)
+        found = await send_request(app, "POST", "/v1/responses", headers, json.dumps(body).encode())
         assert found.status == 200, found.body
 
 
-async def chat(here: World, provider: str, model: str) -> None:
+async def chat(user: UserHome, provider: str, model: str) -> None:
     agent = Agent("finder", {"en": "Finder"}, provider=provider, model=model, web_search=True)
-    with open_store(f"sqlite:///{here.home}/chat.db") as store:
-        async with here.client() as groundwire:
-            talk = Chat(groundwire, store)
-            await talk.save_agent(agent, owner="")
-            await answered(talk, ChatQuestion(QUESTION, owner="", agent="finder"))
+    with open_store(f"sqlite:///{user.home}/chat.db") as store:
+        async with user.client() as groundwire:
+            conversations = Chat(groundwire, store)
+            await conversations.save_agent(agent, owner="")
+            await answered(conversations, ChatQuestion(QUESTION, owner="", agent="finder"))
 
 
-FACES: tuple[Callable[[World, str, str], Awaitable[None]], ...] = (
+FACES: tuple[Callable[[UserHome, str, str], Awaitable[None]], ...] = (
     library,
     command_line,
     tool,
@@ -159,40 +159,40 @@ def target_of(request: Received) -> tuple[str, str]:
         ("house", "claude-opus-4-8", ("house", "claude-opus-4-8")),
     ],
 )
-async def test_every_face_asks_the_same_target(
+async def test_every_face_calls_the_same_target(
     provider: str, model: str, expected: tuple[str, str], tmp_path: Path
 ) -> None:
     async with Upstream(SCRIPT) as upstream:
         for face in FACES:
-            await face(world(tmp_path, upstream.url), provider, model)
+            await face(user_home(tmp_path, upstream.url), provider, model)
         reached = {
             face.__name__: target_of(request) for face, request in zip(FACES, upstream.requests, strict=True)
         }
         assert reached == dict.fromkeys(reached, expected)
 
 
-async def test_every_face_asks_the_first_provider_for_the_default_and_for_a_vendor_without_a_key(
+async def test_every_face_calls_the_first_provider_for_auto_and_for_a_vendor_without_a_key(
     tmp_path: Path,
 ) -> None:
     async with Upstream(SCRIPT) as upstream:
         for model in ("auto", "gpt-5.5"):
             upstream.requests.clear()
             for face in FACES:
-                await face(world(tmp_path, upstream.url), "auto", model)
+                await face(user_home(tmp_path, upstream.url), "auto", model)
             assert [target_of(request)[0] for request in upstream.requests] == ["anthropic"] * len(FACES)
             assert len({target_of(request) for request in upstream.requests}) == 1
 
 
 async def test_a_model_whose_vendor_has_no_key_is_answered_with_a_warning(tmp_path: Path) -> None:
-    async with Upstream(SCRIPT) as upstream, world(tmp_path, upstream.url).client() as groundwire:
+    async with Upstream(SCRIPT) as upstream, user_home(tmp_path, upstream.url).client() as groundwire:
         found = await groundwire.asearch(QUESTION, model="gpt-5.5")
         assert [warning.code for warning in found.warnings] == ["model_substituted"]
         assert "gpt-5.5" in found.warnings[0].message
         assert not (await groundwire.asearch(QUESTION, model="claude-opus-4-8")).warnings
 
 
-async def test_an_unknown_model_is_refused_before_anybody_is_asked(tmp_path: Path) -> None:
-    async with Upstream(SCRIPT) as upstream, world(tmp_path, upstream.url).client() as groundwire:
+async def test_an_unknown_model_is_rejected_before_any_request_is_sent(tmp_path: Path) -> None:
+    async with Upstream(SCRIPT) as upstream, user_home(tmp_path, upstream.url).client() as groundwire:
         with pytest.raises(UnknownModel, match="unknown model 'llama'"):
             await groundwire.asearch(QUESTION, model="llama")
         assert not upstream.requests

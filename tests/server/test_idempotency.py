@@ -14,7 +14,7 @@ from groundwire.server.keys import KeyFile
 from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
-from tests.faces.gateway.raw import INBOUND, RawResponse, fetch, leave, request_of, send
+from tests.faces.gateway.raw import INBOUND, RawResponse, disconnect, fetch, request_of, send
 from tests.faces.gateway.serving import RunningGateway, provider_at, serving, wait_for_open_requests
 
 pytestmark = pytest.mark.server
@@ -112,10 +112,10 @@ async def test_the_call_goes_on_while_one_is_left_and_ends_with_the_last() -> No
         await upstream.received(1)
         _, second = await send(here.url, keyed())
         await wait_for_open_requests(here.gateway, 2)
-        leave(first, "rst")
+        disconnect(first, "rst")
         await wait_for_open_requests(here.gateway, 1)
         assert upstream.requests[0].disconnected is None
-        leave(second, "fin")
+        disconnect(second, "fin")
         await upstream.disconnected(1, timeout=5.0)
         await wait_for_open_requests(here.gateway, 0)
         assert len(here.gateway.idempotency) == 0

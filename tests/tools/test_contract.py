@@ -213,7 +213,7 @@ async def test_a_caller_who_gives_up_ends_the_request(provider: Loopback, world:
                 await task
 
     await main()
-    assert provider.left.wait(BOUND)
+    assert provider.disconnected.wait(BOUND)
 
 
 # ChatGPT, by the session that OpenCode or Codex CLI keeps

@@ -139,7 +139,7 @@ def test_the_configured_timeout_holds_for_it_too(provider: Loopback, tmp_path: P
     provider.stall_after(0)
     patient = config(provider, {"apiKey": "block-key-123456"})
     result = call(replace(patient, timeout=0.2), {"HOME": str(tmp_path)})
-    assert provider.left.wait(BOUND), "the request is given up"
+    assert provider.disconnected.wait(BOUND), "the request is given up"
     error = result["error"]
     assert isinstance(error, dict)
     assert error["type"] == "GEMINI_WEB_SEARCH_FAILED"

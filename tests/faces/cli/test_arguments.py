@@ -1,4 +1,4 @@
-"""What the command line takes, and how it refuses the rest."""
+"""Arguments of the command line, and errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ FLAGS = {
 @pytest.mark.parametrize(
     ("command", "flag"), [(name, flag) for name, flags in FLAGS.items() for flag in flags]
 )
-def test_every_flag_that_users_know_is_there(command: str, flag: str) -> None:
+def test_every_documented_flag_exists(command: str, flag: str) -> None:
     assert flag in COMMANDS[command].parser(command).format_help()
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself_with_examples(command: str) -> None:
+def test_the_help_of_every_command_has_examples(command: str) -> None:
     text = COMMANDS[command].parser(command).format_help()
     assert "examples:\n  " in text
     assert all(example in text for example in COMMANDS[command].examples)
@@ -76,7 +76,7 @@ def test_the_overview_names_every_command(command: str) -> None:
         (["--allow", "localhost", "what"], "what"),
     ],
 )
-def test_words_are_joined_wherever_they_stand(words: list[str], query: str) -> None:
+def test_words_of_a_query_are_joined_wherever_flags_are(words: list[str], query: str) -> None:
     assert " ".join(parse(["search", *words]).query) == query
 
 
@@ -92,7 +92,7 @@ def test_words_are_joined_wherever_they_stand(words: list[str], query: str) -> N
         (["q"], None),
     ],
 )
-def test_domains_are_taken_in_every_usual_way(words: list[str], allowed: list[str] | None) -> None:
+def test_domains_may_be_separated_or_repeated(words: list[str], allowed: list[str] | None) -> None:
     assert parse(["search", *words]).allow == allowed
 
 
@@ -105,7 +105,7 @@ def test_two_lists_of_domains_stay_apart() -> None:
     )
 
 
-def test_nothing_is_spread_behind_two_dashes() -> None:
+def test_arguments_after_two_dashes_are_not_split() -> None:
     assert spread_domains(["--", "--allow", "a.com", "b.com"]) == ["--", "--allow", "a.com", "b.com"]
 
 
@@ -132,7 +132,7 @@ def test_nothing_is_spread_behind_two_dashes() -> None:
         (["config", "edit"], "choose from"),
     ],
 )
-def test_what_cannot_be_understood_is_refused_with_a_reason(words: list[str], reason: str) -> None:
+def test_invalid_arguments_are_rejected_with_a_reason(words: list[str], reason: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse(words)
     assert reason in caught.value.message

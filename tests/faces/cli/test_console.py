@@ -1,4 +1,4 @@
-"""What a terminal can do is decided once, from the environment."""
+"""Capabilities of the terminal: colours, cursor movements, links, width."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def console(*, tty: bool, **env: str) -> Console:
         (False, {"TERM": "xterm", "FORCE_COLOR": "1"}, True, False),
     ],
 )
-def test_colours_and_movements(tty: bool, env: dict[str, str], colored: bool, moves: bool) -> None:
+def test_colours_and_cursor_movements_depend_on_the_terminal(
+    tty: bool, env: dict[str, str], colored: bool, moves: bool
+) -> None:
     found = console(tty=tty, **env)
     assert (found.colored, found.notes_colored) == (colored, colored)
     assert (found.moves, found.notes_live) == (moves, moves)
@@ -53,7 +55,7 @@ def test_colours_and_movements(tty: bool, env: dict[str, str], colored: bool, mo
         ({"TERM": "xterm"}, False),
     ],
 )
-def test_links_are_written_only_where_they_are_known(env: dict[str, str], linked: bool) -> None:
+def test_links_are_written_only_for_terminals_that_support_them(env: dict[str, str], linked: bool) -> None:
     assert console(tty=True, **env).linked is linked
 
 
@@ -62,7 +64,7 @@ def test_a_pipe_gets_no_links() -> None:
 
 
 @pytest.mark.parametrize(("env", "columns"), [({"COLUMNS": "120"}, 120), ({"COLUMNS": "wide"}, 80), ({}, 80)])
-def test_the_width_is_told_or_guessed(env: dict[str, str], columns: int) -> None:
+def test_the_width_is_read_from_the_terminal_or_a_default(env: dict[str, str], columns: int) -> None:
     assert console(tty=True, **env).size() == (columns, 24)
 
 
@@ -73,7 +75,7 @@ def test_the_target_of_a_link_is_ascii() -> None:
     )
 
 
-def test_what_is_printed_is_made_harmless() -> None:
+def test_printed_text_is_sanitised() -> None:
     found = console(tty=True, TERM="xterm")
     found.print("a\x1b[2Jb")
     found.note("c\x07d")

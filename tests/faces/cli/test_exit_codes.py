@@ -54,12 +54,12 @@ def test_the_kind_of_error_decides_the_exit_code(error: GroundwireError, code: i
     assert exit_status(error).code == code
 
 
-def test_several_failures_of_one_kind_end_as_that_kind() -> None:
+def test_failures_of_one_kind_have_the_exit_code_of_that_kind() -> None:
     both = AllTargetsFailed((("a", AuthRejected("x")), ("b", MissingCredential("x"))))
     assert exit_status(both).code == 4
 
 
-def test_failures_of_different_kinds_end_as_the_network_s() -> None:
+def test_failures_of_different_kinds_have_the_exit_code_of_provider_errors() -> None:
     mixed = AllTargetsFailed((("a", AuthRejected("x")), ("b", Unreachable("x"))))
     assert exit_status(mixed).code == 5
 
@@ -72,5 +72,5 @@ def test_failures_of_different_kinds_end_as_the_network_s() -> None:
         if issubclass(kind, errors.UpstreamError | errors.UpstreamWireError)
     ],
 )
-def test_every_failure_of_a_provider_comes_with_advice(kind: type[GroundwireError]) -> None:
+def test_every_provider_error_has_advice(kind: type[GroundwireError]) -> None:
     assert exit_status(kind("x")).advice.endswith(".")

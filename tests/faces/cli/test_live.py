@@ -1,4 +1,4 @@
-"""An answer on a terminal while it comes, and what stands there in the end."""
+"""Live rendering of an answer on a terminal, and its final state."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from tests.faces.fakes import CITIES, COLOGNE, LATE, SEARCHED, Bench
 from tests.faces.screen import Screen
 
 
-class Watched:
-    """A terminal that keeps what was written after each event."""
+class LiveTerminal:
+    """A live renderer with a terminal emulator."""
 
     def __init__(self, columns: int = 80, rows: int = 24, **env: str) -> None:
         self.bench = Bench(terminal=True, env={"COLUMNS": str(columns), **env})
@@ -50,14 +50,14 @@ class Watched:
         self._read = 0
 
     def look(self) -> str:
-        """What stands there now."""
+        """The text on the screen."""
         written = self.bench.stdout
         self.screen.feed(written[self._read :].replace("\n", "\r\n"))
         self._read = len(written)
         return self.screen.text
 
-    def tell(self, events: Sequence[Event]) -> list[str]:
-        """What stood there after each event."""
+    def show(self, events: Sequence[Event]) -> list[str]:
+        """Render events; returns the screen after each."""
         views = []
         for event in events:
             self.live.feed(event)
@@ -65,7 +65,7 @@ class Watched:
         return views
 
     def finish(self, events: Iterable[Event]) -> str:
-        """What stands there in the end, with the sources."""
+        """Finish the answer and list the sources; returns the final screen."""
         answer = assemble(events)
         order = self.live.finish(answer)
         self.live.end(blank_line=bool(order.sources))
@@ -73,23 +73,23 @@ class Watched:
         return self.look()
 
 
-def test_words_appear_as_they_come() -> None:
-    watched = Watched()
-    views = watched.tell([Started(), TextDelta(0, "One two th"), TextDelta(0, "ree four.")])
+def test_words_appear_as_they_arrive() -> None:
+    terminal = LiveTerminal()
+    views = terminal.show([Started(), TextDelta(0, "One two th"), TextDelta(0, "ree four.")])
     assert views[1] == "One two"
     assert views[2] == "One two three"
 
 
-def test_the_search_is_shown_and_leaves_no_trace() -> None:
-    watched = Watched()
-    views = watched.tell([*SEARCHED, TextDelta(2, "Köln liegt am Rhein.\n")])
+def test_the_search_status_is_shown_and_erased() -> None:
+    terminal = LiveTerminal()
+    views = terminal.show([*SEARCHED, TextDelta(2, "Köln liegt am Rhein.\n")])
     assert "Searching the web…" in views[0]
     assert "Searching: Einwohner Köln" in views[1]
     assert views[-1] == "Köln liegt am Rhein."
 
 
 def test_a_search_in_the_middle_begins_a_new_paragraph() -> None:
-    watched = Watched()
+    terminal = LiveTerminal()
     call = SearchCall("s1", ("where",))
     events = (
         TextDelta(0, "I will look."),
@@ -100,12 +100,12 @@ def test_a_search_in_the_middle_begins_a_new_paragraph() -> None:
         TextDelta(3, "Here it is."),
         Finished(),
     )
-    watched.tell(events)
-    assert watched.finish(events).startswith("I will look.\n\nHere it is.\n\nFound, but")
+    terminal.show(events)
+    assert terminal.finish(events).startswith("I will look.\n\nHere it is.\n\nFound, but")
 
 
-def test_numbers_that_come_with_their_claim_are_written_at_once() -> None:
-    watched = Watched()
+def test_numbers_that_arrive_with_their_claim_are_written_immediately() -> None:
+    terminal = LiveTerminal()
     events = (
         TextDelta(0, "It is large."),
         Cited(Citation(Span(0, 12), (Evidence(CITIES), Evidence(COLOGNE)))),
@@ -115,19 +115,19 @@ def test_numbers_that_come_with_their_claim_are_written_at_once() -> None:
         TextSettled(1),
         Finished(),
     )
-    views = watched.tell(events)
+    views = terminal.show(events)
     assert views[3] == "It is large.[1][2] It is"
-    end = watched.finish(events)
+    end = terminal.finish(events)
     assert end == (
         "It is large.[1][2] It is old.[2]\n\nSources\n"
         "[1] Großstädte\n    https://statistik.example/staedte\n"
         "[2] Köln in Zahlen\n    https://stadt.example/koeln"
     )
-    assert "\x1b[J" not in watched.bench.stdout
+    assert "\x1b[J" not in terminal.bench.stdout
 
 
 @pytest.mark.parametrize("cut", [10, 20, 40, 60, 75])
-def test_links_that_stand_for_a_source_become_numbers_before_anybody_sees_them(cut: int) -> None:
+def test_inline_source_links_become_numbers_before_they_are_shown(cut: int) -> None:
     link = "([stadt.example](https://stadt.example/koeln))"
     text = f"Köln ist groß {link}. Und alt."
     start = text.index(link)
@@ -135,40 +135,40 @@ def test_links_that_stand_for_a_source_become_numbers_before_anybody_sees_them(c
     events: list[Event] = [TextDelta(0, text[:cut]), TextDelta(0, text[cut:])]
     events.insert(1 if cut >= start + len(link) else 2, cited)
     events += [TextSettled(0), Finished()]
-    watched = Watched()
-    views = watched.tell(events)
+    terminal = LiveTerminal()
+    views = terminal.show(events)
     assert not any("stadt.example" in view for view in views)
-    assert watched.finish(events).startswith("Köln ist groß [1]. Und alt.\n\nSources")
-    assert "\x1b[J" not in watched.bench.stdout
+    assert terminal.finish(events).startswith("Köln ist groß [1]. Und alt.\n\nSources")
+    assert "\x1b[J" not in terminal.bench.stdout
 
 
-def test_a_link_that_nobody_cites_is_shown_as_it_is() -> None:
+def test_a_link_that_is_not_cited_is_shown_unchanged() -> None:
     events = (
         TextDelta(0, "See [docs](https://d.example) for "),
         TextDelta(0, "more."),
         TextSettled(0),
         Finished(),
     )
-    watched = Watched()
-    watched.tell(events)
-    assert watched.finish(events) == "See [docs](https://d.example) for more."
+    terminal = LiveTerminal()
+    terminal.show(events)
+    assert terminal.finish(events) == "See [docs](https://d.example) for more."
 
 
-def test_numbers_that_come_late_are_put_in_while_the_answer_is_on_the_screen() -> None:
-    watched = Watched()
-    views = watched.tell(LATE)
+def test_late_numbers_are_inserted_while_the_answer_is_on_the_screen() -> None:
+    terminal = LiveTerminal()
+    views = terminal.show(LATE)
     assert views[5].startswith("Köln hat 1,1 Mio. Einwohner")
-    assert watched.finish(LATE) == (
+    assert terminal.finish(LATE) == (
         "Köln hat 1,1 Mio. Einwohner 🏙️[1][2]. Es liegt am Rhein.[2]\n\nSources\n"
         "[1] Köln in Zahlen\n    https://stadt.example/koeln\n"
         "[2] Großstädte\n    https://statistik.example/staedte"
     ).replace("\ufe0f", "")
 
 
-def test_numbers_that_come_too_late_are_told_with_the_claims_they_belong_to() -> None:
-    watched = Watched(columns=40, rows=2)
-    watched.tell(LATE)
-    assert watched.finish(LATE) == (
+def test_numbers_that_arrive_too_late_are_listed_with_their_claims() -> None:
+    terminal = LiveTerminal(columns=40, rows=2)
+    terminal.show(LATE)
+    assert terminal.finish(LATE) == (
         "Köln hat 1,1 Mio. Einwohner 🏙. Es liegt\nam Rhein.[1]\n\nSources\n"
         "[1] Großstädte\n    https://statistik.example/staedte\n    “Köln hat 1,1 Mio. Einwohner 🏙”\n"
         "[2] Köln in Zahlen\n    https://stadt.example/koeln\n    “Köln hat 1,1 Mio. Einwohner 🏙”"
@@ -176,46 +176,46 @@ def test_numbers_that_come_too_late_are_told_with_the_claims_they_belong_to() ->
 
 
 def test_nothing_is_rewritten_after_the_terminal_changed_its_size() -> None:
-    watched = Watched()
-    watched.tell(LATE)
-    watched.bench.console.size = lambda: (40, 24)  # type: ignore[method-assign]
-    watched.finish(LATE)
-    assert "\x1b[J" not in watched.bench.stdout
+    terminal = LiveTerminal()
+    terminal.show(LATE)
+    terminal.bench.console.size = lambda: (40, 24)  # type: ignore[method-assign]
+    terminal.finish(LATE)
+    assert "\x1b[J" not in terminal.bench.stdout
 
 
 def test_bold_words_and_headings_are_never_shown_half() -> None:
     text = "# A title\n\nThis is **very bold** and `code` here.\n"
-    events = [TextDelta(0, sign) for sign in text]
-    watched = Watched()
-    views = watched.tell(events)
+    events = [TextDelta(0, char) for char in text]
+    terminal = LiveTerminal()
+    views = terminal.show(events)
     assert not any("*" in view or "`" in view or "#" in view for view in views)
-    assert watched.finish([*events, Finished()]) == "A title\n\nThis is very bold and code here."
+    assert terminal.finish([*events, Finished()]) == "A title\n\nThis is very bold and code here."
 
 
-def test_an_open_bracket_does_not_hold_back_the_rest_for_ever() -> None:
-    watched = Watched()
-    views = watched.tell([TextDelta(0, "[ " + "word " * 200)])
+def test_an_open_bracket_does_not_buffer_the_rest_of_the_text() -> None:
+    terminal = LiveTerminal()
+    views = terminal.show([TextDelta(0, "[ " + "word " * 200)])
     assert "word word" in views[0]
 
 
-def test_signs_from_inside_a_provider_are_not_shown() -> None:
+def test_internal_marker_characters_of_a_provider_are_not_shown() -> None:
     events = (TextDelta(0, "True 【3:2†sou"), TextDelta(0, "rce】. Yes"), TextSettled(0), Finished())
-    watched = Watched()
-    views = watched.tell(events)
+    terminal = LiveTerminal()
+    views = terminal.show(events)
     assert not any("【" in view for view in views)
-    assert watched.finish(events) == "True . Yes"
+    assert terminal.finish(events) == "True . Yes"
 
 
 def test_control_characters_of_the_answer_do_nothing() -> None:
     hostile = "a\x1b[2Jb\x9b31mc\x07\x1b]52;c;aGk=\x07 \u202ed\r"
     source = Source("https://e.example/\x1b[31m", "T\x1b]0;x\x07itle")
     events = (TextDelta(0, hostile), Cited(Citation(Span(0, 3), (Evidence(source),))), Finished())
-    watched = Watched(FORCE_HYPERLINK="1")
-    watched.tell(events)
-    watched.finish(events)
-    assert watched.screen.unknown == []
-    assert "\x07" not in watched.bench.stdout
-    assert "\u202e" not in watched.bench.stdout
+    terminal = LiveTerminal(FORCE_HYPERLINK="1")
+    terminal.show(events)
+    terminal.finish(events)
+    assert terminal.screen.unknown == []
+    assert "\x07" not in terminal.bench.stdout
+    assert "\u202e" not in terminal.bench.stdout
 
 
 STREAMS = [
@@ -231,16 +231,14 @@ STREAMS = [
 
 @pytest.mark.parametrize(("name", "path"), STREAMS)
 @pytest.mark.parametrize("columns", [40, 90])
-def test_what_stands_there_in_the_end_is_the_whole_answer(
-    recordings: Path, name: str, path: str, columns: int
-) -> None:
+def test_the_final_screen_has_the_whole_answer(recordings: Path, name: str, path: str, columns: int) -> None:
     data = (recordings / path).read_bytes()
     decoder = dialect(name).decoder()
     events = [event for at in range(0, len(data), 500) for event in decoder.feed(data[at : at + 500])]
     events += decoder.close()
-    watched = Watched(columns, rows=500, NO_COLOR="1")
-    watched.tell(events)
-    shown = watched.finish(events).partition("\nSources\n")[0]
+    terminal = LiveTerminal(columns, rows=500, NO_COLOR="1")
+    terminal.show(events)
+    shown = terminal.finish(events).partition("\nSources\n")[0]
     answer = assemble(events)
     numbers: dict[str, int] = {}
     for citation in answer.citations:
@@ -253,9 +251,9 @@ def test_what_stands_there_in_the_end_is_the_whole_answer(
     assert max(map(len, shown.splitlines())) <= columns
 
 
-def test_an_extract_is_written_as_the_page_has_it() -> None:
+def test_an_extract_is_printed_as_it_is_on_the_page() -> None:
     text = "object.__init__ takes `self` and **kwargs**."
-    watched = Watched()
+    terminal = LiveTerminal()
     events: list[Event] = [
         Started(),
         ExtrasSeen(0, PLAIN_TEXT_EXTRAS),
@@ -263,12 +261,12 @@ def test_an_extract_is_written_as_the_page_has_it() -> None:
         TextSettled(0),
         Finished("stop"),
     ]
-    watched.tell(events)
-    watched.live.finish(assemble(events))
-    assert text in watched.look()
+    terminal.show(events)
+    terminal.live.finish(assemble(events))
+    assert text in terminal.look()
 
 
-def test_the_line_is_written_over_and_taken_back() -> None:
+def test_the_status_line_is_overwritten_and_erased() -> None:
     bench = Bench(terminal=True)
     status = Status(bench.console, lambda: 0.0)
     status.show("Asking…")
@@ -283,7 +281,7 @@ def test_the_line_is_written_over_and_taken_back() -> None:
     assert screen.text == ""
 
 
-async def test_who_waits_long_is_told_how_long() -> None:
+async def test_a_long_wait_shows_the_elapsed_time() -> None:
     now = [0.0]
     bench = Bench(terminal=True, env={"NO_COLOR": "1"})
     status = Status(bench.console, lambda: now[0])
@@ -300,19 +298,19 @@ async def test_who_waits_long_is_told_how_long() -> None:
     assert "⠙ Asking… (12 s)" in bench.stderr
 
 
-def test_a_long_text_is_cut_to_the_terminal() -> None:
+def test_a_long_status_is_truncated_to_the_width_of_the_terminal() -> None:
     bench = Bench(terminal=True, env={"COLUMNS": "40", "NO_COLOR": "1"})
     Status(bench.console, lambda: 0.0).show("Searching: " + "long " * 50)
     assert len(bench.stderr.removeprefix("\r\x1b[2K")) <= 40
 
 
-def test_what_a_provider_searches_for_cannot_move_the_cursor() -> None:
+def test_a_query_of_a_provider_cannot_move_the_cursor() -> None:
     bench = Bench(terminal=True, env={"NO_COLOR": "1"})
     Status(bench.console, lambda: 0.0).show("Searching: a\x1b[2J\nb\x07")
     assert bench.stderr == "\r\x1b[2K⠋ Searching: a[2J b"
 
 
-async def test_without_a_terminal_nothing_is_said() -> None:
+async def test_without_a_terminal_no_status_is_written() -> None:
     bench = Bench()
     status = Status(bench.console, lambda: 0.0)
     status.show("Asking…")
@@ -321,7 +319,7 @@ async def test_without_a_terminal_nothing_is_said() -> None:
     assert bench.stderr == ""
 
 
-def test_a_terminal_of_another_encoding_gets_plain_signs() -> None:
+def test_a_terminal_of_another_encoding_gets_ascii_characters() -> None:
     bench = Bench(terminal=True, env={"NO_COLOR": "1"})
     bench.err.encoding = "latin-1"
     Status(bench.console, lambda: 0.0).show("Asking")

@@ -1,4 +1,4 @@
-"""The forms that programs read."""
+"""Output formats, the source list and the footer."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from groundwire.text.sources import SourceNumberer
 from tests.faces.fakes import COLOGNE, FIRST, LATE, SECOND, TEXT, Bench
 from tests.faces.screen import Screen
 
-ASKED = SearchQuestion("how many?", "auto")
+QUESTION = SearchQuestion("how many?", "auto")
 ANSWER = assemble(LATE)
 
 
-def test_json_has_every_field_that_users_know() -> None:
-    body = json.loads(as_json(ANSWER, ASKED))
+def test_json_has_every_documented_field() -> None:
+    body = json.loads(as_json(ANSWER, QUESTION))
     assert list(body) == [
         *("version", "query", "text", "citations", "sources", "searches", "grounded", "warnings", "usage"),
         *("provider", "model", "finish", "error"),
@@ -67,13 +67,13 @@ def test_json_has_every_field_that_users_know() -> None:
 
 
 def test_spans_count_code_points_of_the_text() -> None:
-    body = json.loads(as_json(ANSWER, ASKED))
+    body = json.loads(as_json(ANSWER, QUESTION))
     first = body["citations"][0]
     assert body["text"][first["start"] : first["end"]] == "Köln hat 1,1 Mio. Einwohner 🏙️"
 
 
-def test_an_error_says_what_programs_and_people_need() -> None:
-    body = encode_answer(Answer(error=RateLimited("slow down")), ASKED)
+def test_an_error_has_a_code_and_a_message() -> None:
+    body = encode_answer(Answer(error=RateLimited("slow down")), QUESTION)
     assert body["error"] == {
         "code": "UPSTREAM_RATE_LIMITED",
         "message": "slow down",
@@ -82,20 +82,20 @@ def test_an_error_says_what_programs_and_people_need() -> None:
     }
 
 
-def test_the_provider_that_was_asked_for_is_named_even_when_it_failed() -> None:
+def test_json_names_the_requested_provider_even_if_it_failed() -> None:
     assert encode_answer(Answer(), SearchQuestion("q", "gemini", "m"))["provider"] == "gemini"
     assert encode_answer(Answer(), SearchQuestion("q", "gemini", "m"))["model"] == "m"
 
 
-def test_warnings_are_told() -> None:
-    body = encode_answer(Answer(warnings=(Warned("option_ignored", "no city"),)), ASKED)
+def test_json_has_the_warnings() -> None:
+    body = encode_answer(Answer(warnings=(Warned("option_ignored", "no city"),)), QUESTION)
     assert body["warnings"] == [{"code": "option_ignored", "message": "no city"}]
 
 
-def test_a_feed_without_an_address_is_still_a_source() -> None:
+def test_a_feed_without_a_url_is_still_a_source() -> None:
     weather = Source("", "Weather", "cited")
     answer = Answer((Text("Sunny"),), (Citation(Span(0, 5), (Evidence(weather),)),))
-    body = encode_answer(answer, ASKED)
+    body = encode_answer(answer, QUESTION)
     assert body["citations"] == [{"start": 0, "end": 5, "anchor": "claim", "sources": [0], "quotes": []}]
     assert as_markdown(answer) == "Sunny[1]\n\n## Sources\n\n1. Weather"
 
@@ -107,7 +107,7 @@ def test_an_event_is_one_line_that_can_be_read_back(event: TextDelta) -> None:
     assert decode(json.loads(line)) == event
 
 
-def test_text_to_read_has_numbers_and_their_list() -> None:
+def test_text_output_has_numbers_and_a_source_list() -> None:
     assert as_text(ANSWER) == (
         "Köln hat 1,1 Mio. Einwohner 🏙️[1][2]. Es liegt am Rhein.[2]\n\nSources:\n"
         "[1] Köln in Zahlen (https://stadt.example/koeln)\n"
@@ -115,7 +115,7 @@ def test_text_to_read_has_numbers_and_their_list() -> None:
     )
 
 
-def test_markdown_has_numbers_that_are_links() -> None:
+def test_markdown_output_has_linked_numbers() -> None:
     assert as_markdown(ANSWER) == (
         "Köln hat 1,1 Mio. Einwohner 🏙️[[1]](https://stadt.example/koeln)"
         "[[2]](https://statistik.example/staedte). Es liegt am Rhein."
@@ -125,18 +125,18 @@ def test_markdown_has_numbers_that_are_links() -> None:
     )
 
 
-def test_markdown_cannot_be_broken_by_titles_and_addresses() -> None:
+def test_titles_and_urls_cannot_break_markdown() -> None:
     source = Source("https://w.example/a_(b)", "A [b](javascript:x) *c*", "cited")
     answer = Answer((Text("Yes"),), (Citation(None, (Evidence(source),)),))
     assert as_markdown(answer).endswith(r"1. [A \[b\](javascript:x) \*c\*](https://w.example/a_%28b%29)")
 
 
-def test_raw_is_the_words_alone() -> None:
+def test_raw_output_is_the_text_alone() -> None:
     assert as_raw(ANSWER) == TEXT
 
 
-@pytest.mark.parametrize("form", [as_text, as_markdown, as_raw, lambda answer: as_json(answer, ASKED)])
-def test_no_form_carries_control_characters(form: object) -> None:
+@pytest.mark.parametrize("form", [as_text, as_markdown, as_raw, lambda answer: as_json(answer, QUESTION)])
+def test_no_output_format_has_control_characters(form: object) -> None:
     source = Source("https://e.example/", "T\x1b[2J", "cited")
     answer = Answer((Text("a\x1b]52;c;x\x07b\x9bc\u202e"),), (Citation(Span(0, 1), (Evidence(source),)),))
     assert callable(form)
@@ -161,31 +161,31 @@ def sources_on(bench: Bench, *sources: Source) -> str:
     return screen.text
 
 
-def test_a_source_has_a_title_and_an_address() -> None:
+def test_a_source_has_a_title_and_a_url() -> None:
     bench = Bench(terminal=True)
     assert sources_on(bench, Source("https://a.example/x", "A")) == "Sources\n[1] A\n    https://a.example/x"
 
 
-def test_an_address_that_cannot_be_clicked_is_written_out() -> None:
+def test_a_url_is_printed_if_links_are_not_supported() -> None:
     assert LONG in "".join(sources_on(Bench(terminal=True), Source(LONG, "A")).split())
 
 
-def test_a_long_address_that_can_be_clicked_is_told_by_its_domain() -> None:
+def test_a_long_linked_url_is_shown_as_its_domain() -> None:
     bench = Bench(terminal=True, env={"FORCE_HYPERLINK": "1"})
     assert sources_on(bench, Source(LONG, "A")) == "Sources\n[1] A\n    redirect.example"
     assert f"\x1b]8;;{LONG}\x1b\\A" in bench.stdout
 
 
-def test_a_source_without_an_address_has_none() -> None:
+def test_a_source_without_a_url_is_listed_without_one() -> None:
     assert sources_on(Bench(terminal=True), Source("", "Weather")) == "Sources\n[1] Weather"
 
 
-def test_an_address_that_is_not_the_web_s_is_not_shown() -> None:
+def test_a_url_that_is_not_a_web_address_is_not_shown() -> None:
     bench = Bench(terminal=True, env={"FORCE_HYPERLINK": "1"})
     assert sources_on(bench, Source("javascript:alert(1)", "A")) == "Sources\n[1] A"
 
 
-def test_pages_that_were_only_found_are_not_called_sources() -> None:
+def test_pages_that_are_not_cited_are_not_listed_as_sources() -> None:
     bench = Bench(terminal=True, env={"NO_COLOR": "1"})
     page = Source("https://a.example/x", "A")
     write_sources(bench.console, order_of(page), [], Answer((Text("A"),)))
@@ -198,33 +198,33 @@ def test_without_sources_there_is_no_list() -> None:
     assert bench.stdout == ""
 
 
-def noted(answer: Answer, *, terminal: bool = True) -> list[str]:
+def footer_of(answer: Answer, *, terminal: bool = True) -> list[str]:
     bench = Bench(terminal=terminal, env={"NO_COLOR": "1"})
     write_footer(bench.console, answer, SearchQuestion("q", "gemini"), 1.25)
     return bench.stderr.splitlines()
 
 
-def test_searches_tokens_and_cost_are_told_as_far_as_they_are_known() -> None:
+def test_the_footer_has_the_known_searches_tokens_and_cost() -> None:
     parts = (SearchCall("s", ("a", "b")), SearchResult("s"), SearchCall("t", ("a",)), Text("Yes."))
     cited = (Citation(None, (Evidence(Source("https://a.example", "A")),)),)
     answer = Answer(parts, cited, Usage(input_tokens=1234, output_tokens=5, searches=2, cost=0.5))
-    assert noted(answer) == [
+    assert footer_of(answer) == [
         "",
         "Searched: a · b",
         "gemini · 2 searches · 1,234 tokens in, 5 out · $0.5000 · 1.2 s",
     ]
-    assert noted(Answer((Text("Yes."),), cited)) == ["", "gemini · 1.2 s"]
+    assert footer_of(Answer((Text("Yes."),), cited)) == ["", "gemini · 1.2 s"]
 
 
-def test_in_a_pipe_only_what_must_be_known_is_told() -> None:
+def test_in_a_pipe_the_footer_has_only_warnings() -> None:
     answer = Answer((Text("Yes."),), warnings=(Warned("x", "no\ncity"),), finish="length")
-    assert noted(answer, terminal=False) == [
+    assert footer_of(answer, terminal=False) == [
         "Not grounded: nothing in this answer names a source.",
         "The answer was cut off: it reached the limit of its length.",
         "Warning: no city",
     ]
 
 
-def test_many_queries_are_cut_short() -> None:
+def test_a_long_list_of_queries_is_shortened() -> None:
     parts = (SearchCall("s", tuple(f"q{number}" for number in range(9))), Text("Yes."))
-    assert any("q5 and 3 more" in line for line in noted(Answer(parts)))
+    assert any("q5 and 3 more" in line for line in footer_of(Answer(parts)))

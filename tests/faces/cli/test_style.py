@@ -43,12 +43,12 @@ def numbered(styler: Styler, text: str, end: int, url: str = SOURCE.url) -> list
         ("C# is", [Run("C# is")]),
     ],
 )
-def test_markdown_is_shown_where_the_terminal_can(text: str, runs: list[Run]) -> None:
+def test_markdown_is_styled_if_the_terminal_supports_it(text: str, runs: list[Run]) -> None:
     assert FULL.runs(text, {}) == runs
 
 
 @pytest.mark.parametrize("text", ["a **bold** word", "`code`", "## Title", "see [docs](https://d.example)"])
-def test_markdown_stands_as_written_where_it_cannot(text: str) -> None:
+def test_markdown_is_printed_unchanged_without_styles(text: str) -> None:
     assert "".join(run.text for run in PLAIN.runs(text, {})) == text
     assert all(not run.style and not run.url for run in PLAIN.runs(text, {}))
 
@@ -65,23 +65,23 @@ def test_a_number_inside_bold_words_is_still_a_number() -> None:
     assert "".join(run.text for run in numbered(PLAIN, "**claim**", 7)) == "**claim[7]**"
 
 
-def test_brackets_of_the_answer_s_own_words_are_no_numbers() -> None:
+def test_brackets_in_the_text_are_not_source_numbers() -> None:
     assert FULL.runs("array[1]", {1: SOURCE.url}) == [Run("array[1]")]
 
 
-def test_a_number_leads_nowhere_that_is_not_the_web() -> None:
+def test_a_number_links_to_web_addresses_only() -> None:
     assert numbered(FULL, "claim", 5, "javascript:alert(1)")[1].url == ""
 
 
-def test_a_hash_in_the_middle_of_a_line_is_no_heading() -> None:
+def test_a_hash_in_the_middle_of_a_line_is_not_a_heading() -> None:
     assert FULL.runs("# 5", {}, at_line_start=False) == [Run("# 5")]
 
 
-def test_placeholders_are_found_again_between_the_words() -> None:
+def test_placeholders_are_found_between_words() -> None:
     assert PLACEHOLDERS.pattern.split(marked("one two", 3)) == ["one", "7", " two"]
 
 
-def test_plain_text_is_written_as_it_is_beside_its_numbers() -> None:
+def test_plain_text_is_printed_unchanged_except_for_numbers() -> None:
     text = "## object.__init__: `self` and **kwargs** <b> [x](https://d.example/)"
     styler = Styler(colored=True, linked=True, is_plain=True)
     assert styler.runs(text, {}) == [Run(text)]
@@ -101,12 +101,12 @@ def test_lines_are_broken_between_words() -> None:
     assert written("the quick brown fox jumps over")[0] == "the quick brown fox\njumps over"
 
 
-def test_it_does_not_matter_where_the_pieces_are_cut() -> None:
+def test_wrapping_does_not_depend_on_how_the_text_is_chunked() -> None:
     text = "the quick **brown** fox\n\n- jumps over the lazy dog again\n"
     assert written(*text)[0] == written(text)[0]
 
 
-def test_items_of_a_list_hang() -> None:
+def test_list_items_have_a_hanging_indent() -> None:
     assert written("- the quick brown fox\n1. jumps over the lazy dog")[0] == (
         "- the quick brown\n  fox\n1. jumps over the\n   lazy dog"
     )
@@ -120,11 +120,11 @@ def test_indentation_is_kept() -> None:
     assert written("    code here")[0] == "    code here"
 
 
-def test_at_most_one_empty_line_stands_between_paragraphs_and_none_at_the_top() -> None:
+def test_paragraphs_are_separated_by_at_most_one_blank_line_and_none_at_the_top() -> None:
     assert written("\n\na\n\n\n\nb")[0] == "a\n\nb"
 
 
-def test_a_mark_stays_with_its_word() -> None:
+def test_a_marker_stays_on_the_line_of_its_word() -> None:
     out: list[str] = []
     lines = LineWriter(10, out.append)
     lines.feed([Run("one two six"), Run("[1]"), Run(" ten")])
@@ -132,11 +132,11 @@ def test_a_mark_stays_with_its_word() -> None:
     assert "".join(out) == "one two\nsix[1] ten"
 
 
-def test_wide_signs_may_be_broken_anywhere_and_count_twice() -> None:
+def test_wide_characters_may_be_wrapped_anywhere_and_have_width_two() -> None:
     assert written("東京の人口は約1400万人です。", width=10)[0] == "東京の人口\nは約1400万\n人です。"
 
 
-def test_a_blank_line_can_be_asked_for_and_comes_once() -> None:
+def test_a_requested_blank_line_is_written_once() -> None:
     out: list[str] = []
     lines = LineWriter(20, out.append)
     lines.blank()
@@ -150,13 +150,13 @@ def test_a_blank_line_can_be_asked_for_and_comes_once() -> None:
     assert lines.rows == 3
 
 
-def test_an_indent_wider_than_the_screen_gives_way_to_the_word() -> None:
+def test_an_indent_wider_than_the_screen_is_dropped() -> None:
     out, lines = written(" \t\t1", width=8)
     assert out == "       1"
     assert lines.rows == 0
 
 
-def test_styles_and_links_take_no_room() -> None:
+def test_styles_and_links_have_no_width() -> None:
     out: list[str] = []
     lines = LineWriter(10, out.append)
     lines.feed([Run("0123456789", "1", "https://a.example/long")])

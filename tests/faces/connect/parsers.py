@@ -1,4 +1,4 @@
-"""Parsers that nobody here uses otherwise: comments and trailing commas go, the standard library reads on."""
+"""Independent parsers: JSON without comments and trailing commas, and TOML, with the standard library."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
 
 
 def read_json(text: str) -> Any:
-    """The value of JSON with comments."""
+    """Parse JSON with comments."""
     plain = _COMMENT_OR_STRING.sub(lambda match: match[1] or " ", text.removeprefix("\ufeff"))
     return json.loads(_TRAILING_COMMA.sub(lambda match: match[1] or "", plain))
 
 
 def read_config(text: str, suffix: str) -> Any:
-    """The value of a file."""
+    """Parse a configuration file."""
     return tomllib.loads(text.removeprefix("\ufeff")) if suffix == ".toml" else read_json(text)

@@ -1,4 +1,4 @@
-"""`groundwire connect --gateway`: who answers for a client's model, in the client's own file."""
+"""`groundwire connect --gateway` writes the base URL of the gateway to the configuration of a client."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TEXTS = {
     "opencode": '{\n  // mine\n  "provider": {"other": {"npm": "x"}},\n  "share": "disabled",\n}\n',
     "gemini-cli": "# mine\nOTHER=1",
 }
-PLACES: dict[str, Sequence[str]] = {
+BASE_URL_KEYS: dict[str, Sequence[str]] = {
     "claude-code": ("env", "ANTHROPIC_BASE_URL"),
     "codex": ("model_providers", "groundwire", "base_url"),
     "opencode": ("provider", "groundwire", "options", "baseURL"),
@@ -38,34 +38,34 @@ SHARED = ("codex", "opencode")
 """Clients that have MCP servers and models in one file."""
 
 
-def given(home: Path, client: str, text: str) -> Path:
+def config_file(home: Path, client: str, text: str) -> Path:
     file = home / FILES[client]
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
     return file
 
 
-def address_in(file: Path, client: str) -> Any:
+def base_url_in(file: Path, client: str) -> Any:
     if client == "gemini-cli":
         return dict(line.split("=") for line in file.read_text().splitlines() if "=" in line).get(
             "GOOGLE_GEMINI_BASE_URL"
         )
     found = read_config(file.read_text(), file.suffix)
-    for name in PLACES[client]:
+    for name in BASE_URL_KEYS[client]:
         found = found.get(name) if isinstance(found, dict) else None
     return found
 
 
-def test_every_client_with_an_address_of_its_own_is_tried() -> None:
+def test_every_client_with_a_base_url_setting_is_tested() -> None:
     assert list(GATEWAY_SPECS) == list(FILES)
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_the_address_is_written_once_and_undone_to_the_byte(client: str, tmp_path: Path) -> None:
-    file = given(tmp_path, client, TEXTS[client])
+def test_the_base_url_is_written_once_and_undone_to_the_byte(client: str, tmp_path: Path) -> None:
+    file = config_file(tmp_path, client, TEXTS[client])
     before = tree(tmp_path)
     assert connect(tmp_path, client, "--gateway", "--write")[0] == 0
-    assert address_in(file, client).removesuffix("/v1") == URL
+    assert base_url_in(file, client).removesuffix("/v1") == URL
     written = tree(tmp_path)
     assert "already connected" in connect(tmp_path, client, "--gateway", "--write")[1]
     assert tree(tmp_path) == written
@@ -74,8 +74,8 @@ def test_the_address_is_written_once_and_undone_to_the_byte(client: str, tmp_pat
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_undo_does_not_need_the_address(client: str, tmp_path: Path) -> None:
-    given(tmp_path, client, TEXTS[client])
+def test_undo_does_not_need_the_base_url(client: str, tmp_path: Path) -> None:
+    config_file(tmp_path, client, TEXTS[client])
     before = tree(tmp_path)
     elsewhere = ("--url", "http://gw.example:1", "--write")
     assert connect(tmp_path, client, "--gateway", *elsewhere)[0] == 0
@@ -85,9 +85,9 @@ def test_undo_does_not_need_the_address(client: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_a_file_that_was_not_there_is_made_and_removed(client: str, tmp_path: Path) -> None:
+def test_a_missing_file_is_created_and_removed_by_undo(client: str, tmp_path: Path) -> None:
     assert connect(tmp_path, client, "--gateway", "--write")[0] == 0
-    assert address_in(tmp_path / FILES[client], client)
+    assert base_url_in(tmp_path / FILES[client], client)
     assert connect(tmp_path, client, "--undo")[0] == 0
     assert tree(tmp_path) == {}
 
@@ -105,19 +105,19 @@ def test_without_write_it_shows_what_to_add_and_the_next_step(client: str, tmp_p
 def test_changes_in_one_file_are_all_undone_in_any_order(
     client: str, order: tuple[str, ...], tmp_path: Path
 ) -> None:
-    file = given(tmp_path, client, TEXTS[client])
+    file = config_file(tmp_path, client, TEXTS[client])
     before = tree(tmp_path)
-    for way in order:
-        assert connect(tmp_path, client, *filter(None, (way,)), "--write")[0] == 0
-    assert address_in(file, client)
+    for mode in order:
+        assert connect(tmp_path, client, *filter(None, (mode,)), "--write")[0] == 0
+    assert base_url_in(file, client)
     assert "groundwire" in str(read_config(file.read_text(), file.suffix)[_servers(client)])
     assert connect(tmp_path, client, "--undo")[0] == 0
     assert tree(tmp_path) == before
 
 
 @pytest.mark.parametrize("client", SHARED)
-def test_all_entries_go_and_what_others_wrote_since_stays(client: str, tmp_path: Path) -> None:
-    file = given(tmp_path, client, TEXTS[client])
+def test_undo_removes_all_entries_and_keeps_later_changes_of_others(client: str, tmp_path: Path) -> None:
+    file = config_file(tmp_path, client, TEXTS[client])
     was = read_config(TEXTS[client], file.suffix)
     connect(tmp_path, client, "--write")
     connect(tmp_path, client, "--gateway", "--write")
@@ -136,15 +136,15 @@ def test_all_entries_go_and_what_others_wrote_since_stays(client: str, tmp_path:
         ("gemini-cli", "GOOGLE_GEMINI_BASE_URL=https://proxy.example\n"),
     ],
 )
-def test_an_address_set_by_the_user_is_not_removed_and_is_restored(
+def test_a_base_url_set_by_the_user_is_not_removed_and_is_restored(
     client: str, text: str, tmp_path: Path
 ) -> None:
-    file = given(tmp_path, client, text)
+    file = config_file(tmp_path, client, text)
     before = tree(tmp_path)
     assert connect(tmp_path, client, "--undo")[0] == 0
     assert tree(tmp_path) == before
     connect(tmp_path, client, "--gateway", "--write")
-    assert address_in(file, client) == URL
+    assert base_url_in(file, client) == URL
     file.write_text(file.read_text() + "\n")
     connect(tmp_path, client, "--undo")
     assert file.read_text() == text + "\n"

@@ -1,4 +1,4 @@
-"""`groundwire connect` on the files of every client: shown, written, written again, taken back."""
+"""`groundwire connect` with the files of every client: show, write, write again, undo."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def tree(home: Path) -> dict[str, bytes]:
     return {str(path.relative_to(home)): path.read_bytes() for path in home.rglob("*") if path.is_file()}
 
 
-def given(home: Path, client: str, text: str) -> Path:
+def config_file(home: Path, client: str, text: str) -> Path:
     file = home / FILES[client]
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(text.encode())
@@ -83,13 +83,15 @@ def entry_in(file: Path, client: str) -> Any:
     return read_config(file.read_bytes().decode(), file.suffix)[PARENTS.get(client, "mcpServers")][ENTRY]
 
 
-def test_every_client_that_can_be_named_is_known() -> None:
+def test_every_client_choice_is_implemented() -> None:
     assert tuple(CLIENTS) == NAMES == tuple(FILES)
 
 
 @pytest.mark.parametrize(("client", "case"), CASES)
-def test_written_read_by_others_and_undone_to_the_byte(client: str, case: str, tmp_path: Path) -> None:
-    file = given(tmp_path, client, text_of(client, case))
+def test_a_written_entry_is_valid_for_other_parsers_and_undone_to_the_byte(
+    client: str, case: str, tmp_path: Path
+) -> None:
+    file = config_file(tmp_path, client, text_of(client, case))
     before, text = tree(tmp_path), file.read_bytes().decode()
     was = read_config(text, file.suffix) if text else {}
 
@@ -110,7 +112,7 @@ def test_written_read_by_others_and_undone_to_the_byte(client: str, case: str, t
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_a_file_that_was_not_there_is_made_and_removed(client: str, tmp_path: Path) -> None:
+def test_a_missing_file_is_created_and_removed_by_undo(client: str, tmp_path: Path) -> None:
     assert connect(tmp_path, client, "--write")[0] == 0
     file = tmp_path / FILES[client]
     assert entry_in(file, client)
@@ -120,7 +122,7 @@ def test_a_file_that_was_not_there_is_made_and_removed(client: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_what_is_connected_already_is_not_touched(client: str, tmp_path: Path) -> None:
+def test_an_existing_connection_is_not_changed(client: str, tmp_path: Path) -> None:
     connect(tmp_path, client, "--write")
     file = tmp_path / FILES[client]
     before, when = tree(tmp_path), file.stat().st_mtime_ns
@@ -130,19 +132,19 @@ def test_what_is_connected_already_is_not_touched(client: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_a_broken_file_is_refused_with_its_position_and_left_alone(client: str, tmp_path: Path) -> None:
-    text, place = BROKEN[Path(FILES[client]).suffix]
-    given(tmp_path, client, text)
+def test_an_invalid_file_is_rejected_with_the_position_and_not_changed(client: str, tmp_path: Path) -> None:
+    text, position = BROKEN[Path(FILES[client]).suffix]
+    config_file(tmp_path, client, text)
     before = tree(tmp_path)
     code, out, err = connect(tmp_path, client, "--write")
     assert (code, out, tree(tmp_path)) == (4, "", before)
-    assert place in err
+    assert position in err
     assert FILES[client] in err
 
 
 @pytest.mark.parametrize("client", [name for name in FILES if name != "claude-desktop"])
 def test_another_mode_replaces_the_first_and_undo_restores_the_original(client: str, tmp_path: Path) -> None:
-    file = given(tmp_path, client, text_of(client, "with comments"))
+    file = config_file(tmp_path, client, text_of(client, "with comments"))
     before = tree(tmp_path)
     connect(tmp_path, client, "--write")
     assert connect(tmp_path, client, "--http", "--url", "http://127.0.0.1:9000/", "--write")[0] == 0
@@ -155,8 +157,8 @@ def test_another_mode_replaces_the_first_and_undo_restores_the_original(client: 
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_what_others_wrote_since_is_kept_when_the_entry_is_taken_out(client: str, tmp_path: Path) -> None:
-    file = given(tmp_path, client, text_of(client, "existing"))
+def test_undo_keeps_later_changes_of_others(client: str, tmp_path: Path) -> None:
+    file = config_file(tmp_path, client, text_of(client, "existing"))
     was = read_config(file.read_text(), file.suffix)
     connect(tmp_path, client, "--write")
     with file.open("a") as more:
@@ -169,16 +171,16 @@ def test_what_others_wrote_since_is_kept_when_the_entry_is_taken_out(client: str
     assert sorted(tree(tmp_path)) == [FILES[client]]
 
 
-def test_an_entry_of_the_users_own_comes_back(tmp_path: Path) -> None:
+def test_undo_restores_an_entry_of_the_user(tmp_path: Path) -> None:
     text = '{"mcpServers": {"groundwire": {"command": "mine", "args": []}}}'
-    file = given(tmp_path, "cursor", text)
+    file = config_file(tmp_path, "cursor", text)
     connect(tmp_path, "cursor", "--write")
     file.write_text(file.read_text() + "\n")
     connect(tmp_path, "cursor", "--undo")
     assert json.loads(file.read_text()) == json.loads(text)
 
 
-def test_more_in_an_entry_than_we_put_there_is_left_alone(tmp_path: Path) -> None:
+def test_additional_fields_of_an_entry_are_kept(tmp_path: Path) -> None:
     connect(tmp_path, "cursor", "--write")
     file = tmp_path / FILES["cursor"]
     document = json.loads(file.read_text())
@@ -188,15 +190,15 @@ def test_more_in_an_entry_than_we_put_there_is_left_alone(tmp_path: Path) -> Non
     assert json.loads(file.read_text()) == document
 
 
-def test_nothing_to_undo_changes_nothing(tmp_path: Path) -> None:
-    given(tmp_path, "codex", 'model = "x"\n')
+def test_undo_without_a_connection_changes_nothing(tmp_path: Path) -> None:
+    config_file(tmp_path, "codex", 'model = "x"\n')
     before = tree(tmp_path)
     code, out, _ = connect(tmp_path, "codex", "--undo")
     assert (code, tree(tmp_path)) == (0, before)
     assert "not connected" in out
 
 
-def test_a_link_to_a_file_stays_a_link(tmp_path: Path) -> None:
+def test_a_symbolic_link_stays_a_link(tmp_path: Path) -> None:
     real = tmp_path / "dotfiles.json"
     real.write_text("{}")
     link = tmp_path / FILES["cursor"]
@@ -209,8 +211,8 @@ def test_a_link_to_a_file_stays_a_link(tmp_path: Path) -> None:
     assert real.read_text() == "{}"
 
 
-def test_rights_of_a_file_stay(tmp_path: Path) -> None:
-    file = given(tmp_path, "gemini-cli", "{}")
+def test_file_permissions_are_kept(tmp_path: Path) -> None:
+    file = config_file(tmp_path, "gemini-cli", "{}")
     file.chmod(0o640)
     connect(tmp_path, "gemini-cli", "--write")
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
@@ -225,7 +227,7 @@ def test_without_write_it_only_shows_what_to_add(client: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("words", "reason"),
     [
         (("cursor", "--gateway"), "--gateway is for claude-code, codex, opencode, gemini-cli"),
         (("codex", "--tools"), "--tools is for opencode"),
@@ -234,10 +236,10 @@ def test_without_write_it_only_shows_what_to_add(client: str, tmp_path: Path) ->
         (("codex", "--write", "--undo"), "choose one of"),
     ],
 )
-def test_what_does_not_go_together_is_refused(words: tuple[str, ...], why: str, tmp_path: Path) -> None:
+def test_incompatible_options_are_rejected(words: tuple[str, ...], reason: str, tmp_path: Path) -> None:
     code, _, err = connect(tmp_path, *words)
     assert code == 2
-    assert why in err
+    assert reason in err
     assert tree(tmp_path) == {}
 
 
@@ -259,14 +261,14 @@ def test_opencode_with_comments_keeps_its_own_file(tmp_path: Path) -> None:
         ("linux", {"XDG_CONFIG_HOME": "/x"}, "opencode", "/x/opencode/opencode.json"),
     ],
 )
-def test_files_are_looked_for_where_the_platform_keeps_them(
+def test_configuration_files_have_the_path_of_the_platform(
     platform: str, env: dict[str, str], client: str, file: str
 ) -> None:
     context = ConnectContext(env, "/h", ("groundwire",), platform=platform)
     assert all_changes(client, context)[0][0].file == file
 
 
-def test_custom_tools_have_the_exact_names_and_go_again(tmp_path: Path) -> None:
+def test_custom_tools_have_the_exact_names_and_are_removed_by_undo(tmp_path: Path) -> None:
     folder = tmp_path / ".config" / "opencode" / "tools"
     folder.mkdir(parents=True)
     (folder / "geminisearch.ts").write_text("// mine\n")
@@ -279,8 +281,8 @@ def test_custom_tools_have_the_exact_names_and_go_again(tmp_path: Path) -> None:
     assert tree(tmp_path) == before
 
 
-def test_a_custom_tool_gives_back_the_contract_in_a_javascript_runtime(tmp_path: Path) -> None:
-    """The files hold nothing that only TypeScript knows, so every runtime can say whether they work."""
+def test_a_custom_tool_returns_the_contract_in_a_javascript_runtime(tmp_path: Path) -> None:
+    """The files have no TypeScript syntax, so that any JavaScript runtime can execute them."""
     connect(tmp_path, "opencode", "--tools", "--write")
     written = tmp_path / ".config" / "opencode" / "tools" / "websearch_openrouter.ts"
     module = tmp_path / "tool.mjs"

@@ -59,8 +59,8 @@ class AsgiResponse(NamedTuple):
 
 def app_in(folder: Path, *, host: str = "", config: Config | None = None) -> HttpApp:
     """An application with a fixed backend and its files in a folder."""
-    whole = replace(config or Config(), data_dir=str(folder))
-    return create_app(FixedBackend(whole), {}, host=host)
+    settings = replace(config or Config(), data_dir=str(folder))
+    return create_app(FixedBackend(settings), {}, host=host)
 
 
 async def send_request(
@@ -94,8 +94,10 @@ async def send_request(
 
     async with asyncio.timeout(10):
         await gateway(scope, receive, send)
-    head = {name.decode(): text.decode("latin-1") for name, text in sent[0]["headers"]}
-    return AsgiResponse(sent[0]["status"], head, b"".join(item.get("body", b"") for item in sent[1:]))
+    reply_headers = {name.decode(): text.decode("latin-1") for name, text in sent[0]["headers"]}
+    return AsgiResponse(
+        sent[0]["status"], reply_headers, b"".join(item.get("body", b"") for item in sent[1:])
+    )
 
 
 def post_json(
@@ -103,8 +105,8 @@ def post_json(
 ) -> AsgiResponse:
     """Send a JSON POST from this machine, without an event loop."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    head = {**LOCAL, "content-type": "application/json", **(headers or {})}
-    return asyncio.run(send_request(gateway, "POST", path, head, data))
+    all_headers = {**LOCAL, "content-type": "application/json", **(headers or {})}
+    return asyncio.run(send_request(gateway, "POST", path, all_headers, data))
 
 
 SMALLEST_REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -1,9 +1,9 @@
 """The matrix: every recorded answer, through the gateway, into the official client of every dialect.
 
 A cell is an inbound dialect, a folder of recordings, whether the client streams, and how citations are
-rendered. What the client holds is compared with the canonical answer of the recording, as far as the inbound
-dialect has words for it; in the same dialect, where bytes pass through, with what the same client reads from
-the provider itself. A folder that the catalogue knows is a row.
+rendered. What the client reads is compared with the canonical answer of the recording, as far as the inbound
+dialect can express it; in the same dialect, where bytes are passed through, it is compared with what the same
+client reads from the provider itself. Each folder of recordings is a row.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _FINISHES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "filtered": ("content_filter",),
         "tool_calls": ("tool_calls",),
     },
-    # A question that was filtered has feedback, but no candidate that could have a reason.
+    # A filtered prompt has feedback, but no candidate with a finish reason.
     "gemini": {
         "stop": ("STOP",),
         "length": ("MAX_TOKENS",),
@@ -69,7 +69,7 @@ _FINISHES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
 }
 _REST = answer_events("That is all.", model="scripted-1")
-"""How a turn goes on that its provider paused."""
+"""The continuation of a turn that its provider paused."""
 
 
 class Row(NamedTuple):
@@ -79,8 +79,8 @@ class Row(NamedTuple):
     dialect: str
 
 
-class Cell(NamedTuple):
-    """Who asks, who answers, whether the client streams, and how it wants citations."""
+class MatrixCell(NamedTuple):
+    """The inbound dialect, the recordings, whether the client streams, and the rendering of citations."""
 
     inbound: str
     row: Row
@@ -90,7 +90,7 @@ class Cell(NamedTuple):
 
 @dataclass
 class Score:
-    """What came of a cell."""
+    """The result of a cell."""
 
     total: int = 0
     citations: int = 0
@@ -102,7 +102,7 @@ class Score:
 
 
 def chosen(recordings: Iterable[Recording], most: int) -> list[Recording]:
-    """The recordings of each dialect and form that say most: citations first, then searches, then errors."""
+    """The richest recordings of each dialect and kind: citations first, then searches, then errors."""
     kept: dict[tuple[str, str], list[Recording]] = {}
     for recording in recordings:
         kept.setdefault((recording.dialect, recording.kind), []).append(recording)
@@ -111,23 +111,23 @@ def chosen(recordings: Iterable[Recording], most: int) -> list[Recording]:
         group.sort(
             key=lambda item: (len(answer_of(item).citations), len(answer_of(item).parts)), reverse=True
         )
-        troubled = [item for item in group if answer_of(item).error or answer_of(item).finish != "stop"]
-        found += dict.fromkeys((*group[: most - 1], *troubled[:1], *group[:most]))
+        incomplete = [item for item in group if answer_of(item).error or answer_of(item).finish != "stop"]
+        found += dict.fromkeys((*group[: most - 1], *incomplete[:1], *group[:most]))
     return list(dict.fromkeys(found))
 
 
 def row_of(recording: Recording) -> Row:
-    """Where a recording belongs."""
+    """The row of a recording."""
     return Row(recording.name.partition("/")[0], recording.dialect)
 
 
 def rows_of(recordings: Iterable[Recording]) -> list[Row]:
-    """Every row, those of one dialect together."""
+    """All rows, sorted by dialect."""
     return sorted({row_of(recording) for recording in recordings}, key=lambda row: (row.dialect, row.folder))
 
 
 def forms_of(recordings: Iterable[Recording], crossed: bool) -> set[bool]:
-    """Whether clients stream, of all who are asked."""
+    """The values of `stream` that the cells have."""
     return {True, False} if crossed else {recording.kind == "stream" for recording in recordings}
 
 
@@ -150,9 +150,9 @@ async def play(
     *,
     crossed: bool = False,
     renderings: Sequence[Rendering] = ("structured",),
-) -> dict[Cell, Score]:
-    """Ask for every recording in every dialect; with `crossed` also in the form it was not recorded in."""
-    scores: dict[Cell, Score] = {}
+) -> dict[MatrixCell, Score]:
+    """Request every recording in every dialect; with `crossed`, both streamed and not streamed."""
+    scores: dict[MatrixCell, Score] = {}
     async with AsyncExitStack() as stack:
         upstream = await stack.enter_async_context(Upstream(Script()))
         providers = {f"my_{name}": provider_at(name, upstream.url) for name in PROVIDERS}
@@ -168,16 +168,20 @@ async def play(
 
 def _cells(
     recordings: Sequence[Recording], rendering: Rendering, *, crossed: bool
-) -> Iterator[tuple[Cell, Recording]]:
+) -> Iterator[tuple[MatrixCell, Recording]]:
     for recording in recordings:
         for inbound in INBOUND:
             for stream in (False, True):
                 if crossed or stream == (recording.kind == "stream"):
-                    yield Cell(inbound, row_of(recording), stream, rendering), recording
+                    yield MatrixCell(inbound, row_of(recording), stream, rendering), recording
 
 
 async def _ask(
-    cell: Cell, recording: Recording, upstream: Upstream, clients: tuple[SdkClients, SdkClients], score: Score
+    cell: MatrixCell,
+    recording: Recording,
+    upstream: Upstream,
+    clients: tuple[SdkClients, SdkClients],
+    score: Score,
 ) -> None:
     through, direct = clients
     _script(upstream, recording)
@@ -190,9 +194,9 @@ async def _ask(
         own = await direct.ask(cell.inbound, "model-1", stream=cell.stream)
         faults = list(differences(read, own)) if cell.rendering == "structured" else []
     elif cell.rendering == "structured":
-        # Also where the provider does not answer in the form it was asked for: then its own client needs us.
+        # Also if the provider ignores `stream`: its own client cannot read such a response.
         faults = list(misses(cell.inbound, read, _expected(recording)))
-    if cell.rendering != "structured" and not own.broken:  # a vendor's own client may fail to read its answer
+    if cell.rendering != "structured" and not own.broken:  # a vendor's own client may fail to read the answer
         faults = list(rendering_faults(cell, read, _expected(recording)))
     score.total += 1
     score.failed += bool(faults)
@@ -202,8 +206,8 @@ async def _ask(
     score.faults += [f"{recording.name}: {fault}" for fault in faults]
 
 
-def rendering_faults(cell: Cell, read: SdkAnswer, answer: Answer) -> Iterator[str]:
-    """What is wrong with an answer whose citations stand in its text."""
+def rendering_faults(cell: MatrixCell, read: SdkAnswer, answer: Answer) -> Iterator[str]:
+    """What is wrong with an answer whose citations are rendered into its text."""
     if answer.error is None and not read.error:
         yield from list_faults(answer, read.text)
         answer = rendered_answer(answer, read.text, keep_citations=cell.rendering == "both")
@@ -221,11 +225,11 @@ def _script(upstream: Upstream, recording: Recording) -> None:
 
 
 def answer_once(recording: Recording, requests: int) -> Script:
-    """Give the recording to the next request, and the rest of a paused turn to the one after."""
+    """Answer the next request with the recording, and the one after with the rest of a paused turn."""
     rest = answer(recording.dialect, _REST)
     paused = answer_of(recording).finish == "pause"
     responses = (response_of(recording), rest) if paused else (response_of(recording),)
-    # Requests are counted by entry: a pattern of its own begins at the first response.
+    # Requests are counted for each pattern: a new pattern starts at the first response.
     return Script(paths={"*" * (1 + requests): responses})
 
 
@@ -237,10 +241,10 @@ def _continued(first: Answer) -> Answer:
 
 
 def differences(read: SdkAnswer, direct: SdkAnswer) -> Iterator[str]:
-    """In the same dialect nothing may be different at all."""
+    """Differences between two reads of one answer; in the same dialect there must be none."""
     if direct.error:
         if not read.error or (read.broken and not direct.broken):
-            yield f"{direct.error[:80]} was not told"
+            yield f"{direct.error[:80]} was not reported"
         return
     for name in ("text", "spans", "unplaced", "queries", "searches", "finish", "tokens", "error"):
         if getattr(read, name) != getattr(direct, name):
@@ -248,39 +252,39 @@ def differences(read: SdkAnswer, direct: SdkAnswer) -> Iterator[str]:
 
 
 def misses(inbound: str, read: SdkAnswer, answer: Answer) -> Iterator[str]:
-    """What the client has lost of an answer, or has and the answer does not."""
+    """What the client lost of an answer, and what it has that the answer does not."""
     if answer.error is not None or read.error:
         if answer.error is None or not read.error or read.broken:
             yield f"error: {answer.error} became {read.error[:120]!r}"
         return
-    speaker = dialect(inbound)
+    target = dialect(inbound)
     if read.text != answer.text:
         yield f"text: {answer.text!r} became {read.text!r}"
-    yield from _citations(speaker, read, answer)
-    yield from _searches(speaker, read, answer)
+    yield from _citations(target, read, answer)
+    yield from _searches(target, read, answer)
     if read.finish not in (finishes := _FINISHES[inbound][answer.finish or ""]):
         yield f"finish: {finishes} became {read.finish}"
     if read.tokens != (answer.usage.input_tokens or 0, answer.usage.output_tokens or 0):
         yield f"tokens: {answer.usage} became {read.tokens}"
 
 
-def _citations(speaker: Dialect, read: SdkAnswer, answer: Answer) -> Iterator[str]:
+def _citations(target: Dialect, read: SdkAnswer, answer: Answer) -> Iterator[str]:
     places = _covered(read.spans)
     expected = covered(answer)
     for url in expected.keys() | places.keys():
         if expected.get(url) != places.get(url):
             yield f"cited: {url}: {_shown(expected.get(url))} became {_shown(places.get(url))}"
-    if speaker.name != "anthropic_messages":  # whose citations cover blocks, cut where claims begin and end
+    if target.name != "anthropic_messages":  # its citations cover blocks, split where claims begin and end
         words = {(read.text[start:end], url) for start, end, url in read.spans}
         if moved := words - claims(answer) - claims_by_part(answer):
             yield f"claims that were not made: {moved}"
-        if speaker.name in ("gemini", "openai_chat") and (lost := claims(answer) - words):
+        if target.name in ("gemini", "openai_chat") and (lost := claims(answer) - words):
             yield f"claims lost: {lost}"
     whole = project(answer, Feature.UNPLACED)
     assert isinstance(whole, set)
-    # The list of results is where Messages clients find pages that no block is bound to.
-    said = read.unplaced | read.pages if Feature.UNPLACED not in speaker.losses else _extended(read)
-    if missing := whole - said:
+    # Messages clients find pages without a cited block in the list of results.
+    reported = read.unplaced | read.pages if Feature.UNPLACED not in target.losses else _extended(read)
+    if missing := whole - reported:
         yield f"unplaced: {missing} lost"
     if invented := read.unplaced - whole:
         yield f"unplaced: {invented} invented"
@@ -298,22 +302,22 @@ def _shown(places: set[int] | None) -> str:
 
 
 def _extended(read: SdkAnswer) -> set[str]:
-    """Where citations without a place go: the field `groundwire`, or pages that no words lean on."""
+    """URLs of citations without a span: in the field `groundwire`, or as pages that are not cited."""
     sources = read.extension.get("sources")
     return read.pages | ({item["url"] for item in sources} if isinstance(sources, list) else set())
 
 
-def _searches(speaker: Dialect, read: SdkAnswer, answer: Answer) -> Iterator[str]:
+def _searches(target: Dialect, read: SdkAnswer, answer: Answer) -> Iterator[str]:
     calls = [part for part in answer.parts if isinstance(part, SearchCall) and part.kind == "search"]
     queries = [query for call in calls for query in call.queries]
-    said = read.queries
-    if Feature.QUERIES in speaker.losses:
-        told_there = read.extension.get("searches")
-        kept = told_there if isinstance(told_there, list) else []
-        said = [item["query"] for item in kept if item["kind"] == "search" and item["query"]]
-    if sorted(set(said)) != sorted(set(queries)):
-        yield f"queries: {queries} became {said}"
-    elif Feature.SEARCH_CALLS not in speaker.losses and said != queries:
-        yield f"order of queries: {queries} became {said}"
-    if Feature.SEARCH_COUNT not in speaker.losses and (read.searches or 0) != (answer.usage.searches or 0):
+    reported = read.queries
+    if Feature.QUERIES in target.losses:
+        searches = read.extension.get("searches")
+        kept = searches if isinstance(searches, list) else []
+        reported = [item["query"] for item in kept if item["kind"] == "search" and item["query"]]
+    if sorted(set(reported)) != sorted(set(queries)):
+        yield f"queries: {queries} became {reported}"
+    elif Feature.SEARCH_CALLS not in target.losses and reported != queries:
+        yield f"order of queries: {queries} became {reported}"
+    if Feature.SEARCH_COUNT not in target.losses and (read.searches or 0) != (answer.usage.searches or 0):
         yield f"searches: {answer.usage.searches} became {read.searches}"

@@ -21,12 +21,12 @@ from tests.faces.gateway.raw import INBOUND, RawResponse, check_error, fetch, re
 from tests.faces.gateway.serving import provider_at, serving, wait_for_open_requests
 from tests.faces.gateway.stream_ends import check_end
 
-AT_ONCE = 16
+CONCURRENCY = 16
 _PIECES = (None, None, None, Dribble(1000, 0.0), Dribble(61, 0.0))
 
 
 class Mutant(NamedTuple):
-    """A broken answer, and who asks for it."""
+    """A malformed response, and the dialect of the client."""
 
     name: str
     inbound: str
@@ -36,14 +36,14 @@ class Mutant(NamedTuple):
 
 
 class MutantResult(NamedTuple):
-    """What the client got; None if it waited in vain."""
+    """The response to the client; None after a timeout."""
 
     mutant: Mutant
-    got: RawResponse | None
+    received: RawResponse | None
 
 
 def broken_stream(provider: str, seed: int) -> Mutant:
-    """A stream of a dialect with something wrong in it; half of those who ask speak it themselves."""
+    """A malformed stream of a dialect; half of the clients use the same dialect."""
     random = Random(f"{provider} {seed}")
     data, names = mutate(random, random.choice(golden(provider)))
     inbound = provider if random.random() < 0.5 else random.choice(INBOUND)
@@ -58,7 +58,7 @@ def broken_stream(provider: str, seed: int) -> Mutant:
 
 
 def broken_body(provider: str, seed: int) -> Mutant:
-    """The same with a whole answer."""
+    """A malformed body of a dialect; half of the clients use the same dialect."""
     random = Random(f"{provider} body {seed}")
     answer = random.choice(SAMPLES).answer
     data, names = mutate_json(random, dialect(provider).encode_response(answer, REPLY))
@@ -70,7 +70,7 @@ def broken_body(provider: str, seed: int) -> Mutant:
 
 
 async def ask_all(mutants: Sequence[Mutant], *, seconds: float = 20.0) -> list[MutantResult]:
-    """Ask for all of them through one gateway, each from a provider of its own."""
+    """Send a request for each through one gateway, each to a provider of its own."""
     async with AsyncExitStack() as stack:
         paths = {f"/m{number}/*": (mutant.response,) for number, mutant in enumerate(mutants)}
         upstream = await stack.enter_async_context(Upstream(Script(paths=paths)))
@@ -79,7 +79,7 @@ async def ask_all(mutants: Sequence[Mutant], *, seconds: float = 20.0) -> list[M
             for number, mutant in enumerate(mutants)
         }
         here = await stack.enter_async_context(serving(providers))
-        turns = asyncio.Semaphore(AT_ONCE)
+        turns = asyncio.Semaphore(CONCURRENCY)
 
         async def ask(number: int, mutant: Mutant) -> MutantResult:
             data = request_of(mutant.inbound, f"broken_{number}/m", stream=mutant.stream)
@@ -95,27 +95,31 @@ async def ask_all(mutants: Sequence[Mutant], *, seconds: float = 20.0) -> list[M
 
 
 def fault_in(outcome: MutantResult) -> str:
-    """What is wrong with what the client got; empty if nothing is."""
-    mutant, got = outcome
-    if got is None:
+    """Why a response is wrong; empty if it is correct."""
+    mutant, received = outcome
+    if received is None:
         return f"{mutant.name} for {mutant.inbound}: no end in time"
     try:
-        _check(mutant, got)
+        _check(mutant, received)
     except (AssertionError, KeyError, UnicodeDecodeError) as problem:
-        said = f"{type(problem).__name__}: {str(problem)[:300]}"
-        return f"{mutant.name} for {mutant.inbound}: {got.status}: {said}: {got.body[-200:]!r}"
+        reason = f"{type(problem).__name__}: {str(problem)[:300]}"
+        return f"{mutant.name} for {mutant.inbound}: {received.status}: {reason}: {received.body[-200:]!r}"
     return ""
 
 
-def _check(mutant: Mutant, got: RawResponse) -> None:
-    assert got.complete, "the response does not end"
-    assert b"INTERNAL_ERROR" not in got.body, "the gateway failed"
-    assert b"the gateway failed" not in got.body, "the gateway failed"
-    if got.status != 200:
-        check_error(mutant.inbound, got.status, got.body)
+def _check(mutant: Mutant, received: RawResponse) -> None:
+    assert received.complete, "the response does not end"
+    assert b"INTERNAL_ERROR" not in received.body, "the gateway failed"
+    assert b"the gateway failed" not in received.body, "the gateway failed"
+    if received.status != 200:
+        check_error(mutant.inbound, received.status, received.body)
     elif not mutant.stream:
-        _ = json.loads(got.body) if mutant.inbound == mutant.provider else strict_json(got.body.decode())
+        _ = (
+            json.loads(received.body)
+            if mutant.inbound == mutant.provider
+            else strict_json(received.body.decode())
+        )
     elif mutant.inbound == mutant.provider:
-        check_end(mutant.inbound, got.body)
+        check_end(mutant.inbound, received.body)
     else:
-        check_stream(mutant.inbound, got.body)
+        check_stream(mutant.inbound, received.body)

@@ -13,7 +13,7 @@ from groundwire.model import JsonObject
 from tests.contracts.strict_parser import strict_json
 from tests.contracts.strict_parser import text as string
 
-Leaving: TypeAlias = Literal["fin", "rst"]
+Disconnect: TypeAlias = Literal["fin", "rst"]
 
 INBOUND = ("anthropic_messages", "openai_responses", "openai_chat", "gemini", "gemini_interactions")
 _PATHS = {
@@ -22,11 +22,11 @@ _PATHS = {
     "openai_chat": "/v1/chat/completions",
     "gemini_interactions": "/v1beta/interactions",
 }
-_RESET = struct.pack("ii", 1, 0)  # linger on, for no time: closing then resets
+_RESET = struct.pack("ii", 1, 0)  # linger for zero seconds: closing then sends RST
 
 
 def body_of(dialect: str, model: str, *, stream: bool, question: str = "?") -> JsonObject:
-    """A question with web search, as a client of the dialect asks it."""
+    """The JSON body of a request with web search in a dialect."""
     user: JsonObject = {"role": "user", "content": question}
     bodies: dict[str, JsonObject] = {
         "anthropic_messages": {
@@ -45,7 +45,7 @@ def body_of(dialect: str, model: str, *, stream: bool, question: str = "?") -> J
 
 
 def request_of(dialect: str, model: str, *, stream: bool, question: str = "?") -> bytes:
-    """The whole request; the connection ends with its answer."""
+    """The bytes of an HTTP request with `connection: close`."""
     path = _PATHS.get(dialect) or (
         f"/v1beta/models/{model}:streamGenerateContent?alt=sse"
         if stream
@@ -61,7 +61,7 @@ def request_of(dialect: str, model: str, *, stream: bool, question: str = "?") -
 
 @dataclass
 class RawResponse:
-    """A response, and whether it was told to its end."""
+    """An HTTP response, and whether its body is complete."""
 
     status: int
     headers: dict[str, str]
@@ -70,7 +70,7 @@ class RawResponse:
 
 
 async def send(url: str, data: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection on which something was asked."""
+    """Open a connection and send a request."""
     host, _, port = url.removeprefix("http://").partition(":")
     reader, writer = await asyncio.open_connection(host, int(port), limit=2**24)
     writer.write(data)
@@ -79,7 +79,7 @@ async def send(url: str, data: bytes) -> tuple[asyncio.StreamReader, asyncio.Str
 
 
 async def fetch(url: str, data: bytes, *, seconds: float = 20.0) -> RawResponse:
-    """The response to a request, read until the connection ends, which it must in time."""
+    """Send a request and read the response until the connection closes; raises `TimeoutError`."""
     reader, writer = await send(url, data)
     try:
         async with asyncio.timeout(seconds):
@@ -89,7 +89,7 @@ async def fetch(url: str, data: bytes, *, seconds: float = 20.0) -> RawResponse:
 
 
 def parsed(data: bytes) -> RawResponse:
-    """A response out of its bytes."""
+    """Parse a response."""
     head, _, rest = data.partition(b"\r\n\r\n")
     line, *lines = head.decode("latin-1").split("\r\n")
     headers = {name.lower(): text.strip() for name, _, text in (line.partition(":") for line in lines)}
@@ -107,23 +107,23 @@ def parsed(data: bytes) -> RawResponse:
         body, rest = body + rest[:length], rest[length + 2 :]
 
 
-def leave(writer: asyncio.StreamWriter, how: Leaving) -> None:
-    """Hang up at once."""
+def disconnect(writer: asyncio.StreamWriter, how: Disconnect) -> None:
+    """Close the connection immediately, with FIN or RST."""
     if how == "rst":
-        line = writer.get_extra_info("socket")
-        line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        sock = writer.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
     writer.transport.abort()
 
 
 def check_error(dialect: str, status: int, body: bytes) -> None:
-    """An error with a status of its own must have the shape that the clients of a dialect read."""
+    """Check that an error response has the format that the clients of a dialect read."""
     assert 400 <= status < 600, status
-    said = strict_json(body.decode())
-    error = said["error"]
+    document = strict_json(body.decode())
+    error = document["error"]
     assert isinstance(error, dict)
     assert string(error, "message")
     if dialect == "anthropic_messages":
-        assert said["type"] == "error"
+        assert document["type"] == "error"
         assert string(error, "type").endswith("_error")
     elif dialect == "gemini":
         assert error["code"] == status

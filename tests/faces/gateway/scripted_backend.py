@@ -1,4 +1,4 @@
-"""A backend with scripted events that records its requests."""
+"""A backend with scripted events that records its calls."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from tests.stub_client import StubClient
 class ScriptedBackend(StubClient):
     """Yields scripted events; a scripted error is raised."""
 
-    def __init__(self, *lines: Event | GroundwireError, usable: Sequence[str] = ("gemini",)) -> None:
+    def __init__(self, *script: Event | GroundwireError, usable: Sequence[str] = ("gemini",)) -> None:
         super().__init__()
-        self.lines = lines
-        self.asked: list[tuple[str, str, Request]] = []
+        self.script = script
+        self.calls: list[tuple[str, str, Request]] = []
         self._usable = dict.fromkeys(usable, True)
 
     async def answer(
         self, request: Request, *, provider: str, model: str
     ) -> AsyncGenerator[Sequence[Event], None]:
-        self.asked.append((provider, model, request))
-        for line in self.lines:
-            if isinstance(line, GroundwireError):
-                raise line
-            yield (line,)
+        self.calls.append((provider, model, request))
+        for item in self.script:
+            if isinstance(item, GroundwireError):
+                raise item
+            yield (item,)
 
     def usable(self) -> Mapping[str, bool]:
         return self._usable
 
 
-def app_for(actor: ScriptedBackend, folder: Path, config: Config | None = None) -> HttpApp:
+def app_for(backend: ScriptedBackend, folder: Path, config: Config | None = None) -> HttpApp:
     """An application with a scripted backend."""
-    actor.config = replace(config or Config(), data_dir=str(folder))
-    return create_app(actor, {})
+    backend.config = replace(config or Config(), data_dir=str(folder))
+    return create_app(backend, {})

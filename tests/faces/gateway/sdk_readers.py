@@ -30,32 +30,32 @@ from tests.plain import ASYNC_CLIENT_ARGS, CLIENT_ARGS
 
 QUESTION = "What is new?"
 FAILURES = (anthropic.APIError, openai.APIError, errors.APIError, APIError)
-"""What the clients raise when an answer is an error, or breaks off."""
+"""What the clients raise for an error, or for an interrupted answer."""
 
 
 @dataclass
 class SdkAnswer:
-    """An answer as the objects of a client hold it. Places are code points of the whole text."""
+    """An answer as a client reads it. Spans are code points of the whole text."""
 
     text: str = ""
     spans: set[tuple[int, int, str]] = field(default_factory=set)
     unplaced: set[str] = field(default_factory=set)
     pages: set[str] = field(default_factory=set)
-    """Pages that no words lean on."""
+    """Pages in the list of results."""
     queries: list[str] = field(default_factory=list)
     searches: int | None = None
     finish: str = ""
     tokens: tuple[int, int] = (0, 0)
     extension: dict[str, object] = field(default_factory=dict)
-    """The field `groundwire`, which the clients keep though they do not know it."""
+    """The field `groundwire`, which the clients keep as an unknown field."""
     error: str = ""
     status: int = 0
-    """Of an error that came with its own HTTP status."""
+    """HTTP status of an error response."""
     broken: bool = False
-    """Could the client make nothing of it?"""
+    """Whether the client could not read the response."""
 
     def cite(self, url: str, start: int, end: int) -> None:
-        """One source for one place; without an extent it speaks for the whole answer."""
+        """Add a citation; an empty span means the whole answer."""
         if start < end:
             self.spans.add((start, end, url))
         else:
@@ -63,7 +63,7 @@ class SdkAnswer:
 
 
 def extra(model: object, name: str) -> object:
-    """A field that a client keeps without knowing it."""
+    """An unknown field that a client kept."""
     return (getattr(model, "model_extra", None) or {}).get(name)
 
 
@@ -94,7 +94,7 @@ def _read_message(message: Message) -> SdkAnswer:
 
 
 def _unplaced(extension: dict[str, object]) -> set[str]:
-    """What is cited for the answer as a whole, which the lists of results do not tell from what was found."""
+    """URLs that are cited for the whole answer; the list of results does not distinguish them."""
     sources, citations = extension.get("sources"), extension.get("citations")
     if not isinstance(sources, list) or not isinstance(citations, list):
         return set()
@@ -104,8 +104,8 @@ def _unplaced(extension: dict[str, object]) -> set[str]:
 
 def _queries(arguments: object) -> list[str]:
     assert isinstance(arguments, dict)
-    told = arguments.get("queries") or [arguments.get("query") or ""]
-    return [query for query in told if query]
+    queries = arguments.get("queries") or [arguments.get("query") or ""]
+    return [query for query in queries if query]
 
 
 def _read_response(response: Response) -> SdkAnswer:
@@ -134,8 +134,8 @@ def _read_part(read: SdkAnswer, part: ResponseOutputText) -> None:
     start, read.text = len(read.text), read.text + part.text
     for note in part.annotations:
         assert isinstance(note, AnnotationURLCitation)
-        ours = extra(note, "groundwire") == {"anchor": "answer"}
-        first, last = (0, 0) if ours else (note.start_index or 0, note.end_index or 0)
+        whole_answer = extra(note, "groundwire") == {"anchor": "answer"}
+        first, last = (0, 0) if whole_answer else (note.start_index or 0, note.end_index or 0)
         assert last <= len(part.text)
         read.cite(note.url, start + first, start + last)
 
@@ -169,8 +169,8 @@ def _read_chunks(chunks: Sequence[types.GenerateContentResponse]) -> SdkAnswer:
     if blocked and not read.finish:
         read.finish = "BLOCKED"
     for grounding in (item.grounding_metadata for item in candidates if item.grounding_metadata):
-        asked = (*(grounding.web_search_queries or ()), *(grounding.retrieval_queries or ()))
-        read.queries += [query for query in asked if query]
+        queries = (*(grounding.web_search_queries or ()), *(grounding.retrieval_queries or ()))
+        read.queries += [query for query in queries if query]
         _read_grounding(read, grounding)
     usage = chunks[-1].usage_metadata
     if usage is not None:
@@ -190,33 +190,33 @@ def _read_grounding(read: SdkAnswer, grounding: types.GroundingMetadata) -> None
         start, end = _points(read.text, segment.start_index or 0, segment.end_index or 0)
         assert read.text[start:end] == segment.text
         for place in support.grounding_chunk_indices or ():
-            page = pages[place] if place < len(pages) else None  # providers name chunks that are not there
+            page = pages[place] if place < len(pages) else None  # providers refer to chunks that do not exist
             if page is not None:
                 read.cite(page.uri or "", start, end)
 
 
 def _points(text: str, start: int, end: int) -> tuple[int, int]:
-    """Places in UTF-8 as code points."""
+    """UTF-8 offsets as code points."""
     data = text.encode()
     return len(data[:start].decode()), len(data[:end].decode())
 
 
 class _Steps:
-    """The texts of an interaction, each with the citations that count within it."""
+    """The texts of an interaction, with citations whose offsets count within one text."""
 
     def __init__(self) -> None:
-        self.words: dict[int, str] = {}
+        self.texts: dict[int, str] = {}
         self.notes: list[tuple[int, interactions.Annotation]] = []
 
-    def tell(self, read: SdkAnswer) -> None:
-        """Concatenate them."""
+    def add_to(self, read: SdkAnswer) -> None:
+        """Append the texts and citations to an answer."""
         starts: dict[int, int] = {}
-        for place, text in sorted(self.words.items()):
+        for place, text in sorted(self.texts.items()):
             starts[place] = len(read.text)
             read.text += text
         for place, note in self.notes:
             assert isinstance(note, interactions.URLCitation)
-            start, end = _points(self.words.get(place, ""), note.start_index or 0, note.end_index or 0)
+            start, end = _points(self.texts.get(place, ""), note.start_index or 0, note.end_index or 0)
             read.cite(note.url or "", starts.get(place, 0) + start, starts.get(place, 0) + end)
 
 
@@ -227,12 +227,12 @@ def _read_interaction(interaction: interactions.Interaction) -> SdkAnswer:
         if isinstance(step, interactions.ModelOutputStep):
             for content in step.content or ():
                 if isinstance(content, interactions.TextContent):
-                    place = len(steps.words)
-                    steps.words[place] = content.text or ""
+                    place = len(steps.texts)
+                    steps.texts[place] = content.text or ""
                     steps.notes += [(place, note) for note in content.annotations or ()]
         elif isinstance(step, interactions.GoogleSearchCallStep):
             read.queries += [query for query in step.arguments.queries or () if query]
-    steps.tell(read)
+    steps.add_to(read)
     return read
 
 
@@ -250,12 +250,12 @@ def _read_ending(interaction: object) -> SdkAnswer:
 
 
 class SdkClients:
-    """One client of each kind for one address. Leaving the block closes their connections."""
+    """One client of each dialect for one base URL. Use as a context manager: the exit closes connections."""
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
         once = types.HttpRetryOptions(attempts=1)
         more = dict(headers or {})
-        self._http = httpx2.AsyncClient()  # left to itself, the library chooses by what is installed
+        self._http = httpx2.AsyncClient()  # by default, the library depends on what is installed
         self._anthropic = anthropic.AsyncAnthropic(
             base_url=url, api_key="k", max_retries=0, default_headers=more
         )
@@ -273,24 +273,24 @@ class SdkClients:
                 async_client_args=ASYNC_CLIENT_ARGS,
             ),
         )
-        self._left = AsyncExitStack()
+        self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> SdkClients:
-        self._left.push_async_callback(self._anthropic.close)
-        self._left.push_async_callback(self._openai.close)
-        self._left.push_async_callback(self._http.aclose)
-        self._left.callback(self._google.close)
+        self._stack.push_async_callback(self._anthropic.close)
+        self._stack.push_async_callback(self._openai.close)
+        self._stack.push_async_callback(self._http.aclose)
+        self._stack.callback(self._google.close)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._left.aclose()
-        del self._google  # which closes itself once more when it goes, in a task
+        await self._stack.aclose()
+        del self._google  # its destructor closes it again, in a task
         for _round in range(3):
             await asyncio.sleep(0)
 
     async def ask(self, dialect: str, model: str, *, stream: bool) -> SdkAnswer:
-        """The answer, or the error, as the client of a dialect has it."""
-        asking: dict[str, Callable[[str, bool], Awaitable[SdkAnswer]]] = {
+        """Send the question; returns the answer or the error as the client reads it."""
+        methods: dict[str, Callable[[str, bool], Awaitable[SdkAnswer]]] = {
             "anthropic_messages": self._message,
             "openai_responses": self._response,
             "openai_chat": self._chat,
@@ -298,18 +298,18 @@ class SdkClients:
             "gemini_interactions": self._interaction,
         }
         try:
-            return await asking[dialect](model, stream)
+            return await methods[dialect](model, stream)
         except APIResponseValidationError as error:
             return SdkAnswer(error=str(error), broken=True)
         except FAILURES as error:
             status = getattr(error, "status_code", None) or getattr(error, "code", None)
-            told = str(error) or type(error).__name__
-            return SdkAnswer(error=told, status=status if isinstance(status, int) else 0)
+            message = str(error) or type(error).__name__
+            return SdkAnswer(error=message, status=status if isinstance(status, int) else 0)
         except (ValueError, TypeError, AssertionError) as error:
             return SdkAnswer(error=f"{type(error).__name__}: {error}", broken=True)
 
     async def _message(self, model: str, stream: bool) -> SdkAnswer:
-        asked = self._anthropic.messages
+        api = self._anthropic.messages
         question: anthropic.types.MessageParam = {"role": "user", "content": QUESTION}
         tool: anthropic.types.WebSearchTool20250305Param = {
             "type": "web_search_20250305",
@@ -317,46 +317,48 @@ class SdkClients:
         }
         if not stream:
             return _read_message(
-                await asked.create(model=model, max_tokens=99, messages=[question], tools=[tool])
+                await api.create(model=model, max_tokens=99, messages=[question], tools=[tool])
             )
-        async with asked.stream(model=model, max_tokens=99, messages=[question], tools=[tool]) as events:
-            # The client gives events as they came, and adds up only what it knows.
+        async with api.stream(model=model, max_tokens=99, messages=[question], tools=[tool]) as events:
+            # The client yields raw events, and accumulates only the fields that it knows.
             found = [_extension(event) async for event in events if event.type == "message_delta"]
             read = _read_message(await events.get_final_message())
         read.extension = next(filter(None, found), {})
         return read
 
     async def _response(self, model: str, stream: bool) -> SdkAnswer:
-        asked = self._openai.responses
+        api = self._openai.responses
         if not stream:
             return _read_response(
-                await asked.create(model=model, input=QUESTION, tools=[{"type": "web_search"}])
+                await api.create(model=model, input=QUESTION, tools=[{"type": "web_search"}])
             )
-        words, read = "", SdkAnswer(error="no last event")
-        async with await asked.create(
+        text, read = "", SdkAnswer(error="no last event")
+        async with await api.create(
             model=model, input=QUESTION, tools=[{"type": "web_search"}], stream=True
         ) as events:
             async for event in events:
                 if event.type in ("response.output_text.delta", "response.refusal.delta"):
-                    words += event.delta
+                    text += event.delta
                 elif event.type in ("response.completed", "response.incomplete", "response.failed"):
                     read = _read_response(event.response)
-        assert read.error or words == read.text
+        assert read.error or text == read.text
         return read
 
     async def _chat(self, model: str, stream: bool) -> SdkAnswer:
-        asked = self._openai.chat.completions
+        api = self._openai.chat.completions
         if not stream:
-            told = await asked.create(
+            completion = await api.create(
                 model=model, messages=[{"role": "user", "content": QUESTION}], web_search_options={}
             )
-            if not told.choices:  # an error in the place of an answer, which the client does not notice
-                return SdkAnswer(error=str(extra(told, "error")))
-            message = told.choices[0].message
-            read = SdkAnswer((message.content or "") + (message.refusal or ""), extension=_extension(told))
-            read.finish = told.choices[0].finish_reason
+            if not completion.choices:  # an error instead of an answer, which the client does not detect
+                return SdkAnswer(error=str(extra(completion, "error")))
+            message = completion.choices[0].message
+            read = SdkAnswer(
+                (message.content or "") + (message.refusal or ""), extension=_extension(completion)
+            )
+            read.finish = completion.choices[0].finish_reason
             _read_notes(read, (note.model_dump() for note in message.annotations or ()))
-            _read_chat_usage(read, told.usage)
+            _read_chat_usage(read, completion.usage)
             return read
         return await self._chat_stream(model)
 
@@ -375,45 +377,43 @@ class SdkClients:
                 for choice in chunk.choices:
                     read.text += (choice.delta.content or "") + (choice.delta.refusal or "")
                     read.finish = choice.finish_reason or read.finish
-                    told = extra(choice.delta, "annotations")  # the client has no type for these here
-                    notes += told if isinstance(told, list) else []
+                    annotations = extra(choice.delta, "annotations")  # the client has no type for these here
+                    notes += annotations if isinstance(annotations, list) else []
         _read_notes(read, notes)
         return read
 
     async def _content(self, model: str, stream: bool) -> SdkAnswer:
-        asked = self._google.aio.models
+        api = self._google.aio.models
         config = types.GenerateContentConfig(tools=[types.Tool(google_search=types.GoogleSearch())])
         if not stream:
-            return _read_chunks([await asked.generate_content(model=model, contents=QUESTION, config=config)])
-        chunks = await asked.generate_content_stream(model=model, contents=QUESTION, config=config)
+            return _read_chunks([await api.generate_content(model=model, contents=QUESTION, config=config)])
+        chunks = await api.generate_content_stream(model=model, contents=QUESTION, config=config)
         return _read_chunks([chunk async for chunk in chunks])
 
     async def _interaction(self, model: str, stream: bool) -> SdkAnswer:
-        asked = self._google.aio.interactions
+        api = self._google.aio.interactions
         if not stream:
-            interaction = await asked.create(model=model, input=QUESTION, tools=[{"type": "google_search"}])
+            interaction = await api.create(model=model, input=QUESTION, tools=[{"type": "google_search"}])
             assert isinstance(interaction, interactions.Interaction)
             return _read_interaction(interaction)
         read, steps, queries = SdkAnswer(error="no last event"), _Steps(), list[str]()
-        events = await asked.create(
-            model=model, input=QUESTION, tools=[{"type": "google_search"}], stream=True
-        )
+        events = await api.create(model=model, input=QUESTION, tools=[{"type": "google_search"}], stream=True)
         assert not isinstance(events, interactions.Interaction)
         async for event in events:
             if isinstance(event, interactions.StepDelta):
-                queries += _take(steps, event.index, event.delta)
+                queries += _add_delta(steps, event.index, event.delta)
             elif isinstance(event, interactions.InteractionCompletedEvent):
                 read = _read_ending(event.interaction)
             elif isinstance(event, interactions.ErrorEvent):
                 read = SdkAnswer(error=str(event.error))
-        steps.tell(read)
+        steps.add_to(read)
         read.queries = queries
         return read
 
 
-def _take(steps: _Steps, place: int, delta: interactions.StepDeltaData) -> list[str]:
+def _add_delta(steps: _Steps, place: int, delta: interactions.StepDeltaData) -> list[str]:
     if isinstance(delta, interactions.TextDelta):
-        steps.words[place] = steps.words.get(place, "") + delta.text
+        steps.texts[place] = steps.texts.get(place, "") + delta.text
     elif isinstance(delta, interactions.TextAnnotationDelta):
         steps.notes += [(place, note) for note in delta.annotations or ()]
     elif isinstance(delta, interactions.GoogleSearchCallDelta):

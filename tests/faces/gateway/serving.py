@@ -51,10 +51,10 @@ async def serving(
     """Serve only these providers until the block ends."""
     with TemporaryDirectory() as folder:
         known = {"HOME": folder, "GROUNDWIRE_DATA_DIR": folder, **(env or {})}
-        whole = replace(
+        settings = replace(
             config or Config(), providers=dict(providers), order=tuple(providers), data_dir=folder
         )
-        async with Groundwire(whole, env=known) as groundwire:
+        async with Groundwire(settings, env=known) as groundwire:
             gateway = create_app(groundwire, known, timeouts=timeouts)
             # asyncio sets TCP_NODELAY on accepted sockets only if the protocol is named.
             listener = socket.socket(proto=socket.IPPROTO_TCP)
@@ -73,20 +73,20 @@ async def serving(
 
 
 async def wait_for_open_requests(gateway: HttpApp, count: int) -> None:
-    """Wait until the gateway has so many open requests: it notices ends later than its peers."""
+    """Wait until the gateway has this many open requests: it notices disconnects with a delay."""
     async with asyncio.timeout(10):
         while gateway.open_requests != count:
             await asyncio.sleep(0.005)
 
 
 def run(main: Coroutine[None, None, T], *, seconds: float = 60.0) -> T:
-    """Run to the end within a time limit; fails if a task is left running."""
+    """Run within a time limit; fails if a task is still running at the end."""
 
     async def bounded() -> T:
         async with asyncio.timeout(seconds):
             result = await main
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        assert not left, f"tasks still running: {left}"
+        remaining = asyncio.all_tasks() - {asyncio.current_task()}
+        assert not remaining, f"tasks still running: {remaining}"
         return result
 
     return asyncio.run(bounded())

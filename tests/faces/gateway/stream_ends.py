@@ -32,27 +32,27 @@ class StreamEvent(NamedTuple):
 
 
 def stream_events(data: bytes) -> list[StreamEvent]:
-    """Every complete event, by the standard; the bytes must be UTF-8 and end with one."""
+    """Parse all events; the data must be UTF-8 and end with a complete event."""
     try:
         lines = _LINE.split(data.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise Violation(f"no UTF-8: {error}") from None
+        raise Violation(f"not UTF-8: {error}") from None
     found: list[StreamEvent] = []
     pending: list[str] = []
     for line in lines:
         if line.startswith("data:") or line == "data":
             pending.append(line[5:].removeprefix(" "))
         elif not line and pending:
-            found.append(_told("\n".join(pending)))
+            found.append(_parse_event("\n".join(pending)))
             pending = []
     need(not pending, f"the last event is not closed: {pending}")
     return found
 
 
-def _told(data: str) -> StreamEvent:
+def _parse_event(data: str) -> StreamEvent:
     data = data.strip()
     whole = data in ("", "[DONE]") or (data[:1] == "{" and data[-1:] == "}")
-    need(whole, f"no event of anybody's: {data[:80]!r}")
+    need(whole, f"not an event: {data[:80]!r}")
     try:
         return StreamEvent(json.loads(data), sentinel=False)
     except (ValueError, RecursionError):

@@ -15,7 +15,7 @@ from groundwire.model.value import replace
 from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
-from tests.faces.gateway.raw import RawResponse, fetch, leave, request_of, send
+from tests.faces.gateway.raw import RawResponse, disconnect, fetch, request_of, send
 from tests.faces.gateway.sdk_readers import SdkClients
 from tests.faces.gateway.serving import RunningGateway, provider_at, serving, wait_for_open_requests
 
@@ -24,13 +24,13 @@ pytestmark = pytest.mark.server
 EVENTS = answer_events(
     "The Nile ☃ is 6650 km long. It is longer than most.", Source("https://alpha.example/"), query="nile"
 )
-ALIKE = ("openai_responses", "openai_chat", "gemini", "gemini_interactions")
-"""Messages always says how long an answer may be, so its question is another."""
+EQUAL_DIALECTS = ("openai_responses", "openai_chat", "gemini", "gemini_interactions")
+"""Dialects whose requests are equal. Messages is not: it always limits the length of the answer."""
 MODEL = "nile/m"
 
 
 @asynccontextmanager
-async def world(
+async def caching_gateway(
     *responses: ScriptedResponse, seconds: float = 60.0
 ) -> AsyncIterator[tuple[RunningGateway, Upstream]]:
     config = Config(gateway=GatewaySettings(cache_seconds=seconds))
@@ -40,33 +40,35 @@ async def world(
             yield here, upstream
 
 
-def state(got: RawResponse) -> str:
-    return got.headers.get("x-groundwire-cache", "")
+def state(response: RawResponse) -> str:
+    return response.headers.get("x-groundwire-cache", "")
 
 
 async def test_a_hundred_concurrent_identical_requests_cost_one_upstream_request() -> None:
     late = replace(answer("anthropic_messages", EVENTS), delay=0.5)
-    async with world(late) as (here, upstream):
-        asked = [
-            request_of(ALIKE[number % 4], MODEL, stream=number % 8 >= 4, question="how long?")
+    async with caching_gateway(late) as (here, upstream):
+        requests = [
+            request_of(EQUAL_DIALECTS[number % 4], MODEL, stream=number % 8 >= 4, question="how long?")
             for number in range(100)
         ]
-        found = await asyncio.gather(*(fetch(here.url, data) for data in asked))
+        found = await asyncio.gather(*(fetch(here.url, data) for data in requests))
         assert len(upstream.requests) == 1
-    assert all(got.status == 200 and got.complete and b"6650" in got.body for got in found)
+    assert all(
+        response.status == 200 and response.complete and b"6650" in response.body for response in found
+    )
     assert Counter(map(state, found)) == {"miss": 1, "shared": 99}
 
 
-@pytest.mark.parametrize("first", ALIKE)
+@pytest.mark.parametrize("first", EQUAL_DIALECTS)
 async def test_every_client_gets_the_same_answer_from_the_cache(first: str) -> None:
     async with (
-        world(answer("anthropic_messages", EVENTS)) as (here, upstream),
+        caching_gateway(answer("anthropic_messages", EVENTS)) as (here, upstream),
         SdkClients(here.url) as clients,
     ):
         direct = await clients.ask(first, MODEL, stream=True)
         assert direct.spans
         assert not direct.error
-        for name in ALIKE:
+        for name in EQUAL_DIALECTS:
             for stream in (True, False):
                 read = await clients.ask(name, MODEL, stream=stream)
                 assert (read.text, read.spans, read.tokens) == (direct.text, direct.spans, direct.tokens)
@@ -74,7 +76,7 @@ async def test_every_client_gets_the_same_answer_from_the_cache(first: str) -> N
 
 
 async def test_headers_show_the_cache_status_and_the_age() -> None:
-    async with world(answer("anthropic_messages", EVENTS)) as (here, _):
+    async with caching_gateway(answer("anthropic_messages", EVENTS)) as (here, _):
         data = request_of("openai_chat", MODEL, stream=False)
         first, again = await fetch(here.url, data), await fetch(here.url, data)
     assert (state(first), first.headers.get("age")) == ("miss", None)
@@ -83,19 +85,19 @@ async def test_headers_show_the_cache_status_and_the_age() -> None:
 
 
 async def test_by_default_nothing_is_cached() -> None:
-    async with world(answer("anthropic_messages", EVENTS), seconds=0.0) as (here, upstream):
+    async with caching_gateway(answer("anthropic_messages", EVENTS), seconds=0.0) as (here, upstream):
         data = request_of("openai_chat", MODEL, stream=False)
         found = [await fetch(here.url, data) for _ in range(2)]
         assert len(upstream.requests) == 2
-    assert [state(got) for got in found] == ["", ""]
+    assert [state(response) for response in found] == ["", ""]
 
 
 async def test_an_error_reaches_all_waiting_clients_and_is_not_cached() -> None:
     refused = replace(json_response({"type": "error", "error": {"message": "no"}}, 400), delay=0.2)
-    async with world(refused, answer("anthropic_messages", EVENTS)) as (here, upstream):
+    async with caching_gateway(refused, answer("anthropic_messages", EVENTS)) as (here, upstream):
         data = request_of("openai_chat", MODEL, stream=True)
         found = await asyncio.gather(*(fetch(here.url, data) for _ in range(5)))
-        assert [got.status for got in found] == [400] * 5
+        assert [response.status for response in found] == [400] * 5
         assert len(upstream.requests) == 1
         assert (await fetch(here.url, data)).status == 200
 
@@ -103,32 +105,32 @@ async def test_an_error_reaches_all_waiting_clients_and_is_not_cached() -> None:
 async def test_a_later_client_follows_live_and_the_last_disconnect_cancels_the_upstream_request() -> None:
     whole = answer("anthropic_messages", EVENTS)
     stream = whole.stream or b""
-    place = stream.index(b"\n\n", stream.rindex(b"content_block_stop")) + 2
-    async with world(replace(whole, stall_at=place)) as (here, upstream):
+    offset = stream.index(b"\n\n", stream.rindex(b"content_block_stop")) + 2
+    async with caching_gateway(replace(whole, stall_at=offset)) as (here, upstream):
         data = request_of("openai_chat", MODEL, stream=True)
         reader, first = await send(here.url, data)
         await reader.readuntil(b"6650")
         reader, second = await send(here.url, data)
         head = await reader.readuntil(b"6650")
         assert b"x-groundwire-cache: shared" in head
-        leave(first, "rst")
+        disconnect(first, "rst")
         reader, third = await send(here.url, data)
         await reader.readuntil(b"6650")
-        leave(second, "fin")
+        disconnect(second, "fin")
         await wait_for_open_requests(here.gateway, 1)
         assert upstream.open_connections == 1
-        leave(third, "rst")
+        disconnect(third, "rst")
         await upstream.disconnected()
         assert len(upstream.requests) == 1
 
 
 async def test_a_closing_gateway_ends_all_followers() -> None:
     silent = replace(answer("anthropic_messages", EVENTS), stall_at=0)
-    async with world(silent) as (here, upstream):
+    async with caching_gateway(silent) as (here, upstream):
         data = request_of("openai_chat", MODEL, stream=True)
         waiting = [asyncio.create_task(fetch(here.url, data)) for _ in range(3)]
         await wait_for_open_requests(here.gateway, 3)
         await upstream.stalled(1)
         here.gateway.active_streams.close()
-        assert [got.status for got in await asyncio.gather(*waiting)] == [503] * 3
+        assert [response.status for response in await asyncio.gather(*waiting)] == [503] * 3
         await upstream.disconnected()

@@ -22,7 +22,7 @@ ANSWER: JsonObject = {
 TOOLS: Any = [{"type": "function", "function": {"name": "clock", "parameters": {"type": "object"}}}]
 
 
-async def test_the_same_calls_in_three_turns_have_six_ids() -> None:
+async def test_equal_tool_calls_in_three_turns_have_six_ids() -> None:
     ids: list[str] = []
 
     async def main() -> Upstream:

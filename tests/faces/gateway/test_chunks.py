@@ -25,16 +25,16 @@ _TIMES = re.compile(rb'("created(?:_at)?"|"completed_at"|"updated"): ?(?:\d+|"[^
 _TOKENS = re.compile(rb"gw1\.[\w.-]+")
 LONGEST = 12_000
 FEW, MANY = (7, 300), (1, 2, 7, 61, 300, 1000)
-"""Bytes at a time."""
+"""Chunk sizes in bytes."""
 
 
 def plain(body: bytes) -> bytes:
-    """The bytes without what must differ: ids, times, and what is signed with the key of a gateway."""
+    """The body without ids, times and signed tokens, which differ each time."""
     return _TOKENS.sub(b"TOKEN", _TIMES.sub(rb"\1:0", _IDS.sub(b"ID", body)))
 
 
 def streams() -> list[Recording]:
-    """A recorded stream of each dialect: the longest that is not too long, or the shortest."""
+    """A recorded stream of each dialect: the longest below the limit, or the shortest."""
     found: dict[str, Recording] = {}
     for recording in sorted(recordings_of("stream"), key=lambda item: len(item.data)):
         if is_sse(recording.data) and (recording.dialect not in found or len(recording.data) <= LONGEST):
@@ -43,12 +43,12 @@ def streams() -> list[Recording]:
 
 
 def responses(data: bytes, sizes: tuple[int, ...]) -> dict[str, ScriptedResponse]:
-    """The same bytes on several ways."""
+    """Responses with the same bytes in several framings and chunk sizes."""
     whole = ScriptedResponse(headers={"content-type": EVENTS}, body=data, framing="chunked")
-    ways = {f"{size} at a time": replace(whole, dribble=Dribble(size, 0.0)) for size in sizes}
+    variants = {f"{size} at a time": replace(whole, dribble=Dribble(size, 0.0)) for size in sizes}
     packed = replace(whole, headers={**whole.headers, "content-encoding": "gzip"}, body=gzip.compress(data))
     return {
-        **ways,
+        **variants,
         "until the connection ends": replace(whole, framing="close"),
         "by its length": replace(whole, framing="length"),
         "compressed": packed,
@@ -65,43 +65,43 @@ def check(inbound: str, sizes: tuple[int, ...]) -> None:
         async with AsyncExitStack() as stack:
             upstream = await stack.enter_async_context(Upstream(Script()))
             providers = {f"my_{name}": provider_at(name, upstream.url) for name in INBOUND}
-            # Single bytes take their time, and signs of life would stand between them.
+            # Single bytes are slow, and keep-alives would appear between them.
             timeouts = ResponseTimeouts(head=300.0, ping=300.0)
             here = await stack.enter_async_context(serving(providers, timeouts=timeouts))
             for recording in found:
-                asked = request_of(inbound, f"my_{recording.dialect}/m", stream=True)
-                ways = responses(recording.data, sizes)
+                request = request_of(inbound, f"my_{recording.dialect}/m", stream=True)
+                variants = responses(recording.data, sizes)
                 upstream.script = Script(
                     (ScriptedResponse(headers={"content-type": EVENTS}, body=recording.data),)
                 )
-                expected = plain((await fetch(here.url, asked)).body)
+                expected = plain((await fetch(here.url, request)).body)
                 assert len(expected) > 100
-                for name, response in ways.items():
+                for name, response in variants.items():
                     if name == "other line ends" and recording.dialect == inbound:
-                        continue  # in the same dialect bytes pass as they are
+                        continue  # passthrough does not change bytes
                     upstream.script = Script((response,))
-                    got = await fetch(here.url, asked, seconds=120)
-                    assert got.complete
-                    assert plain(got.body) == expected, f"{recording.name}, {name}"
+                    received = await fetch(here.url, request, seconds=120)
+                    assert received.complete
+                    assert plain(received.body) == expected, f"{recording.name}, {name}"
 
     run(main(), seconds=300)
 
 
 @pytest.mark.parametrize("inbound", INBOUND)
-def test_the_bytes_out_do_not_depend_on_how_the_bytes_in_were_cut(recordings: Path, inbound: str) -> None:
+def test_output_does_not_depend_on_how_the_input_is_chunked(recordings: Path, inbound: str) -> None:
     check(inbound, FEW)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("inbound", INBOUND)
-def test_nor_do_they_on_single_bytes(recordings: Path, inbound: str) -> None:
+def test_output_is_the_same_if_the_input_arrives_byte_by_byte(recordings: Path, inbound: str) -> None:
     check(inbound, MANY)
 
 
 DONE = b"data: [DONE]"
 
 
-def test_the_same_dialect_passes_every_byte(recordings: Path) -> None:
+def test_passthrough_forwards_every_byte(recordings: Path) -> None:
     async def main() -> None:
         async with AsyncExitStack() as stack:
             upstream = await stack.enter_async_context(Upstream(Script()))
@@ -117,14 +117,14 @@ def test_the_same_dialect_passes_every_byte(recordings: Path) -> None:
                 upstream.script = Script(
                     (ScriptedResponse(headers=kind, body=recording.data, framing=framing),)
                 )
-                asked = request_of(recording.dialect, f"my_{recording.dialect}/m", stream=streams_it)
-                got = await fetch(here.url, asked)
-                assert got.status == 200
+                request = request_of(recording.dialect, f"my_{recording.dialect}/m", stream=streams_it)
+                received = await fetch(here.url, request)
+                assert received.status == 200
                 sent = recording.data.strip()
-                assert got.body.startswith(sent), recording.name
-                # Perplexity leaves the sentinel of Chat out; clients wait for it.
+                assert received.body.startswith(sent), recording.name
+                # Perplexity omits the sentinel of Chat; clients wait for it.
                 adds_end = streams_it and recording.dialect == "openai_chat" and not sent.endswith(DONE)
-                assert got.body[len(sent) :].strip() == (DONE if adds_end else b""), recording.name
+                assert received.body[len(sent) :].strip() == (DONE if adds_end else b""), recording.name
                 passed += 1
             assert passed > 75
 

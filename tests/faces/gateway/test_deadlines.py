@@ -21,21 +21,21 @@ from tests.faces.gateway.test_faults import EVENTS, NEVER
 
 pytestmark = pytest.mark.server
 
-AGREED = 2.0
+DEADLINE = 2.0
 SLACK = 1.0
 PATIENCE = 15.0
-"""Seconds beyond what was agreed: half of what is waited for one that never ends."""
+"""Seconds beyond the deadline: half of the time that a test waits for a response that never ends."""
 FORMS = (True, False)
 STEP = 37
-"""Prime to the number of kinds, so that a few are of every sort."""
+"""Coprime to the number of combinations, so that a few requests cover all sorts."""
 
 
 def slow(dialect: str) -> dict[str, Script]:
-    """Everything that takes for ever, by name."""
+    """Providers that never finish, by name."""
     whole = answer(dialect, EVENTS)
     stream = whole.stream or b""
     words = stream.index(b"6650")
-    whole = replace(whole, body=b" " * words + whole.body)  # blanks, so that it too is cut where words begin
+    whole = replace(whole, body=b" " * words + whole.body)  # padding: cut where the text begins
     first = stream[: stream.index(b"\n\n", words) + 2]
     responses = {
         "silent": replace(whole, delay=NEVER),
@@ -49,7 +49,7 @@ def slow(dialect: str) -> dict[str, Script]:
         "the same for ever": replace(whole, stream=first, repeat=_last_frame(first), every=0.02),
         "blanks for ever": ScriptedResponse(body=b" ", repeat=b" ", every=0.02),
     }
-    scripts = {name: Script((response,)) for name, response in responses.items()}
+    scripts = {name: Script((scripted,)) for name, scripted in responses.items()}
     return {**scripts, "deaf": Script(door="deaf")}
 
 
@@ -62,19 +62,19 @@ NAMES = tuple(slow("gemini"))
 
 
 @dataclass
-class Waited:
-    """One request, how it ended, and when."""
+class TimedRequest:
+    """A request, its response, and its duration."""
 
     what: str
     inbound: str
     passed: bool
-    """Does the provider speak the client's dialect?"""
-    got: RawResponse | None
+    """Whether the response is passed through: provider and client use the same dialect."""
+    response: RawResponse | None
     seconds: float
 
 
-class Clock:
-    """Time as this process had it: when others had the processor, it stood still."""
+class ProcessClock:
+    """A clock that stops while other processes use the processor."""
 
     _TICK = 0.05
 
@@ -87,7 +87,7 @@ class Clock:
         return monotonic() - self._lost
 
     def _look(self) -> None:
-        """More than a tick without work is a wait for the processor."""
+        """Count more than a tick without work as a wait for the processor."""
         now, worked = monotonic(), process_time()
         self._lost += max(now - self._looked - (worked - self._worked) - self._TICK, 0.0)
         self._looked, self._worked = now, worked
@@ -98,30 +98,30 @@ class Clock:
             self._look()
 
 
-async def wait(count: int, at_once: int) -> list[Waited]:
-    """So many requests of all kinds, many at once."""
+async def wait(count: int, concurrency: int) -> list[TimedRequest]:
+    """Send requests of all combinations concurrently."""
     async with AsyncExitStack() as stack:
         providers = {}
         for name, dialect in product(NAMES, INBOUND):
             upstream = await stack.enter_async_context(Upstream(slow(dialect)[name]))
             key = f"{name.replace(' ', '_')}_{dialect}"
-            providers[key] = provider_at(dialect, upstream.url, timeout=AGREED)
+            providers[key] = provider_at(dialect, upstream.url, timeout=DEADLINE)
         here = await stack.enter_async_context(serving(providers))
-        turns = asyncio.Semaphore(at_once)
-        clock = Clock()
+        turns = asyncio.Semaphore(concurrency)
+        clock = ProcessClock()
         ticking = asyncio.create_task(clock.run())
 
-        async def ask(inbound: str, provider: str, stream: bool, name: str) -> Waited:
+        async def ask(inbound: str, provider: str, stream: bool, name: str) -> TimedRequest:
             key = f"{name.replace(' ', '_')}_{provider}"
             data = request_of(inbound, f"{key}/m", stream=stream)
             async with turns:
                 began = clock.now()
                 try:
-                    got = await fetch(here.url, data, seconds=30)
+                    response = await fetch(here.url, data, seconds=30)
                 except TimeoutError:
-                    got = None
+                    response = None
                 what = f"{name}, {inbound} from {provider}, {'stream' if stream else 'whole'}"
-                return Waited(what, inbound, inbound == provider, got, clock.now() - began)
+                return TimedRequest(what, inbound, inbound == provider, response, clock.now() - began)
 
         kinds = islice(islice(cycle(product(INBOUND, INBOUND, FORMS, NAMES)), 0, None, STEP), count)
         found = await asyncio.gather(*(ask(*kind) for kind in kinds))
@@ -130,26 +130,26 @@ async def wait(count: int, at_once: int) -> list[Waited]:
         return found
 
 
-def fault_in(one: Waited) -> str:
-    """What is wrong with how it ended; empty if nothing is."""
-    if one.got is None or not one.got.complete:
+def fault_in(one: TimedRequest) -> str:
+    """Why a response is wrong; empty if it is correct."""
+    if one.response is None or not one.response.complete:
         return "no end"
     try:
-        if one.got.status == 200:
-            (check_end if one.passed else check_stream)(one.inbound, one.got.body)
+        if one.response.status == 200:
+            (check_end if one.passed else check_stream)(one.inbound, one.response.body)
         else:
-            check_error(one.inbound, one.got.status, one.got.body)
+            check_error(one.inbound, one.response.status, one.response.body)
     except AssertionError as problem:
-        return f"{problem}: {one.got.body[-200:]!r}"
+        return f"{problem}: {one.response.body[-200:]!r}"
     return ""
 
 
-def check(found: list[Waited], slack: float) -> None:
-    late = [f"{one.what}: {one.seconds:.1f} s" for one in found if one.seconds > AGREED + slack]
+def check(found: list[TimedRequest], slack: float) -> None:
+    late = [f"{one.what}: {one.seconds:.1f} s" for one in found if one.seconds > DEADLINE + slack]
     assert not late, "\n".join([f"{len(late)} of {len(found)}", *late[:20]])
     wrong = [f"{one.what}: {problem}" for one in found if (problem := fault_in(one))]
     assert not wrong, "\n".join([f"{len(wrong)} of {len(found)}", *wrong[:20]])
-    assert {one.got.status for one in found if one.got} >= {200, 504}
+    assert {one.response.status for one in found if one.response} >= {200, 504}
 
 
 async def test_no_client_waits_longer_than_the_deadline() -> None:
@@ -157,5 +157,5 @@ async def test_no_client_waits_longer_than_the_deadline() -> None:
 
 
 @pytest.mark.thorough
-def test_nor_do_five_thousand() -> None:
+def test_none_of_five_thousand_clients_waits_longer_than_the_deadline() -> None:
     check(run(wait(5000, 40), seconds=600), SLACK)

@@ -1,8 +1,8 @@
 """Upstream faults: the client gets one end, an error status or an error in its stream.
 
-Every fault of the scripted upstream meets every dialect, streamed and whole, from a provider of the same
-dialect (whose bytes pass through) and of another. The bytes are read by strict checkers, and the official
-clients raise errors of their own.
+Every fault of the scripted upstream is combined with every dialect, streamed or not, from a provider of the
+same dialect (passed through) and of another. Strict checkers read the bytes, and the official clients raise
+their own errors.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ EVENTS = answer_events(
 NEVER = float("inf")
 SLOW = ("silent", "stalled at once", "stalled midway", "endless comments", "deaf")
 SHORT, LONG = 1.5, 30.0
-"""Seconds until a provider is given up: one that never ends, and any other."""
-AT_ONCE = 16
+"""Timeouts in seconds: of a provider that never finishes, and of any other."""
+CONCURRENCY = 16
 
 REFUSALS: dict[str, GroundwireError] = {
     "bad key": AuthRejected("bad key", status=401),
@@ -49,16 +49,16 @@ STATUSES = {
     "no such model": (404,),
     "refused": (400,),
     "too many requests": (429,),
-    "overloaded": (503, 529),  # Anthropic has a number of its own
+    "overloaded": (503, 529),  # Anthropic has a status of its own
 }
 
 
 def faults(dialect: str) -> dict[str, Script]:
-    """Everything that can go wrong with an answer, by name."""
+    """Upstream faults by name."""
     whole = answer(dialect, EVENTS)
     stream = whole.stream or b""
     words = stream.index(b"6650")
-    body = b" " * (words - 99) + whole.body  # blanks before it, so that it is cut where the stream is
+    body = b" " * (words - 99) + whole.body  # padding, so that the body is cut where the stream is
     whole = replace(whole, body=body)
     first = stream.index(b"\n\n") + 2
     broken: dict[str, ScriptedResponse] = {
@@ -76,10 +76,10 @@ def faults(dialect: str) -> dict[str, Script]:
         ),
         "an empty object": json_response({}),
         "half an object": ScriptedResponse(body=body[: len(body) // 2], stream=b'data: {"a', framing="close"),
-        "noise": ScriptedResponse(
+        "garbage": ScriptedResponse(
             body=bytes(range(256)) * 9, stream=b"data: " + bytes(range(128, 256)) + b"\n\n"
         ),
-        "noise midway": replace(
+        "garbage midway": replace(
             whole, stream=stream[:first] + b'data: {"x": NaN\n\n', body=body[:-9] + b"\xff\xfe}"
         ),
         "endless comments": ScriptedResponse(repeat=b": still here\n\n", every=0.05),
@@ -89,9 +89,9 @@ def faults(dialect: str) -> dict[str, Script]:
     }
     for name, error in REFUSALS.items():
         wait = getattr(error, "retry_after", None)
-        status, said = error_body(dialect, error)
-        broken[name] = json_response(said, status, {"retry-after": str(int(wait))} if wait else None)
-    scripts = {name: Script((response,)) for name, response in broken.items()}
+        status, error_json = error_body(dialect, error)
+        broken[name] = json_response(error_json, status, {"retry-after": str(int(wait))} if wait else None)
+    scripts = {name: Script((scripted,)) for name, scripted in broken.items()}
     return {**scripts, "closed": Script(door="closed"), "deaf": Script(door="deaf")}
 
 
@@ -99,22 +99,22 @@ NAMES = tuple(faults("gemini"))
 
 
 @dataclass
-class Case:
+class FaultCase:
     """One fault for one client."""
 
     fault: str
     inbound: str
     provider: str
     stream: bool
-    got: RawResponse
+    response: RawResponse
 
     def __str__(self) -> str:
         form = "stream" if self.stream else "whole"
-        return f"{self.fault}: {self.inbound} from {self.provider}, {form}: {self.got.status}"
+        return f"{self.fault}: {self.inbound} from {self.provider}, {form}: {self.response.status}"
 
 
 def pairs() -> list[tuple[str, str]]:
-    """Every dialect from a provider of its own, and from another."""
+    """Each dialect with a provider of the same dialect, and with one of another."""
     return [
         (inbound, provider)
         for number, inbound in enumerate(INBOUND)
@@ -122,8 +122,8 @@ def pairs() -> list[tuple[str, str]]:
     ]
 
 
-async def everything(names: tuple[str, ...], among: list[tuple[str, str]] | None = None) -> list[Case]:
-    """All clients ask, some of them at once."""
+async def everything(names: tuple[str, ...], among: list[tuple[str, str]] | None = None) -> list[FaultCase]:
+    """Send all requests concurrently."""
     async with AsyncExitStack() as stack:
         providers = {}
         for name, dialect in product(names, INBOUND):
@@ -133,38 +133,38 @@ async def everything(names: tuple[str, ...], among: list[tuple[str, str]] | None
             )
         here = await stack.enter_async_context(serving(providers))
 
-        turns = asyncio.Semaphore(AT_ONCE)
+        turns = asyncio.Semaphore(CONCURRENCY)
 
-        async def ask(name: str, inbound: str, provider: str, stream: bool) -> Case:
+        async def ask(name: str, inbound: str, provider: str, stream: bool) -> FaultCase:
             model = f"{name.replace(' ', '_')}_{provider}/m"
             data = request_of(inbound, model, stream=stream)
             async with turns:
-                return Case(name, inbound, provider, stream, await fetch(here.url, data))
+                return FaultCase(name, inbound, provider, stream, await fetch(here.url, data))
 
-        asking = [
+        requests = [
             ask(name, *pair, stream) for name, pair, stream in product(names, among or pairs(), (True, False))
         ]
-        found = await asyncio.gather(*asking)
+        found = await asyncio.gather(*requests)
         await wait_for_open_requests(here.gateway, 0)
         return found
 
 
-def fault_in(case: Case) -> str:
-    """What is wrong with what the client got; empty if nothing is."""
-    got = case.got
+def fault_in(case: FaultCase) -> str:
+    """Why a response is wrong; empty if it is correct."""
+    response = case.response
     try:
-        assert got.complete, "the response does not end"
-        assert got.headers["content-type"].startswith(("application/json", "text/event-stream"))
-        if got.status != 200:
-            check_error(case.inbound, got.status, got.body)
-            assert got.status in STATUSES.get(case.fault, (got.status,)), "another status"
+        assert response.complete, "the response does not end"
+        assert response.headers["content-type"].startswith(("application/json", "text/event-stream"))
+        if response.status != 200:
+            check_error(case.inbound, response.status, response.body)
+            assert response.status in STATUSES.get(case.fault, (response.status,)), "another status"
         else:
-            assert case.stream, "an answer out of nothing"
-            check_stream(case.inbound, got.body)
-            # Where only the formality is missing that ends a stream, the answer is complete.
-            assert "error" in got.body.decode() or case.fault == "cut near the end", "no error told"
+            assert case.stream, "an answer without text from the provider"
+            check_stream(case.inbound, response.body)
+            # If only the final event of a stream is missing, the answer is complete.
+            assert "error" in response.body.decode() or case.fault == "cut near the end", "no error reported"
     except AssertionError as problem:
-        return f"{case}: {problem}: {got.body[-200:]!r}"
+        return f"{case}: {problem}: {response.body[-200:]!r}"
     return ""
 
 
@@ -173,9 +173,15 @@ async def test_every_fault_ends_in_exactly_one_error_of_the_clients_dialect(half
     found = await everything(NAMES[half::2])
     wrong = [problem for case in found if (problem := fault_in(case))]
     assert not wrong, "\n".join(wrong)
-    told_midway = {case.fault for case in found if case.got.status == 200}
-    assert told_midway <= {"stalled midway", "cut midway", "reset midway", "cut near the end", "noise midway"}
-    assert told_midway, "no fault came after the first words"
+    failed_midway = {case.fault for case in found if case.response.status == 200}
+    assert failed_midway <= {
+        "stalled midway",
+        "cut midway",
+        "reset midway",
+        "cut near the end",
+        "garbage midway",
+    }
+    assert failed_midway, "no fault occurred after the first text"
 
 
 @pytest.mark.thorough
@@ -190,23 +196,23 @@ def test_every_fault_of_every_provider_ends_once_for_every_client(part: int) -> 
 
 async def test_retry_after_of_the_provider_reaches_the_client() -> None:
     found = await everything(("too many requests",))
-    assert {case.got.headers.get("retry-after") for case in found} == {"77"}
+    assert {case.response.headers.get("retry-after") for case in found} == {"77"}
 
 
-async def test_an_answer_that_dribbles_is_an_answer() -> None:
+async def test_an_answer_in_tiny_slow_chunks_is_complete() -> None:
     async with AsyncExitStack() as stack:
         providers = {}
         for dialect in INBOUND:
-            response = replace(answer(dialect, EVENTS), dribble=Dribble(40, 0.01))
-            upstream = await stack.enter_async_context(Upstream(response))
+            scripted = replace(answer(dialect, EVENTS), dribble=Dribble(40, 0.01))
+            upstream = await stack.enter_async_context(Upstream(scripted))
             providers[f"my_{dialect}"] = provider_at(dialect, upstream.url)
         here = await stack.enter_async_context(serving(providers))
 
         async def ask(inbound: str, provider: str) -> None:
-            got = await fetch(here.url, request_of(inbound, f"my_{provider}/m", stream=True))
-            check_stream(inbound, got.body)
-            assert (got.status, got.complete) == (200, True)
-            assert b"6650 km" in got.body
+            response = await fetch(here.url, request_of(inbound, f"my_{provider}/m", stream=True))
+            check_stream(inbound, response.body)
+            assert (response.status, response.complete) == (200, True)
+            assert b"6650 km" in response.body
 
         await asyncio.gather(*(ask(*pair) for pair in pairs()))
 
@@ -235,7 +241,7 @@ async def test_the_official_clients_raise_their_own_errors(fault: str) -> None:
         await asyncio.gather(*(ask(*pair, stream) for pair, stream in product(pairs(), (True, False))))
 
 
-def test_the_checkers_refuse_two_ends_and_none() -> None:
+def test_the_checkers_reject_streams_with_two_ends_or_none() -> None:
     stream = answer("openai_chat", EVENTS).stream or b""
     check_stream("openai_chat", stream)
     for bad in (stream + stream, stream[: stream.rindex(b"data: [DONE]")]):

@@ -34,14 +34,14 @@ OTHERS = ("openai_responses", "openai_chat", "gemini", "gemini_interactions")
 
 
 def unfinished(dialect: str) -> ScriptedResponse:
-    """A stream that falls silent after its first words."""
+    """A stream that stalls after its first words."""
     whole = answer(dialect, EVENTS)
     assert whole.stream is not None
     return replace(whole, stall_at=whole.stream.index(b"Last words."))
 
 
-async def read_until(dialect: str, sign: bytes, *, seconds: float, **more: Any) -> bytes:
-    """What a client has read when it sees the sign."""
+async def read_until(dialect: str, marker: bytes, *, seconds: float, **more: Any) -> bytes:
+    """Read the response until the marker appears."""
     read = b""
     async with (
         Upstream(unfinished(dialect)) as upstream,
@@ -53,19 +53,19 @@ async def read_until(dialect: str, sign: bytes, *, seconds: float, **more: Any) 
     ):
         assert reply.status == 200
         async with asyncio.timeout(seconds):
-            while sign not in read and (chunk := await reply.content.readany()):
+            while marker not in read and (chunk := await reply.content.readany()):
                 read += chunk
     return read
 
 
 @pytest.mark.parametrize("dialect", OTHERS)
-async def test_text_is_not_held_back_where_nothing_is_searched(dialect: str) -> None:
+async def test_text_is_streamed_immediately_without_search(dialect: str) -> None:
     read = await read_until(dialect, b"First words.", seconds=30)
     assert b'"text_delta"' in read
     assert b"First words." in read
 
 
-async def test_text_is_held_back_for_its_citations_where_something_is_searched() -> None:
+async def test_text_is_buffered_for_its_citations_with_search() -> None:
     read = await read_until("gemini", b": keep-alive\n\n: keep-alive\n\n", seconds=30, **SEARCH)
     assert b": keep-alive" in read
     assert b"First words." not in read

@@ -39,8 +39,8 @@ def faults_of(
     recordings: list[Recording], *, crossed: bool = False, renderings: Sequence[Rendering] = ("structured",)
 ) -> list[str]:
     scores = run(play(recordings, crossed=crossed, renderings=renderings), seconds=500)
-    asked = {(cell.inbound, cell.stream) for cell in scores}
-    assert asked == {(inbound, stream) for inbound in INBOUND for stream in forms_of(recordings, crossed)}
+    requested = {(cell.inbound, cell.stream) for cell in scores}
+    assert requested == {(inbound, stream) for inbound in INBOUND for stream in forms_of(recordings, crossed)}
     return [
         f"{cell.inbound} from {cell.row.dialect}, {'stream' if cell.stream else 'whole'}, "
         f"{cell.rendering}: {fault[:600]}"
@@ -59,13 +59,13 @@ def test_an_answer_reaches_every_client_as_its_provider_gave_it(recordings: Path
 
 
 @by_provider
-def test_a_provider_that_answers_in_the_other_form_is_understood_too(recordings: Path, provider: str) -> None:
+def test_a_body_for_a_streaming_request_and_the_reverse_are_decoded(recordings: Path, provider: str) -> None:
     assert not faults_of(chosen(of(provider, all_recordings()), 1), crossed=True)
 
 
 @pytest.mark.parametrize("rendering", IN_THE_TEXT)
 @by_provider
-def test_citations_that_are_written_into_the_text_are_numbered_and_listed_once(
+def test_citations_rendered_into_the_text_are_numbered_and_listed_once(
     recordings: Path, provider: str, rendering: Rendering
 ) -> None:
     assert not faults_of(chosen(of(provider, all_recordings()), 2), renderings=(rendering,))
@@ -87,37 +87,37 @@ def test_every_cited_address_can_be_read_in_the_next_turn(recordings: Path, prov
     assert not [fault for score in scores.values() for fault in score.faults]
 
 
-def test_a_client_that_sends_no_citations_back_is_noticed(
+def test_a_client_that_sends_no_citations_back_is_detected(
     recordings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat = PROTOCOLS["openai_chat"]
 
-    def words_alone(body: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:
-        message = said["choices"][0]["message"]
+    def without_annotations(body: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
+        message = response["choices"][0]["message"]
         return chat.again(body, {"choices": [{"message": {**message, "annotations": []}}]})
 
-    monkeypatch.setitem(PROTOCOLS, "openai_chat", chat._replace(again=words_alone))
+    monkeypatch.setitem(PROTOCOLS, "openai_chat", chat._replace(again=without_annotations))
     cited = chosen(with_citations(of("gemini", all_recordings())), 1)[:1]
     scores = run(play_turns(cited), seconds=300)
     faulty = {turn.inbound for turn, score in scores.items() if score.faults}
     assert faulty == {"openai_chat"}
 
 
-def test_what_clients_do_not_send_back_is_documented() -> None:
+def test_citations_that_clients_do_not_send_back_are_documented() -> None:
     page = (ROOT / "docs" / "losses.md").read_text("utf-8")
-    forgetful = [dialect(name) for name in INBOUND if dialect(name).not_resent]
-    assert [speaker.name for speaker in forgetful] == ["gemini"]
-    assert all(speaker.not_resent in page for speaker in forgetful)
+    without_citations = [dialect(name) for name in INBOUND if dialect(name).not_resent]
+    assert [spec.name for spec in without_citations] == ["gemini"]
+    assert all(spec.not_resent in page for spec in without_citations)
 
 
-def read_well(recording: Recording) -> SdkAnswer:
-    """What a perfect Chat client would hold."""
+def complete_read(recording: Recording) -> SdkAnswer:
+    """What a perfect Chat client would read."""
     answer = answer_of(recording)
     spans = {(*item.span, one.source.url) for item in answer.citations if item.span for one in item.evidence}
-    said = [{"kind": "search", "query": query} for query in sorted(queries(answer))]
+    searches = [{"kind": "search", "query": query} for query in sorted(queries(answer))]
     tokens = (answer.usage.input_tokens or 0, answer.usage.output_tokens or 0)
     read = SdkAnswer(answer.text, spans, finish="stop", tokens=tokens, searches=answer.usage.searches)
-    read.extension = {"searches": said}
+    read.extension = {"searches": searches}
     return read
 
 
@@ -136,24 +136,24 @@ def read_well(recording: Recording) -> SdkAnswer:
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_the_comparison_notices_what_is_missing_or_invented(
+def test_the_comparison_detects_missing_and_invented_fields(
     recordings: Path, change: dict[str, object]
 ) -> None:
     recording = next(item for item in all_recordings() if item.name == "anthropic/search-sonnet4.json")
     answer = answer_of(recording)
-    read = read_well(recording)
+    read = complete_read(recording)
     assert not list(misses("openai_chat", read, answer))
     for name, item in change.items():
         setattr(read, name, item)
     assert list(misses("openai_chat", read, answer))
 
 
-def test_an_error_that_is_not_reported_is_noticed(recordings: Path) -> None:
+def test_the_comparison_detects_an_unreported_error(recordings: Path) -> None:
     recording = next(item for item in all_recordings() if answer_of(item).error is not None)
     assert list(misses("openai_chat", SdkAnswer(), answer_of(recording)))
     assert not list(misses("openai_chat", SdkAnswer(error="boom"), answer_of(recording)))
     assert list(misses("openai_chat", SdkAnswer(error="boom"), replace(answer_of(recording), error=None)))
 
 
-def test_a_score_counts_answers_not_faults() -> None:
+def test_a_score_counts_answers_not_differences() -> None:
     assert str(Score(total=4, citations=7, faults=["a", "b", "c"], failed=1)) == "3/4 (7)"

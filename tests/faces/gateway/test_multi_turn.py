@@ -25,32 +25,32 @@ pytestmark = pytest.mark.server
 TARGETS = ("anthropic_messages", "openai_responses", "openai_chat", "gemini", "gemini_interactions")
 PAGE = Source("https://a.example/x", "A page", excerpts=("It is so, says the page.",))
 FIRST = answer_events("It is so.", PAGE, query="what?")
-ASKED = {"role": "user", "content": "what?"}
-AGAIN = {"role": "user", "content": "And now?"}
-SEALED = "RW5jcnlwdGVkIGJ5IEFudGhyb3BpYw"
+FIRST_QUESTION = {"role": "user", "content": "what?"}
+NEXT_QUESTION = {"role": "user", "content": "And now?"}
+ENCRYPTED = "RW5jcnlwdGVkIGJ5IEFudGhyb3BpYw"
 
 
 def after_messages(folder: Path) -> dict[str, Any]:
     tools = [{"type": "web_search_20250305", "name": "web_search"}]
-    body: dict[str, Any] = {"model": "gemini", "max_tokens": 9, "messages": [ASKED], "tools": tools}
+    body: dict[str, Any] = {"model": "gemini", "max_tokens": 9, "messages": [FIRST_QUESTION], "tools": tools}
     content = post_json(app_for(ScriptedBackend(*FIRST), folder), "/v1/messages", body).json["content"]
-    return {**body, "messages": [ASKED, {"role": "assistant", "content": content}, AGAIN]}
+    return {**body, "messages": [FIRST_QUESTION, {"role": "assistant", "content": content}, NEXT_QUESTION]}
 
 
 def after_anthropic(_: Path) -> dict[str, Any]:
-    """The blocks are Anthropic's own."""
+    """A history with blocks of Anthropic itself."""
     found = {
         "type": "web_search_result",
         "url": PAGE.url,
         "title": PAGE.title,
-        "encrypted_content": SEALED,
+        "encrypted_content": ENCRYPTED,
         "page_age": None,
     }
     citation = {
         "type": "web_search_result_location",
         "url": PAGE.url,
         "title": PAGE.title,
-        "encrypted_index": SEALED,
+        "encrypted_index": ENCRYPTED,
         "cited_text": "It is so, says the page.",
     }
     content = [
@@ -59,22 +59,22 @@ def after_anthropic(_: Path) -> dict[str, Any]:
         {"type": "text", "text": "It is so.", "citations": [citation]},
     ]
     tools = [{"type": "web_search_20250305", "name": "web_search"}]
-    turns = [ASKED, {"role": "assistant", "content": content}, AGAIN]
+    turns = [FIRST_QUESTION, {"role": "assistant", "content": content}, NEXT_QUESTION]
     return {"model": "x", "max_tokens": 9, "messages": turns, "tools": tools}
 
 
 def after_responses(folder: Path) -> dict[str, Any]:
-    body: dict[str, Any] = {"model": "gemini", "input": [ASKED], "tools": [{"type": "web_search"}]}
+    body: dict[str, Any] = {"model": "gemini", "input": [FIRST_QUESTION], "tools": [{"type": "web_search"}]}
     output = post_json(app_for(ScriptedBackend(*FIRST), folder), "/v1/responses", body).json["output"]
-    return {**body, "input": [ASKED, *output, AGAIN]}
+    return {**body, "input": [FIRST_QUESTION, *output, NEXT_QUESTION]}
 
 
 def after_chat(folder: Path) -> dict[str, Any]:
-    body: dict[str, Any] = {"model": "gemini", "messages": [ASKED], "web_search_options": {}}
+    body: dict[str, Any] = {"model": "gemini", "messages": [FIRST_QUESTION], "web_search_options": {}}
     message = post_json(app_for(ScriptedBackend(*FIRST), folder), "/v1/chat/completions", body).json[
         "choices"
     ][0]["message"]
-    return {**body, "messages": [ASKED, message, AGAIN]}
+    return {**body, "messages": [FIRST_QUESTION, message, NEXT_QUESTION]}
 
 
 def after_gemini(folder: Path) -> dict[str, Any]:
@@ -92,12 +92,12 @@ CLIENTS = {
     "openai_chat": ("/v1/chat/completions", after_chat),
     "gemini": ("/v1beta/models/{}:generateContent", after_gemini),
 }
-FORGETFUL = frozenset({"gemini"})
-"""Its clients do not send the grounding back, only the words."""
+WITHOUT_CITATIONS = frozenset({"gemini"})
+"""Their clients do not send citations back, only the text."""
 
 
-async def sent_on(path: str, body: dict[str, Any], folder: Path) -> dict[str, str]:
-    """What the provider of each dialect is sent."""
+async def bodies_sent(path: str, body: dict[str, Any], folder: Path) -> dict[str, str]:
+    """The request bodies that the providers receive, by dialect."""
     sent: dict[str, str] = {}
     async with AsyncExitStack() as stack:
         upstreams = {
@@ -120,10 +120,10 @@ async def sent_on(path: str, body: dict[str, Any], folder: Path) -> dict[str, st
 @pytest.mark.parametrize("client", CLIENTS)
 def test_the_next_provider_can_read_the_evidence(tmp_path: Path, client: str) -> None:
     path, after = CLIENTS[client]
-    sent = asyncio.run(sent_on(path, after(tmp_path), tmp_path))
+    sent = asyncio.run(bodies_sent(path, after(tmp_path), tmp_path))
     for name, body in sent.items():
         assert "It is so." in body
         assert "And now?" in body
-        assert (PAGE.url in body) or client in FORGETFUL, name
+        assert (PAGE.url in body) or client in WITHOUT_CITATIONS, name
         assert "gw1." not in body, name
-        assert (SEALED in body) is (client == "anthropic itself" and name == "anthropic_messages"), name
+        assert (ENCRYPTED in body) is (client == "anthropic itself" and name == "anthropic_messages"), name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.contracts.strict_parser import Violation
-from tests.faces.gateway.kills import stream_of
+from tests.faces.gateway.broken_streams import stream_of
 from tests.faces.gateway.mutants import Mutant, ask_all, broken_body, broken_stream, fault_in
 from tests.faces.gateway.raw import INBOUND
 from tests.faces.gateway.serving import run
@@ -20,23 +20,23 @@ def check(mutants: list[Mutant], *, seconds: float = 60.0) -> None:
     found = run(ask_all(mutants), seconds=seconds)
     wrong = [problem for outcome in found if (problem := fault_in(outcome))]
     assert not wrong, "\n".join([f"{len(wrong)} in all", *wrong[:20]])
-    assert {outcome.got.status for outcome in found if outcome.got} >= {200}, "nothing was answered"
+    assert {outcome.received.status for outcome in found if outcome.received} >= {200}, "nothing was answered"
 
 
 @by_provider
-def test_a_broken_stream_ends_once_in_any_clients_eyes(provider: str) -> None:
+def test_every_client_reads_one_end_of_a_malformed_stream(provider: str) -> None:
     check([broken_stream(provider, seed) for seed in range(50)])
 
 
 @by_provider
-def test_a_broken_body_is_an_answer_or_an_error(provider: str) -> None:
+def test_a_malformed_body_becomes_an_answer_or_an_error(provider: str) -> None:
     check([broken_body(provider, seed) for seed in range(50)])
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("part", range(4))
 @by_provider
-def test_a_thousand_broken_streams_end_once_in_any_clients_eyes(provider: str, part: int) -> None:
+def test_every_client_reads_one_end_of_a_thousand_malformed_streams(provider: str, part: int) -> None:
     seeds = range(1000 + part * 250, 1250 + part * 250)
     check([broken_stream(provider, seed) for seed in seeds], seconds=300)
 

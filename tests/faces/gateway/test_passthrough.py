@@ -17,7 +17,7 @@ from groundwire.model.value import replace
 from groundwire.providers.passthrough.writer import PassthroughWriter
 from groundwire.testing.script import EVENTS, Dribble, ScriptedResponse
 from groundwire.testing.upstream import Upstream
-from tests.faces.gateway.kills import FIRST, stream_of
+from tests.faces.gateway.broken_streams import FIRST, stream_of
 from tests.faces.gateway.raw import INBOUND, RawResponse, fetch, request_of
 from tests.faces.gateway.sdk_readers import SdkAnswer, SdkClients
 from tests.faces.gateway.serving import provider_at, run, serving
@@ -30,55 +30,55 @@ WITH_SENTINEL = ("openai_responses", "gemini_interactions", "anthropic_messages"
 
 
 def middle(stream: bytes) -> int:
-    """Where the frame ends that tells of the moon."""
+    """The end of the frame with the word "moon", as an offset."""
     return stream.index(b"\n\n", stream.index(b"moon")) + 2
 
 
 def passed(dialect: str, body: bytes, *, pause: float = 0.0) -> RawResponse:
-    """What a client of the dialect gets of these bytes of its provider's."""
-    response = ScriptedResponse(headers={"content-type": EVENTS}, body=body, framing="chunked")
+    """The response to a client of the dialect whose provider sends this body."""
+    scripted = ScriptedResponse(headers={"content-type": EVENTS}, body=body, framing="chunked")
     if pause:
-        response = replace(response, dribble=Dribble(len(body) // 8 + 1, pause))
+        scripted = replace(scripted, dribble=Dribble(len(body) // 8 + 1, pause))
 
     async def main() -> RawResponse:
         async with AsyncExitStack() as stack:
-            upstream = await stack.enter_async_context(Upstream(response))
+            upstream = await stack.enter_async_context(Upstream(scripted))
             here = await stack.enter_async_context(serving({"mine": provider_at(dialect, upstream.url)}))
             return await fetch(here.url, request_of(dialect, "mine/m", stream=True))
 
-    got = run(main())
-    assert (got.status, got.complete) == (200, True)
-    check_end(dialect, got.body)
-    return got
+    response = run(main())
+    assert (response.status, response.complete) == (200, True)
+    check_end(dialect, response.body)
+    return response
 
 
 @by_dialect
 @pytest.mark.parametrize(
-    "noise", [b"<html>502</html>", b'data: {"half":', b"data: null", b"data: overloaded"], ids=repr
+    "garbage", [b"<html>502</html>", b'data: {"half":', b"data: null", b"data: overloaded"], ids=repr
 )
-def test_bytes_that_are_not_an_event_end_the_stream_with_an_error(dialect: str, noise: bytes) -> None:
+def test_bytes_that_are_not_an_event_end_the_stream_with_an_error(dialect: str, garbage: bytes) -> None:
     stream = stream_of(dialect)
-    place = middle(stream)
-    got = passed(dialect, stream[:place] + noise + b"\n\n" + stream[place:])
-    if noise.startswith(b"data"):
-        assert got.body.startswith(stream[:place])
-        assert b"error" in got.body[place:]
-        assert b"rain" not in got.body
-    else:  # a line without a field's name tells nothing
-        assert got.body == stream[:place] + noise + b"\n\n" + stream[place:]
+    offset = middle(stream)
+    response = passed(dialect, stream[:offset] + garbage + b"\n\n" + stream[offset:])
+    if garbage.startswith(b"data"):
+        assert response.body.startswith(stream[:offset])
+        assert b"error" in response.body[offset:]
+        assert b"rain" not in response.body
+    else:  # a line without a field name is ignored
+        assert response.body == stream[:offset] + garbage + b"\n\n" + stream[offset:]
 
 
 @by_dialect
-def test_unknown_events_pass(dialect: str) -> None:
+def test_unknown_events_are_passed_through(dialect: str) -> None:
     stream = stream_of(dialect)
-    place = middle(stream)
+    offset = middle(stream)
     odd = b': a comment\n\nid: 7\nevent: new.thing\ndata: {"type":"new.thing","event_type":"new.thing"}\n\n'
-    whole = stream[:place] + odd + stream[place:]
+    whole = stream[:offset] + odd + stream[offset:]
     assert passed(dialect, whole).body == whole
 
 
 @by_dialect
-def test_a_torn_sign_is_mended(dialect: str) -> None:
+def test_an_invalid_utf8_byte_becomes_a_replacement_character(dialect: str) -> None:
     stream = stream_of(dialect).replace(b"moon", b"mo\xffon")
     assert passed(dialect, stream).body == stream.replace(b"\xff", "\ufffd".encode())
 
@@ -93,48 +93,48 @@ ERRORS = {
 
 
 @by_dialect
-def test_an_error_is_the_end_although_the_provider_goes_on(dialect: str) -> None:
+def test_an_error_ends_the_stream_even_if_the_provider_continues(dialect: str) -> None:
     stream = stream_of(dialect)
-    place = middle(stream)
+    offset = middle(stream)
     error = f"event: error\ndata: {json.dumps(ERRORS[dialect])}\n\n".encode()
-    body = passed(dialect, stream[:place] + error + stream[place:]).body
-    assert body.startswith(stream[:place] + error)
-    assert body[place + len(error) :].strip() in (b"", b"data: [DONE]", b"event: done\ndata: [DONE]")
+    body = passed(dialect, stream[:offset] + error + stream[offset:]).body
+    assert body.startswith(stream[:offset] + error)
+    assert body[offset + len(error) :].strip() in (b"", b"data: [DONE]", b"event: done\ndata: [DONE]")
 
 
 @by_dialect
-def test_a_stream_that_just_ends_gets_an_error(dialect: str) -> None:
+def test_a_truncated_stream_ends_with_an_error(dialect: str) -> None:
     stream = stream_of(dialect)
-    place = middle(stream)
-    body = passed(dialect, stream[:place]).body
-    assert body.startswith(stream[:place])
-    assert b"error" in body[place:]
+    offset = middle(stream)
+    body = passed(dialect, stream[:offset]).body
+    assert body.startswith(stream[:offset])
+    assert b"error" in body[offset:]
 
 
 @by_dialect
-def test_an_answer_that_comes_twice_ends_once(dialect: str) -> None:
+def test_an_answer_sent_twice_ends_once(dialect: str) -> None:
     stream = stream_of(dialect)
     body = passed(dialect, stream + stream).body
     assert dialect == "gemini" or body == stream  # Gemini's streams end with their bytes
 
 
 @pytest.mark.parametrize("dialect", WITH_SENTINEL)
-def test_a_sentinel_where_more_was_due_is_a_broken_stream(dialect: str) -> None:
+def test_a_premature_sentinel_is_a_broken_stream(dialect: str) -> None:
     stream = stream_of(dialect)
-    place = middle(stream)
-    body = passed(dialect, stream[:place] + b"data: [DONE]\n\n" + stream[place:]).body
-    assert body.startswith(stream[:place] + b"event: error")
+    offset = middle(stream)
+    body = passed(dialect, stream[:offset] + b"data: [DONE]\n\n" + stream[offset:]).body
+    assert body.startswith(stream[:offset] + b"event: error")
 
 
-def test_an_error_of_ours_goes_on_counting_where_the_provider_stopped() -> None:
-    passing = PassthroughWriter(DIALECT, Reply())
-    passing.feed([Verbatim(b'data: {"type":"response.created","sequence_number":6}\n\n')])
-    passing.feed([Verbatim(b": still here\n\n")])
-    numbers = re.findall(rb'"sequence_number":(\d+)', passing.fail(Interrupted("cut")))
+def test_an_inserted_error_continues_the_sequence_numbers_of_the_provider() -> None:
+    writer = PassthroughWriter(DIALECT, Reply())
+    writer.feed([Verbatim(b'data: {"type":"response.created","sequence_number":6}\n\n')])
+    writer.feed([Verbatim(b": still here\n\n")])
+    numbers = re.findall(rb'"sequence_number":(\d+)', writer.fail(Interrupted("cut")))
     assert numbers[0] == b"7"
 
 
-def test_words_that_look_like_an_end_are_none() -> None:
+def test_text_that_looks_like_an_end_is_not_an_end() -> None:
     stream = stream_of("openai_chat").replace(b"moon", b"data: [DONE]")
     assert passed("openai_chat", stream).body == stream
 
@@ -148,13 +148,13 @@ def test_a_finish_reason_in_every_chunk_is_not_an_end() -> None:
     assert passed("gemini", stream, pause=0.15).body == stream
 
 
-def test_a_line_of_megabytes_passes_in_no_time() -> None:
+def test_a_line_of_megabytes_is_passed_through_quickly() -> None:
     stream = stream_of("openai_chat").replace(b"moon", b"m" * 8_000_000)
     assert passed("openai_chat", stream).body == stream
 
 
 def read(change: Callable[[bytes], bytes]) -> dict[str, SdkAnswer]:
-    """What the official clients make of streams that were changed."""
+    """What the official clients read from changed streams."""
 
     async def main() -> dict[str, SdkAnswer]:
         async with AsyncExitStack() as stack:
@@ -171,14 +171,14 @@ def read(change: Callable[[bytes], bytes]) -> dict[str, SdkAnswer]:
     return run(main())
 
 
-def test_the_official_clients_raise_their_own_errors_for_noise() -> None:
+def test_the_official_clients_raise_their_own_errors_for_garbage() -> None:
     found = read(lambda stream: stream[: middle(stream)] + b"data: oops\n\n" + stream[middle(stream) :])
     for dialect, one in found.items():
         assert one.error, dialect
         assert not one.broken, f"{dialect}: {one.error}"
 
 
-def test_the_official_clients_read_an_answer_that_comes_twice_once() -> None:
+def test_the_official_clients_read_an_answer_sent_twice_once() -> None:
     found = read(lambda stream: stream + stream)
     assert {one.text for name, one in found.items() if name != "gemini"} == {FIRST}
     assert not any(one.error for one in found.values())

@@ -91,53 +91,53 @@ def spans(answer: Answer) -> list[tuple[str, list[str]]]:
     ]
 
 
-def test_structured_changes_nothing() -> None:
+def test_the_structured_rendering_changes_nothing() -> None:
     assert through(ANSWER, "structured") == ANSWER
 
 
-def test_markers_follow_claims_and_the_sources_close_the_text() -> None:
+def test_markers_follow_claims_and_the_text_ends_with_the_sources() -> None:
     answer = assemble(through(ANSWER, "markers"))
     assert answer.text == "Let me look. Snow ☃ fell.[1] Ice melted.[1][2]" + LIST
     assert answer.citations == ()
 
 
-def test_text_that_nothing_comes_between_is_one_part() -> None:
+def test_adjacent_texts_are_one_part() -> None:
     answer = assemble(through(ANSWER, "markers"))
     assert [type(part) for part in answer.parts] == [Text, SearchCall, SearchResult, Text]
 
 
-def test_both_keeps_the_citations_at_their_new_places() -> None:
+def test_the_rendering_both_keeps_citations_with_shifted_spans() -> None:
     answer = assemble(through(ANSWER, "both"))
     assert spans(answer) == [("Snow ☃ fell.", [ONE.url]), ("Ice melted.", [TWO.url, ONE.url])]
     assert answer.text.endswith(LIST)
 
 
-def test_a_link_that_stands_for_its_source_is_replaced_by_its_number() -> None:
+def test_an_inline_source_link_is_replaced_by_its_number() -> None:
     link = "([One](https://one.example/))"
     citation = Citation(Span(5, 5 + len(link)), (Evidence(ONE),), "marker")
-    told: list[Event] = [TextDelta(0, f"Snow {link}."), Cited(citation), Finished()]
-    answer = assemble(through(told, "both"))
+    events: list[Event] = [TextDelta(0, f"Snow {link}."), Cited(citation), Finished()]
+    answer = assemble(through(events, "both"))
     assert answer.text.partition("\n")[0] == "Snow [1]."
     assert spans(answer) == [("[1]", [ONE.url])]
     assert answer.citations[0].anchor == "marker"
 
 
-def test_text_is_held_until_it_is_settled_and_no_longer() -> None:
-    told = through(ANSWER[:8], "markers")
-    assert told[-1] == TextDelta(3, "Snow ☃ fell.[1]")
+def test_text_is_buffered_only_until_it_is_settled() -> None:
+    events = through(ANSWER[:8], "markers")
+    assert events[-1] == TextDelta(3, "Snow ☃ fell.[1]")
     assert TextDelta(3, "Snow ☃ fell.") not in through(ANSWER[:7], "markers")
 
 
-def test_the_sources_come_before_the_calls_of_the_client() -> None:
-    told = [*ANSWER[:-1], ToolCallDelta(5, "c", "f", "{}"), Finished("tool_calls")]
-    answer = assemble(through(told, "markers"))
+def test_the_source_list_precedes_client_tool_calls() -> None:
+    events = [*ANSWER[:-1], ToolCallDelta(5, "c", "f", "{}"), Finished("tool_calls")]
+    answer = assemble(through(events, "markers"))
     assert isinstance(answer.parts[-1], ToolCall)
     assert answer.text.endswith(LIST)
 
 
 def test_a_source_of_the_whole_answer_is_listed() -> None:
-    told: list[Event] = [TextDelta(0, "Yes."), Cited(Citation(None, (Evidence(ONE),))), Finished()]
-    answer = assemble(through(told, "both"))
+    events: list[Event] = [TextDelta(0, "Yes."), Cited(Citation(None, (Evidence(ONE),))), Finished()]
+    answer = assemble(through(events, "both"))
     assert answer.text == "Yes.\n\nSources:\n[1] One (https://one.example/)"
     assert answer.citations == (Citation(None, (Evidence(ONE),)),)
 
@@ -169,8 +169,8 @@ def test_every_claim_is_still_cited_for_its_own_words(
         assert new.span is not None
         words = marked.text[new.span.start : new.span.end]
         assert words.replace("[1]", "").replace("[2]", "") == text[old.span.start : old.span.end]
-        behind = marked.text[new.span.end :].partition(text[old.span.end : old.span.end + 1] or "\0")[0]
-        assert f"[{numbers[new.evidence[0].source.url]}]" in behind
+        following = marked.text[new.span.end :].partition(text[old.span.end : old.span.end + 1] or "\0")[0]
+        assert f"[{numbers[new.evidence[0].source.url]}]" in following
 
 
 SEARCH = Request((Message("user", (Text("q"),)),), search=SearchOptions())
@@ -196,11 +196,13 @@ TOOLS = replace(SEARCH, tools=(FunctionTool("f"),), stream=True)
         ("", "gemini", TOOLS, "structured"),
     ],
 )
-def test_a_client_is_known_by_its_name(agent: str, dialect: str, request_: Request, mode: str) -> None:
+def test_a_client_is_recognised_by_its_user_agent(
+    agent: str, dialect: str, request_: Request, mode: str
+) -> None:
     assert rendering_for({"user-agent": agent}, dialect, request_, "auto") == mode
 
 
-def test_the_header_wins_over_the_settings_and_the_settings_over_the_habit() -> None:
+def test_the_header_overrides_the_settings_and_the_settings_the_default_of_the_client() -> None:
     agent = {"user-agent": "opencode/1"}
     assert (
         rendering_for({**agent, "x-groundwire-render": "both"}, "openai_chat", TOOLS, "structured") == "both"
@@ -218,22 +220,22 @@ BODY = {
 }
 
 
-def test_a_rendering_nobody_knows_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_rendering_is_rejected(tmp_path: Path) -> None:
     gateway = app_for(ScriptedBackend(*ANSWER), tmp_path)
     assert post_json(gateway, "/v1/chat/completions", BODY, {"x-groundwire-render": "loud"}).status == 400
 
 
-def test_through_the_gateway_the_text_has_its_sources_and_no_bytes_pass_unread(tmp_path: Path) -> None:
-    actor = ScriptedBackend(Verbatim(b"{}"), *ANSWER)
-    gateway = app_for(actor, tmp_path, Config(gateway=GatewaySettings(render="both")))
+def test_a_rendered_answer_lists_its_sources_and_is_not_passed_through(tmp_path: Path) -> None:
+    backend = ScriptedBackend(Verbatim(b"{}"), *ANSWER)
+    gateway = app_for(backend, tmp_path, Config(gateway=GatewaySettings(render="both")))
     message = post_json(gateway, "/v1/chat/completions", BODY).json["choices"][0]["message"]
     assert message["content"].endswith(LIST)
-    places = [note["url_citation"] for note in message["annotations"]]
-    assert {message["content"][place["start_index"] : place["end_index"]] for place in places} == {
+    citations = [note["url_citation"] for note in message["annotations"]]
+    assert {message["content"][span["start_index"] : span["end_index"]] for span in citations} == {
         "Snow ☃ fell.",
         "Ice melted.",
     }
-    assert actor.asked[0][2].wire is None
+    assert backend.calls[0][2].wire is None
 
 
 def test_claude_code_reads_one_closing_text_block(tmp_path: Path) -> None:

@@ -56,14 +56,14 @@ class Piece(NamedTuple):
 
 
 class Order(NamedTuple):
-    """When a provider reports what belongs to a text."""
+    """When a provider reports citations, settled text and searches."""
 
     settled: bool
     """At the end of each text part; else at the end of the answer."""
     cited: str
     """`before` the text of the part, `after` it, or at the `end` of the answer."""
     searches: str
-    """`there` where they belong, or at the `end` of the answer."""
+    """`inline` where they belong, or at the `end` of the answer."""
 
 
 texts = st.builds(
@@ -78,7 +78,7 @@ orders = st.builds(
     Order,
     st.booleans(),
     st.sampled_from(["before", "after", "end"]),
-    st.sampled_from(["there", "end"]),
+    st.sampled_from(["inline", "end"]),
 )
 unplaced = st.lists(st.sampled_from(SOURCES), max_size=2)
 
@@ -109,14 +109,14 @@ def events_of(pieces: Sequence[Piece], order: Order, whole: Iterable[Source], en
     )
     part = 0
     for piece, citations in zip(pieces, citations_of(pieces), strict=True):
-        told = [Cited(citation) for citation in citations]
+        cited = [Cited(citation) for citation in citations]
         match piece.kind:
             case "text":
                 middle = len(piece.text) // 2
                 deltas = [TextDelta(part, piece.text[:middle]), TextDelta(part, piece.text[middle:])]
                 # A provider that cites across parts cannot have settled the first of them.
                 early = order.settled and not crossing and order.cited != "end"
-                before, after = (told, []) if order.cited == "before" else ([], told)
+                before, after = (cited, []) if order.cited == "before" else ([], cited)
                 events += (*before, *deltas)
                 if order.cited == "end":
                     last += after
@@ -128,7 +128,7 @@ def events_of(pieces: Sequence[Piece], order: Order, whole: Iterable[Source], en
                     SearchCalled(part, SearchCall(f"s{part}", (f"q{part}",))),
                     SearchReturned(part + 1, SearchResult(f"s{part}", SOURCES)),
                 ]
-                (events if order.searches == "there" else last).extend(found)
+                (events if order.searches == "inline" else last).extend(found)
                 part += 1
             case "call":
                 events += (
@@ -156,8 +156,8 @@ def kept_parts(answer: Answer) -> list[str]:
 def test_every_source_is_listed_once_at_the_end_of_the_last_text(
     pieces: list[Piece], order: Order, whole: list[Source], end: Event, keep: bool
 ) -> None:
-    told = events_of(pieces, order, whole, end)
-    before, sent = assemble(told), through(told, keep_citations=keep)
+    events = events_of(pieces, order, whole, end)
+    before, sent = assemble(events), through(events, keep_citations=keep)
     after = assemble(sent)
     cited = {item.source.url for citation in before.citations for item in citation.evidence}
 
@@ -178,9 +178,9 @@ def test_every_source_is_listed_once_at_the_end_of_the_last_text(
 
 @cases(400)
 @given(answers, orders, unplaced)
-def test_every_number_stands_behind_its_claim(pieces: list[Piece], order: Order, whole: list[Source]) -> None:
-    told = events_of(pieces, order, whole, Finished())
-    before, after = assemble(told), assemble(through(told, keep_citations=True))
+def test_every_marker_follows_its_claim(pieces: list[Piece], order: Order, whole: list[Source]) -> None:
+    events = events_of(pieces, order, whole, Finished())
+    before, after = assemble(events), assemble(through(events, keep_citations=True))
     lines = {url: number for number, url in _LIST_LINE.findall(after.text.partition("Sources:\n")[2])}
 
     def claims(answer: Answer) -> set[tuple[str, str]]:
@@ -198,7 +198,7 @@ def test_every_number_stands_behind_its_claim(pieces: list[Piece], order: Order,
                 follows = re.match(r"(\[\d\])*", after.text[citation.span.end :])
                 assert follows is not None
                 assert f"[{lines[item.source.url]}]" in follows[0]
-    markers = assemble(through(told, keep_citations=False))
+    markers = assemble(through(events, keep_citations=False))
     assert markers.text == after.text
 
 
@@ -217,30 +217,30 @@ LATE = [Piece("text", "Snow fell.", ((0, 10, 0),)), Piece("search")]
 
 
 @pytest.mark.parametrize("keep", [True, False])
-def test_a_search_that_is_reported_after_the_text_comes_before_it(keep: bool) -> None:
-    told = events_of(LATE, Order(settled=False, cited="end", searches="there"), (), Finished())
-    answer = assemble(through(told, keep_citations=keep))
+def test_a_search_reported_after_the_text_is_sent_before_it(keep: bool) -> None:
+    events = events_of(LATE, Order(settled=False, cited="end", searches="inline"), (), Finished())
+    answer = assemble(through(events, keep_citations=keep))
     assert [type(part) for part in answer.parts] == [SearchCall, SearchResult, Text]
     assert answer.text == "Snow fell.[1]\n\nSources:\n[1] One (https://one.example/)"
 
 
-def test_text_that_is_cited_stays_the_last_text_part_though_a_search_follows_it() -> None:
-    told = events_of(LATE, Order(settled=True, cited="before", searches="there"), (), Finished())
-    answer = assemble(through(told, keep_citations=False))
+def test_cited_text_stays_the_last_text_part_even_if_a_search_follows() -> None:
+    events = events_of(LATE, Order(settled=True, cited="before", searches="inline"), (), Finished())
+    answer = assemble(through(events, keep_citations=False))
     assert [part.text for part in answer.parts if isinstance(part, Text)] == [
         "Snow fell.[1]\n\nSources:\n[1] One (https://one.example/)"
     ]
     assert any(isinstance(part, SearchCall) for part in answer.parts)
 
 
-def test_sources_are_listed_though_there_is_no_text() -> None:
-    told = [*events_of([Piece("search")], Order(True, "before", "there"), SOURCES[:1], Finished())]
-    assert assemble(through(told, keep_citations=False)).text == "Sources:\n[1] One (https://one.example/)"
+def test_sources_are_listed_even_without_text() -> None:
+    events = [*events_of([Piece("search")], Order(True, "before", "inline"), SOURCES[:1], Finished())]
+    assert assemble(through(events, keep_citations=False)).text == "Sources:\n[1] One (https://one.example/)"
 
 
-def test_signatures_of_calls_and_thoughts_stay_and_those_of_rewritten_text_go() -> None:
+def test_signatures_of_calls_and_thoughts_are_kept_and_those_of_rewritten_text_removed() -> None:
     signed: Extras = {"anthropic_messages": {"signature": "x"}}
-    told: list[Event] = [
+    events: list[Event] = [
         ReasoningDelta(0, "hm"),
         ExtrasSeen(0, signed),
         ExtrasSeen(1, signed),
@@ -250,7 +250,7 @@ def test_signatures_of_calls_and_thoughts_stay_and_those_of_rewritten_text_go() 
         ExtrasSeen(2, signed),
         Finished("tool_calls"),
     ]
-    thought, text, call = assemble(through(told, keep_citations=False)).parts
+    thought, text, call = assemble(through(events, keep_citations=False)).parts
     assert isinstance(thought, Reasoning)
     assert isinstance(call, ToolCall)
     assert (thought.extras, call.extras) == (signed, signed)
@@ -261,7 +261,7 @@ def test_signatures_of_calls_and_thoughts_stay_and_those_of_rewritten_text_go() 
 def test_the_cost_grows_with_the_number_of_parts_and_citations(settled: bool) -> None:
     def work(count: int) -> None:
         pieces = [Piece("text", "word ", ((0, 4, number % 3),)) for number in range(count)]
-        order = Order(settled, "after", "there")
+        order = Order(settled, "after", "inline")
         through(events_of_linear(pieces, order), keep_citations=True)
 
     assert growth(work, 400) < LINEAR

@@ -34,8 +34,8 @@ pytestmark = pytest.mark.server
 PAGE = Source("https://a.example/", "A")
 
 
-def answering(model: str) -> list[Event]:
-    """One search with two queries, by a provider that counts tokens and no searches."""
+def answer_of_model(model: str) -> list[Event]:
+    """One search with two queries, by a provider that reports tokens but no search count."""
     return [
         Started("1", model),
         SearchCalled(0, SearchCall("s", ("one", "two"))),
@@ -47,17 +47,17 @@ def answering(model: str) -> list[Event]:
     ]
 
 
-async def booked(here: RunningGateway, dialect: str, *, stream: bool) -> tuple[dict[str, Any], int | None]:
-    """What a client of a dialect reads, if it reads it whole, and what is put down for the request."""
+async def counted(here: RunningGateway, dialect: str, *, stream: bool) -> tuple[dict[str, Any], int | None]:
+    """The body that a client reads, if not streamed, and the search count in the usage record."""
     seen: list[int | None] = []
-    learn = here.gateway.usage_recorder
-    assert learn is None
+    recorder = here.gateway.usage_recorder
+    assert recorder is None
 
-    class Book:
+    class Recorder:
         def add(self, call: Any, _: float) -> None:
             seen.append(call.usage.searches if call.usage else None)
 
-    here.gateway.usage_recorder = Book()  # type: ignore[assignment]
+    here.gateway.usage_recorder = Recorder()  # type: ignore[assignment]
     path, body = SMALLEST_REQUESTS[dialect]
     named = {"model": "scripted/model-1"} if "model" in body else {}
     path = path.replace("auto", "scripted%2Fmodel-1")
@@ -86,15 +86,15 @@ async def booked(here: RunningGateway, dialect: str, *, stream: bool) -> tuple[d
     ],
 )
 @pytest.mark.parametrize("client", ["anthropic_messages", "openai_responses", "openai_chat", "gemini"])
-async def test_every_client_s_request_has_the_same_count(
+async def test_the_search_count_is_the_same_for_every_dialect(
     client: str, provider: str, model: str, count: int, stream: bool
 ) -> None:
     async with (
-        Upstream(answer(provider, answering(model))) as upstream,
+        Upstream(answer(provider, answer_of_model(model))) as upstream,
         serving({"scripted": provider_at(provider, upstream.url)}) as here,
     ):
-        read, put_down = await booked(here, client, stream=stream)
-    assert put_down == count
+        read, recorded = await counted(here, client, stream=stream)
+    assert recorded == count
     if client == "anthropic_messages" and not stream:
         # Claude Code counts pairs of blocks, and there is one for each query.
         assert read["usage"]["server_tool_use"]["web_search_requests"] == 2

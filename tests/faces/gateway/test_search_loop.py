@@ -9,21 +9,31 @@ from itertools import product
 import pytest
 
 from tests.faces.gateway.sdk_readers import SdkAnswer, SdkClients
-from tests.faces.gateway.searching import CLAIM, PAGE, QUERY, TEXT, Engine, playing, searching
+from tests.faces.gateway.tool_loop import (
+    CLAIM,
+    PAGE,
+    QUERY,
+    TEXT,
+    OnePageEngine,
+    search_then_answer,
+    tool_loop_gateway,
+)
 
 pytestmark = pytest.mark.server
 
 DIALECTS = ("openai_chat", "openai_responses", "anthropic_messages", "gemini", "gemini_interactions")
-UNTOLD_QUERIES = frozenset({"openai_chat"})
-UNTOLD_COUNTS = frozenset({"gemini"})
+WITHOUT_QUERIES = frozenset({"openai_chat"})
+WITHOUT_SEARCH_COUNTS = frozenset({"gemini"})
 
 
-async def asked_by_all(model: str) -> tuple[dict[tuple[str, bool], SdkAnswer], Engine, list[bytes]]:
-    engine = Engine()
+async def ask_with_every_client(
+    model: str,
+) -> tuple[dict[tuple[str, bool], SdkAnswer], OnePageEngine, list[bytes]]:
+    engine = OnePageEngine()
     cells = list(product(DIALECTS, (True, False)))
     async with (
         asyncio.timeout(60),
-        searching(model, playing(model) * len(cells), engine) as (url, upstream),
+        tool_loop_gateway(model, search_then_answer(model) * len(cells), engine) as (url, upstream),
         SdkClients(url) as clients,
     ):
         reads = {
@@ -35,16 +45,16 @@ async def asked_by_all(model: str) -> tuple[dict[tuple[str, bool], SdkAnswer], E
 
 @pytest.mark.parametrize("model", DIALECTS)
 async def test_every_official_client_reads_a_native_search(model: str) -> None:
-    reads, engine, bodies = await asked_by_all(model)
+    reads, engine, bodies = await ask_with_every_client(model)
     for (inbound, _), read in reads.items():
         assert read.error == ""
         assert read.text == TEXT
         assert {(read.text[start:end], url) for start, end, url in read.spans} == {(CLAIM, PAGE.url)}
         assert read.tokens == (30, 6)
-        if inbound not in UNTOLD_QUERIES:
+        if inbound not in WITHOUT_QUERIES:
             assert read.queries == [QUERY]
-        if inbound not in UNTOLD_COUNTS:
+        if inbound not in WITHOUT_SEARCH_COUNTS:
             assert read.searches == 1
-    assert [query for query, _ in engine.asked] == [QUERY] * len(reads)
+    assert [query for query, _ in engine.calls] == [QUERY] * len(reads)
     for body in bodies[1::2]:
         assert "Snow fell on 3 May 2031" in json.dumps(json.loads(body), ensure_ascii=False)

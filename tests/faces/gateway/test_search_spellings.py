@@ -62,11 +62,11 @@ SPELLINGS: list[tuple[str, dict[str, Any]]] = [
 def test_every_spelling_turns_search_on_and_is_answered_with_the_page(
     tmp_path: Path, path: str, body: dict[str, Any]
 ) -> None:
-    actor = ScriptedBackend(*ANSWER)
-    answer = post_json(app_for(actor, tmp_path), path, body)
+    backend = ScriptedBackend(*ANSWER)
+    answer = post_json(app_for(backend, tmp_path), path, body)
     assert answer.status == 200
-    assert actor.asked[0][2].search is not None
-    assert actor.asked[0][2].tools == ()
+    assert backend.calls[0][2].search is not None
+    assert backend.calls[0][2].tools == ()
     assert PAGE.url.encode() in answer.body
 
 
@@ -84,6 +84,6 @@ def test_every_spelling_turns_search_on_and_is_answered_with_the_page(
     ],
 )
 def test_without_a_search_tool_there_is_no_search(tmp_path: Path, path: str, body: dict[str, Any]) -> None:
-    actor = ScriptedBackend(*ANSWER)
-    assert post_json(app_for(actor, tmp_path), path, body).status == 200
-    assert actor.asked[0][2].search is None
+    backend = ScriptedBackend(*ANSWER)
+    assert post_json(app_for(backend, tmp_path), path, body).status == 200
+    assert backend.calls[0][2].search is None

@@ -54,7 +54,7 @@ OTHERS = ("anthropic_messages", "openai_chat", "gemini", "gemini_interactions")
 
 
 @asynccontextmanager
-async def asking(name: str) -> AsyncIterator[tuple[openai.AsyncOpenAI, Upstream]]:
+async def gateway_for(name: str) -> AsyncIterator[tuple[openai.AsyncOpenAI, Upstream]]:
     """The official client, a gateway, and a provider of this dialect."""
     script = Script(paths={"*": (answer(name, answer_events("It rains.", model="m")),)})
     async with Upstream(script) as upstream, serving({"other": provider_at(name, upstream.url)}) as here:
@@ -69,8 +69,8 @@ async def create(client: openai.AsyncOpenAI, body: JsonObject) -> openai.types.r
 
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("case", STORED)
-async def test_another_vendor_is_not_called_without_the_text(name: str, case: str) -> None:
-    async with asking(name) as (client, upstream):
+async def test_a_reference_to_stored_context_is_rejected_for_another_vendor(name: str, case: str) -> None:
+    async with gateway_for(name) as (client, upstream):
         with pytest.raises(openai.BadRequestError) as refused:
             await create(client, STORED[case])
         assert case.split(maxsplit=1)[0] in refused.value.message
@@ -79,8 +79,8 @@ async def test_another_vendor_is_not_called_without_the_text(name: str, case: st
 
 
 @pytest.mark.parametrize("case", STORED)
-async def test_a_vendor_of_the_same_dialect_gets_it_as_it_was_written(case: str) -> None:
-    async with asking("openai_responses") as (client, upstream):
+async def test_a_vendor_of_the_same_dialect_gets_the_reference_unchanged(case: str) -> None:
+    async with gateway_for("openai_responses") as (client, upstream):
         assert (await create(client, STORED[case])).output_text == "It rains."
         [request] = upstream.requests
         sent: dict[str, Json] = json.loads(request.body)
@@ -89,15 +89,15 @@ async def test_a_vendor_of_the_same_dialect_gets_it_as_it_was_written(case: str)
 
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("case", HARMLESS)
-async def test_what_refers_to_nothing_is_answered(name: str, case: str) -> None:
-    async with asking(name) as (client, upstream):
+async def test_a_request_without_a_reference_is_answered(name: str, case: str) -> None:
+    async with gateway_for(name) as (client, upstream):
         response = await create(client, HARMLESS[case])
         assert response.output_text == "It rains."
         assert response.previous_response_id is None
         assert len(upstream.requests) == 1
 
 
-async def test_the_embedded_engine_does_not_answer_half_a_question() -> None:
+async def test_the_embedded_engine_rejects_a_request_with_missing_context() -> None:
     async with serving({}) as here:
         client = openai.AsyncOpenAI(base_url=f"{here.url}/v1", api_key="any", max_retries=0, timeout=20)
         async with client:
@@ -108,7 +108,7 @@ async def test_the_embedded_engine_does_not_answer_half_a_question() -> None:
 
 
 async def test_an_interaction_is_not_continued_at_another_vendor() -> None:
-    async with asking("openai_responses") as (client, upstream):
+    async with gateway_for("openai_responses") as (client, upstream):
         body = {"model": "other/m", "input": "And in Bern?", "previous_interaction_id": "v1_a"}
         with pytest.raises(openai.BadRequestError, match="previous_interaction_id"):
             await client.post(

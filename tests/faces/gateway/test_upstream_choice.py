@@ -22,7 +22,7 @@ pytestmark = pytest.mark.server
 
 COUNT = 2000
 KEY = "upstream-key-0123456789"
-THEIRS = "theirs-0123456789"
+ATTACKER_KEY = "theirs-0123456789"
 
 NAMES = (
     *(
@@ -87,7 +87,7 @@ HEADERS = (
 
 def _spelled(name: str, chance: random.Random) -> str:
     """A name as an attacker might write it to get past a list of names."""
-    wide = "".join(chr(ord(sign) + 0xFEE0) if "!" <= sign <= "~" else sign for sign in name)
+    wide = "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in name)
     return chance.choice(
         [
             *(name, name.upper(), name.title(), name.replace("_", "-"), name.replace("_", ""), f"{name}[]"),
@@ -96,20 +96,20 @@ def _spelled(name: str, chance: random.Random) -> str:
     )
 
 
-def _wrapped(name: str, said: Any, chance: random.Random) -> dict[str, Any]:
-    """The same somewhere inside."""
+def _wrapped(name: str, content: Any, chance: random.Random) -> dict[str, Any]:
+    """The field, possibly nested in another."""
     form = chance.randrange(6)
     if form == 0:
-        return {name: said}
+        return {name: content}
     if form == 1:
-        return {name: [said, {name: said}]}
+        return {name: [content, {name: content}]}
     if form == 2:
-        return {"metadata": {name: said}}
+        return {"metadata": {name: content}}
     if form == 3:
-        return {"extra_body": {"litellm_params": {name: said}}}
+        return {"extra_body": {"litellm_params": {name: content}}}
     if form == 4:
-        return {"tools": [{"type": "function", "function": {"name": "f", "parameters": {}}, name: said}]}
-    return {name: json.dumps({name: said})}
+        return {"tools": [{"type": "function", "function": {"name": "f", "parameters": {}}, name: content}]}
+    return {name: json.dumps({name: content})}
 
 
 def _attempts(canary: str) -> Iterator[tuple[str, dict[str, str], dict[str, Any]]]:
@@ -119,20 +119,22 @@ def _attempts(canary: str) -> Iterator[tuple[str, dict[str, str], dict[str, Any]
     host = canary.removeprefix("http://")
     values: tuple[Any, ...] = (
         *(canary, f"{canary}/v1", host, f"//{host}", f"user:pw@{host}", [canary], {"url": canary}),
-        *({"base_url": canary, "api_key": THEIRS}, f"http://{host}#@api.openai.com", "/etc/passwd"),
+        *({"base_url": canary, "api_key": ATTACKER_KEY}, f"http://{host}#@api.openai.com", "/etc/passwd"),
     )
     while True:
         _, (path, body) = next(dialects)
-        name, said = _spelled(chance.choice(NAMES), chance), chance.choice(values)
+        name, content = _spelled(chance.choice(NAMES), chance), chance.choice(values)
         where = chance.randrange(5)
-        headers, query, more = {"authorization": f"Bearer {THEIRS}"}, "", {}
+        headers, query, more = {"authorization": f"Bearer {ATTACKER_KEY}"}, "", {}
         if where in (0, 1):
-            more = _wrapped(name, said, chance)
+            more = _wrapped(name, content, chance)
         elif where == 2:
-            query = f"?{name.encode('ascii', 'ignore').decode()}={canary}&base_url={canary}&key={THEIRS}"
+            query = (
+                f"?{name.encode('ascii', 'ignore').decode()}={canary}&base_url={canary}&key={ATTACKER_KEY}"
+            )
         elif where == 3:
             headers[chance.choice(HEADERS)] = chance.choice([canary, host, f"host={host}"])
-            headers["x-api-key"] = THEIRS
+            headers["x-api-key"] = ATTACKER_KEY
         else:
             more = {
                 "model": chance.choice([canary, f"{canary}/model-1", f"mine/{canary}", f"mine/../../{host}"])
@@ -174,4 +176,4 @@ async def test_two_thousand_attempts_reach_only_the_provider() -> None:
         assert received.path == "/v1/chat/completions"
         assert received.headers["authorization"] == f"Bearer {KEY}"
         assert received.headers["host"] == upstream.url.removeprefix("http://")
-        assert THEIRS not in str(received.headers)
+        assert ATTACKER_KEY not in str(received.headers)

@@ -17,16 +17,16 @@ from tests.faces.gateway.vendors import VendorClients, vendors
 
 pytestmark = pytest.mark.server
 
-ASKERS: dict[str, Callable[[VendorClients, str], Awaitable[object]]] = {
-    "anthropic": lambda those, model: those.anthropic.messages.create(
+REQUESTS: dict[str, Callable[[VendorClients, str], Awaitable[object]]] = {
+    "anthropic": lambda clients, model: clients.anthropic.messages.create(
         model=model, max_tokens=10, messages=[{"role": "user", "content": "q?"}]
     ),
-    "responses": lambda those, model: those.openai.responses.create(model=model, input="q?"),
-    "chat": lambda those, model: those.openai.chat.completions.create(
+    "responses": lambda clients, model: clients.openai.responses.create(model=model, input="q?"),
+    "chat": lambda clients, model: clients.openai.chat.completions.create(
         model=model, messages=[{"role": "user", "content": "q?"}]
     ),
-    "gemini": lambda those, model: those.google.aio.models.generate_content(model=model, contents="q?"),
-    "interactions": lambda those, model: those.google.aio.interactions.create(model=model, input="q?"),
+    "gemini": lambda clients, model: clients.google.aio.models.generate_content(model=model, contents="q?"),
+    "interactions": lambda clients, model: clients.google.aio.interactions.create(model=model, input="q?"),
 }
 KINDS: dict[str, dict[str, type[Exception]]] = {
     "no such model": {
@@ -52,8 +52,8 @@ STATUS = {"no such model": 404, "no such key": 401, "closing": 503}
 
 
 @pytest.mark.parametrize("mistake", KINDS)
-@pytest.mark.parametrize("client", ASKERS)
-async def test_every_client_raises_the_error_its_vendor_promises(client: str, mistake: str) -> None:
+@pytest.mark.parametrize("client", REQUESTS)
+async def test_every_client_raises_the_error_its_vendor_documents(client: str, mistake: str) -> None:
     async def ask() -> Exception:
         async with (
             Upstream(answer("gemini", answer_events("Yes."))) as upstream,
@@ -62,10 +62,10 @@ async def test_every_client_raises_the_error_its_vendor_promises(client: str, mi
             good, _ = KeyFile(here.groundwire.config.data_dir).create("me", 0)
             key = "wrong-key" if mistake == "no such key" else good
             here.gateway.draining = mistake == "closing"
-            async with vendors(here.url, key) as those:
+            async with vendors(here.url, key) as clients:
                 try:
-                    await ASKERS[client](those, "nobody" if mistake == "no such model" else "auto")
-                except Exception as error:  # noqa: BLE001  which one it is is the question
+                    await REQUESTS[client](clients, "unknown" if mistake == "no such model" else "auto")
+                except Exception as error:  # noqa: BLE001  the test checks which one
                     return error
                 finally:
                     here.gateway.draining = False
@@ -80,14 +80,14 @@ async def test_every_client_raises_the_error_its_vendor_promises(client: str, mi
     assert wanted in str(error)
 
 
-@pytest.mark.parametrize("client", ASKERS)
-async def test_every_client_is_answered_where_nothing_is_wrong(client: str) -> None:
+@pytest.mark.parametrize("client", REQUESTS)
+async def test_every_client_gets_an_answer_to_a_valid_request(client: str) -> None:
     async def ask() -> str:
         async with (
             Upstream(answer("gemini", answer_events("Yes, it is."))) as upstream,
             serving({"mine": provider_at("gemini", upstream.url)}) as here,
-            vendors(here.url) as those,
+            vendors(here.url) as clients,
         ):
-            return str(await ASKERS[client](those, "auto"))
+            return str(await REQUESTS[client](clients, "auto"))
 
     assert "Yes, it is." in await ask()

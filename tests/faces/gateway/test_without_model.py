@@ -34,12 +34,12 @@ VENDOR_MODELS = {
 by_dialect = pytest.mark.parametrize("dialect", SMALLEST_REQUESTS)
 
 
-def asked(folder: Path, dialect: str, model: str, **more: Any) -> tuple[AsgiResponse, ScriptedBackend]:
-    actor = ScriptedBackend(*ANSWER, usable=("local", "web"))
+def post(folder: Path, dialect: str, model: str, **more: Any) -> tuple[AsgiResponse, ScriptedBackend]:
+    backend = ScriptedBackend(*ANSWER, usable=("local", "web"))
     path, body = SMALLEST_REQUESTS[dialect]
     named = {"model": model} if "model" in body else {}
-    answer = post_json(app_for(actor, folder), path.replace("auto", model), {**body, **named, **more})
-    return answer, actor
+    answer = post_json(app_for(backend, folder), path.replace("auto", model), {**body, **named, **more})
+    return answer, backend
 
 
 def message_in(answer: AsgiResponse) -> str:
@@ -50,36 +50,36 @@ def message_in(answer: AsgiResponse) -> str:
 @by_dialect
 @pytest.mark.parametrize("named", ["vendor", "auto"])
 def test_a_request_without_search_is_refused_in_its_dialect(tmp_path: Path, dialect: str, named: str) -> None:
-    answer, actor = asked(tmp_path, dialect, VENDOR_MODELS[dialect] if named == "vendor" else "auto")
+    answer, backend = post(tmp_path, dialect, VENDOR_MODELS[dialect] if named == "vendor" else "auto")
     assert answer.status == 400
     assert SENTENCE in message_in(answer)
     assert "groundwire doctor" in message_in(answer)
-    assert actor.asked == []
+    assert backend.calls == []
 
 
 @by_dialect
 def test_a_request_with_search_is_answered(tmp_path: Path, dialect: str) -> None:
-    answer, actor = asked(tmp_path, dialect, VENDOR_MODELS[dialect], **SEARCH[dialect])
+    answer, backend = post(tmp_path, dialect, VENDOR_MODELS[dialect], **SEARCH[dialect])
     assert answer.status == 200
     assert b"It is so." in answer.body
-    assert len(actor.asked) == 1
+    assert len(backend.calls) == 1
 
 
 @by_dialect
 def test_an_engine_named_as_the_model_is_used(tmp_path: Path, dialect: str) -> None:
-    answer, actor = asked(tmp_path, dialect, "local")
+    answer, backend = post(tmp_path, dialect, "local")
     assert answer.status == 200
-    assert actor.asked[0][:2] == ("local", "")
+    assert backend.calls[0][:2] == ("local", "")
 
 
 def test_a_search_model_implies_search(tmp_path: Path) -> None:
-    answer, _ = asked(tmp_path, "openai_chat", "gpt-4o-search-preview")
+    answer, _ = post(tmp_path, "openai_chat", "gpt-4o-search-preview")
     assert answer.status == 200
 
 
 def test_claude_code_s_own_search_is_answered_and_its_main_turn_is_refused(tmp_path: Path) -> None:
-    actor = ScriptedBackend(*ANSWER, usable=("local",))
-    gateway = app_for(actor, tmp_path)
+    backend = ScriptedBackend(*ANSWER, usable=("local",))
+    gateway = app_for(backend, tmp_path)
     assert post_json(gateway, "/v1/messages?beta=true", side_request(stream=False)).status == 200
     main = {
         "model": "claude-opus-4-8",
@@ -96,11 +96,11 @@ def test_claude_code_s_own_search_is_answered_and_its_main_turn_is_refused(tmp_p
 
 
 def test_a_usable_model_answers_without_search(tmp_path: Path) -> None:
-    actor = ScriptedBackend(
+    backend = ScriptedBackend(
         Started("1", "m", "gemini"), TextDelta(0, "Hi."), Finished(), usable=("gemini", "local")
     )
     path, body = SMALLEST_REQUESTS["openai_chat"]
-    assert post_json(app_for(actor, tmp_path), path, body).status == 200
+    assert post_json(app_for(backend, tmp_path), path, body).status == 200
 
 
 def warnings_of(answer: AsgiResponse) -> list[str]:
@@ -110,7 +110,7 @@ def warnings_of(answer: AsgiResponse) -> list[str]:
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_what_an_engine_does_not_use_is_reported(tmp_path: Path, stream: bool) -> None:
-    answer, _ = asked(
+    answer, _ = post(
         tmp_path,
         "openai_chat",
         "gpt-5.5",
@@ -142,14 +142,14 @@ def test_what_an_engine_does_not_use_is_reported(tmp_path: Path, stream: bool) -
 
 
 def test_a_plain_question_has_no_such_warning(tmp_path: Path) -> None:
-    answer, _ = asked(tmp_path, "openai_responses", "local")
+    answer, _ = post(tmp_path, "openai_responses", "local")
     assert answer.status == 200
     assert warnings_of(answer) == []
 
 
 def test_a_model_that_answers_has_no_such_warning(tmp_path: Path) -> None:
-    actor = ScriptedBackend(Started("1", "m", "gemini"), *ANSWER[1:], usable=("gemini", "local"))
+    backend = ScriptedBackend(Started("1", "m", "gemini"), *ANSWER[1:], usable=("gemini", "local"))
     path, body = SMALLEST_REQUESTS["openai_chat"]
-    answer = post_json(app_for(actor, tmp_path), path, {**body, "max_tokens": 5, "web_search_options": {}})
+    answer = post_json(app_for(backend, tmp_path), path, {**body, "max_tokens": 5, "web_search_options": {}})
     assert answer.status == 200
     assert warnings_of(answer) == []

@@ -1,7 +1,7 @@
-"""The next turn: a recorded answer goes to a client, and back with a new question to another provider.
+"""Multi-turn conversations: a client sends a recorded answer back, with a new question, to another provider.
 
-What the client sends back is what its protocol has a place for: the content blocks, the output items, the
-message, the content, the steps of the answer.
+The client sends back what its protocol has fields for: the content blocks, the output items, the message, the
+content, the steps of the answer.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ FIRST, NEXT = "What is new?", "And what else?"
 HEAD = {**LOCAL, "content-type": "application/json"}
 
 
-class Turn(NamedTuple):
-    """Which client goes on after which provider's answer, with which provider, in which rendering."""
+class NextTurn(NamedTuple):
+    """The client's dialect, the recorded answer, the provider of the next turn, and the rendering."""
 
     inbound: str
     row: Row
@@ -45,7 +45,7 @@ class Turn(NamedTuple):
 
 
 class Protocol(NamedTuple):
-    """How a client of a dialect asks, and how it goes on after an answer."""
+    """The first request of a client of a dialect, and the request that follows an answer."""
 
     path: str
     first: Body
@@ -68,38 +68,38 @@ PROTOCOLS: dict[str, Protocol] = {
             "messages": [_user(FIRST)],
             "tools": [{"type": "web_search_20250305", "name": "web_search"}],
         },
-        lambda body, said: {
+        lambda body, response: {
             **body,
-            "messages": [_user(FIRST), {"role": "assistant", "content": said["content"]}, _user(NEXT)],
+            "messages": [_user(FIRST), {"role": "assistant", "content": response["content"]}, _user(NEXT)],
         },
     ),
     "openai_responses": Protocol(
         "/v1/responses",
         {"input": [_user(FIRST)], "tools": [{"type": "web_search"}]},
-        lambda body, said: {**body, "input": [_user(FIRST), *said["output"], _user(NEXT)]},
+        lambda body, response: {**body, "input": [_user(FIRST), *response["output"], _user(NEXT)]},
     ),
     "openai_chat": Protocol(
         "/v1/chat/completions",
         {"messages": [_user(FIRST)], "web_search_options": {}},
-        lambda body, said: {
+        lambda body, response: {
             **body,
-            "messages": [_user(FIRST), said["choices"][0]["message"], _user(NEXT)],
+            "messages": [_user(FIRST), response["choices"][0]["message"], _user(NEXT)],
         },
     ),
     "gemini": Protocol(
         "/v1beta/models/{}:generateContent",
         {"contents": [_contents(FIRST)], "tools": [{"googleSearch": {}}]},
-        lambda body, said: {
+        lambda body, response: {
             **body,
-            "contents": [_contents(FIRST), said["candidates"][0]["content"], _contents(NEXT)],
+            "contents": [_contents(FIRST), response["candidates"][0]["content"], _contents(NEXT)],
         },
     ),
     "gemini_interactions": Protocol(
         "/v1beta/interactions",
         {"input": FIRST, "tools": [{"type": "google_search"}]},
-        lambda body, said: {
+        lambda body, response: {
             **body,
-            "input": [_step(FIRST), *said["steps"], _step(NEXT)],
+            "input": [_step(FIRST), *response["steps"], _step(NEXT)],
         },
     ),
 }
@@ -114,15 +114,15 @@ def with_citations(recordings: Iterable[Recording]) -> list[Recording]:
     return [item for item in recordings if answer_of(item).citations and answer_of(item).error is None]
 
 
-def readable(inbound: str, rendering: Rendering, said: Answer) -> set[str]:
-    """The cited addresses that a client of this dialect sends back."""
-    speaker = dialect(inbound)
-    if rendering == "structured" and speaker.not_resent:
+def readable(inbound: str, rendering: Rendering, first: Answer) -> set[str]:
+    """The cited URLs that a client of this dialect sends back."""
+    spec = dialect(inbound)
+    if rendering == "structured" and spec.not_resent:
         return set()
-    whole = rendering != "structured" or Feature.UNPLACED not in speaker.losses
+    whole = rendering != "structured" or Feature.UNPLACED not in spec.losses
     return {
         item.source.url
-        for citation in said.citations
+        for citation in first.citations
         if whole or citation.span is not None
         for item in citation.evidence
     }
@@ -130,9 +130,9 @@ def readable(inbound: str, rendering: Rendering, said: Answer) -> set[str]:
 
 async def play_turns(
     recordings: Sequence[Recording], renderings: Sequence[Rendering] = ("structured",)
-) -> dict[Turn, Score]:
-    """Go on after every recorded answer that cites something, in every dialect, with every provider."""
-    scores: dict[Turn, Score] = {}
+) -> dict[NextTurn, Score]:
+    """Continue every recorded answer in every dialect, with every provider."""
+    scores: dict[NextTurn, Score] = {}
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory())
         first = await stack.enter_async_context(Upstream(answer("gemini", answer_events("Yes."))))
@@ -140,16 +140,18 @@ async def play_turns(
             name: await stack.enter_async_context(Upstream(answer(name, answer_events("Still so."))))
             for name in INBOUND
         }
-        gateway = await stack.enter_async_context(_Serving(Path(folder), first, targets))
+        gateway = await stack.enter_async_context(_TurnGateway(Path(folder), first, targets))
         for recording in recordings:
             for inbound in INBOUND:
                 for rendering in renderings:
-                    await _go_on(Turn(inbound, row_of(recording), "", rendering), recording, gateway, scores)
+                    await _continue(
+                        NextTurn(inbound, row_of(recording), "", rendering), recording, gateway, scores
+                    )
     return scores
 
 
-class _Serving:
-    """A gateway before the provider of the first answer and those of the next."""
+class _TurnGateway:
+    """A gateway with the provider of the first answer and those of the next turn."""
 
     def __init__(self, folder: Path, first: Upstream, targets: Mapping[str, Upstream]) -> None:
         self.first = first
@@ -160,7 +162,7 @@ class _Serving:
         self._groundwire = Groundwire(config, env={"HOME": str(folder)})
         self.gateway: HttpApp = create_app(self._groundwire, {})
 
-    async def __aenter__(self) -> _Serving:
+    async def __aenter__(self) -> _TurnGateway:
         await self._groundwire.__aenter__()
         return self
 
@@ -174,19 +176,21 @@ class _Serving:
         return await send_request(self.gateway, "POST", path, {**HEAD, RENDER: rendering}, data)
 
 
-async def _go_on(turn: Turn, recording: Recording, here: _Serving, scores: dict[Turn, Score]) -> None:
+async def _continue(
+    turn: NextTurn, recording: Recording, here: _TurnGateway, scores: dict[NextTurn, Score]
+) -> None:
     protocol = PROTOCOLS[turn.inbound]
     here.first.script = answer_once(recording, len(here.first.requests))
     model = f"from_{recording.dialect}/model-1"
-    said = await here.post(protocol, model, protocol.first, turn.rendering)
+    first = await here.post(protocol, model, protocol.first, turn.rendering)
     expected = readable(turn.inbound, turn.rendering, answer_of(recording))
-    following = protocol.again(protocol.first, said.json) if said.status == 200 else None
+    following = protocol.again(protocol.first, first.json) if first.status == 200 else None
     if turn.inbound == recording.dialect and turn.rendering == "structured":
-        # The provider's own bytes: some keep their addresses where no client sends them back from.
+        # Passed through: some providers have their URLs in fields that no client sends back.
         expected = {url for url in expected if url in json.dumps(following, ensure_ascii=False)}
     for name, target in here.targets.items():
         score = scores.setdefault(turn._replace(target=name), Score())
-        faults = [f"the first answer has status {said.status}"]
+        faults = [f"the first answer has status {first.status}"]
         if following is not None:
             reply = await here.post(protocol, f"to_{name}/model-1", following, turn.rendering)
             sent = target.requests[-1].body.decode() if reply.status == 200 else ""

@@ -26,7 +26,7 @@ class VendorClients:
 
 @asynccontextmanager
 async def vendors(url: str, key: str = "any", *, version: str = "v1beta") -> AsyncIterator[VendorClients]:
-    """Clients that never ask twice."""
+    """Clients without retries."""
     async with (
         anthropic.AsyncAnthropic(base_url=url, api_key=key, max_retries=0) as claude,
         openai.AsyncOpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0) as gpt,

@@ -30,7 +30,7 @@ KEY = "test-key-0123456789"
 
 
 class Library(Groundwire):
-    """A `Groundwire` whose pages are prepared: what is stored, and what is on the web."""
+    """A `Groundwire` with prepared pages: stored ones, and ones on the web."""
 
     stored: Mapping[str, Page] = {}
     web: Mapping[str, Page] = {}
@@ -44,7 +44,7 @@ class Library(Groundwire):
 
 @dataclass
 class RunningMcpServer:
-    """A server that runs."""
+    """A running MCP server."""
 
     url: str
     upstream: Upstream
@@ -52,7 +52,7 @@ class RunningMcpServer:
 
 
 def environment(upstream: Upstream, home: Path) -> dict[str, str]:
-    """Gemini alone, at the scripted address."""
+    """Environment variables with Gemini as the only provider, at the scripted upstream."""
     return {
         "HOME": str(home),
         "GEMINI_API_KEY": KEY,

@@ -40,30 +40,30 @@ def test_an_id_is_known_to_every_process_with_the_same_secret() -> None:
 
 
 def test_a_bare_url_is_accepted_by_the_process_that_found_it() -> None:
-    addresses = FetchAllowList(b"one")
-    addresses.add("https://a.example/")
-    assert addresses.resolve("https://a.example/") == "https://a.example/"
+    allow_list = FetchAllowList(b"one")
+    allow_list.add("https://a.example/")
+    assert allow_list.resolve("https://a.example/") == "https://a.example/"
     assert FetchAllowList(b"one").resolve("https://a.example/") == ""
 
 
-def test_the_oldest_are_forgotten_and_what_comes_again_is_young() -> None:
-    addresses = FetchAllowList(b"one", limit=2)
+def test_the_least_recently_found_urls_are_forgotten_first() -> None:
+    allow_list = FetchAllowList(b"one", limit=2)
     for url in ("https://a.example", "https://b.example", "https://a.example", "https://c.example"):
-        addresses.add(url)
-    assert [bool(addresses.resolve(f"https://{name}.example")) for name in "abc"] == [True, False, True]
+        allow_list.add(url)
+    assert [bool(allow_list.resolve(f"https://{name}.example")) for name in "abc"] == [True, False, True]
 
 
 @given(st.text(max_size=80))
-def test_nothing_that_was_not_found_is_known(name: str) -> None:
-    addresses = FetchAllowList(b"one")
-    addresses.add("https://a.example/")
-    assert addresses.resolve(name) == ("https://a.example/" if name == "https://a.example/" else "")
+def test_urls_that_were_not_found_are_not_allowed(name: str) -> None:
+    allow_list = FetchAllowList(b"one")
+    allow_list.add("https://a.example/")
+    assert allow_list.resolve(name) == ("https://a.example/" if name == "https://a.example/" else "")
 
 
-def test_an_id_cannot_be_given_another_address() -> None:
-    addresses = FetchAllowList(b"one")
-    signature = addresses.add("https://a.example/").partition(".")[0]
-    assert addresses.resolve(f"{signature}.http://169.254.169.254/") == ""
+def test_an_id_cannot_be_reused_for_another_url() -> None:
+    allow_list = FetchAllowList(b"one")
+    signature = allow_list.add("https://a.example/").partition(".")[0]
+    assert allow_list.resolve(f"{signature}.http://169.254.169.254/") == ""
 
 
 BOUND = 10.0
@@ -73,23 +73,23 @@ class NotificationRecorder:
     """Records progress notifications, and wakes waiting tests."""
 
     def __init__(self) -> None:
-        self.heard: list[tuple[float, str]] = []
-        self._news = asyncio.Event()
+        self.notifications: list[tuple[float, str]] = []
+        self._changed = asyncio.Event()
 
     async def send(self, progress: float, total: float | None, message: str) -> None:
         assert total is None
-        self.heard.append((progress, message))
-        self._news.set()
+        self.notifications.append((progress, message))
+        self._changed.set()
 
     async def until(self, enough: Callable[[], bool]) -> None:
         async with asyncio.timeout(BOUND):
             while not enough():
-                self._news.clear()
-                await self._news.wait()
+                self._changed.clear()
+                await self._changed.wait()
 
     @property
     def last(self) -> str:
-        return self.heard[-1][1] if self.heard else ""
+        return self.notifications[-1][1] if self.notifications else ""
 
 
 @pytest.fixture(autouse=True)
@@ -99,45 +99,45 @@ def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_each_step_of_a_search_is_reported() -> None:
     async def work() -> list[str]:
-        ear = NotificationRecorder()
-        progress = ProgressReporter(ear.send, heartbeat=BOUND)
-        telling = asyncio.create_task(progress.run())
+        recorder = NotificationRecorder()
+        progress = ProgressReporter(recorder.send, heartbeat=BOUND)
+        reporting = asyncio.create_task(progress.run())
         for event, message in (
             (SearchCalled(0, SearchCall("s", ("Einwohner\nKöln",))), "Searching: Einwohner Köln"),
             (SearchReturned(1, SearchResult("s", (Source("https://a.example"),))), "Found 1 source"),
             (TextDelta(2, "Köln"), "Writing the answer"),
         ):
             progress.observe(event)
-            await ear.until(lambda message=message: ear.last == message)  # type: ignore[misc]
-        telling.cancel()
-        assert [number for number, _ in ear.heard] == [1, 2, 3]
-        return [message for _, message in ear.heard]
+            await recorder.until(lambda message=message: recorder.last == message)  # type: ignore[misc]
+        reporting.cancel()
+        assert [number for number, _ in recorder.notifications] == [1, 2, 3]
+        return [message for _, message in recorder.notifications]
 
     assert (await work())[-1] == "Writing the answer"
 
 
-async def test_signs_of_life_come_while_nothing_happens() -> None:
-    ear = NotificationRecorder()
-    telling = asyncio.create_task(ProgressReporter(ear.send, heartbeat=0.001).run())
-    await ear.until(lambda: len(ear.heard) >= 5)
-    telling.cancel()
-    assert [number for number, _ in ear.heard[:5]] == [1, 2, 3, 4, 5]
-    assert {message for _, message in ear.heard} == {"Asking"}
+async def test_keep_alives_are_sent_while_nothing_happens() -> None:
+    recorder = NotificationRecorder()
+    reporting = asyncio.create_task(ProgressReporter(recorder.send, heartbeat=0.001).run())
+    await recorder.until(lambda: len(recorder.notifications) >= 5)
+    reporting.cancel()
+    assert [number for number, _ in recorder.notifications[:5]] == [1, 2, 3, 4, 5]
+    assert {message for _, message in recorder.notifications} == {"Asking"}
 
 
 async def test_many_text_deltas_are_reported_once() -> None:
-    ear = NotificationRecorder()
-    progress = ProgressReporter(ear.send, heartbeat=BOUND)
-    telling = asyncio.create_task(progress.run())
+    recorder = NotificationRecorder()
+    progress = ProgressReporter(recorder.send, heartbeat=BOUND)
+    reporting = asyncio.create_task(progress.run())
     for _ in range(1000):
         progress.observe(TextDelta(0, "word "))
-    await ear.until(lambda: ear.last == "Writing the answer")
+    await recorder.until(lambda: recorder.last == "Writing the answer")
     for _ in range(1000):
         progress.observe(TextDelta(0, "word "))
     progress.observe(SearchCalled(1, SearchCall("s", ("more",))))
-    await ear.until(lambda: ear.last == "Searching: more")
-    telling.cancel()
-    assert len(ear.heard) == 2
+    await recorder.until(lambda: recorder.last == "Searching: more")
+    reporting.cancel()
+    assert len(recorder.notifications) == 2
 
 
 HIDDEN = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
@@ -148,16 +148,16 @@ UNSEEN = (HIDDEN[0], "\x1b", "\u202e", "\u200b")
 
 async def called(home: Path, name: str, query: str) -> ToolOutput:
     source = Source(URL, f"Title{HOSTILE}", excerpts=(f"Passage{HOSTILE}",))
-    # The number in its own words makes the result say which numbers were put in, and where.
+    # "[1]" in the text makes the result contain the numbers that were inserted, and their positions.
     script = answer("gemini", answer_events(f"A{HOSTILE} claim [1] holds.", source, query="q"))
     async with Upstream([script]) as upstream:
         env = environment(upstream, home)
         library = Library(load(env, str(home), str(home)), env=env)
         async with library:
             library.web = {URL: Page(URL, f"Title{HOSTILE}", f"Text{HOSTILE}")}
-            addresses = FetchAllowList(b"secret")
-            arguments: JsonObject = {"query": query} if query else {"id": addresses.add(URL)}
-            return await run_tool(library, addresses, name, arguments, lambda _: None)
+            allow_list = FetchAllowList(b"secret")
+            arguments: JsonObject = {"query": query} if query else {"id": allow_list.add(URL)}
+            return await run_tool(library, allow_list, name, arguments, lambda _: None)
 
 
 @pytest.mark.parametrize(("name", "query"), [("websearch_gemini", "q"), ("search", "q"), ("fetch", "")])
@@ -170,10 +170,10 @@ async def test_results_have_no_invisible_characters(tmp_path: Path, name: str, q
         + repr([(link.title, link.passage) for link in result.links])
     )
     assert "Title" in shown
-    assert [sign for sign in UNSEEN if sign in shown] == []
+    assert [char for char in UNSEEN if char in shown] == []
 
 
-async def test_the_places_of_citations_move_along(tmp_path: Path) -> None:
+async def test_spans_of_citations_are_shifted(tmp_path: Path) -> None:
     result = await called(tmp_path, "websearch_gemini", "q")
     read = assemble(dialect("websearch").decode_response(result.structured))
     assert read.text == "A[31m claim [1] holds."

@@ -1,4 +1,4 @@
-"""The handshake without the package gives the same responses as the package."""
+"""The handshake without the package `mcp` gives the same responses as the package."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.faces.mcp.served import Library
 pytestmark = pytest.mark.server
 
 BOUND = 30.0
-CLIENT = {"name": "somebody", "version": "1", "title": "Some body"}
+CLIENT = {"name": "client", "version": "1", "title": "Client"}
 META = "io.modelcontextprotocol/"
 ENVELOPE = {f"{META}protocolVersion": STATELESS_VERSION, f"{META}clientCapabilities": {}}
 
@@ -58,22 +58,22 @@ def library(home: Path) -> Library:
     return Library(load({}, str(home), str(home)), env={"HOME": str(home)})
 
 
-async def said_by_the_package(home: Path, *requests: dict[str, Any]) -> list[object]:
+async def responses_of_the_package(home: Path, *requests: dict[str, Any]) -> list[object]:
     server = SearchServer(library(home), FetchAllowList(b"secret")).server
-    said: list[object] = []
+    responses: list[object] = []
     async with create_client_server_memory_streams() as (client, (reading, writing)):
         running = asyncio.create_task(
             server.run(reading, writing, server.create_initialization_options(), raise_exceptions=True)
         )
         incoming, outgoing = client
-        for asked in requests:
-            await outgoing.send(SessionMessage(JSONRPCRequest.model_validate(asked)))
+        for request in requests:
+            await outgoing.send(SessionMessage(JSONRPCRequest.model_validate(request)))
             answer = await incoming.receive()
             assert isinstance(answer, SessionMessage)
-            said.append(json.loads(answer.message.model_dump_json(by_alias=True, exclude_unset=True)))
+            responses.append(json.loads(answer.message.model_dump_json(by_alias=True, exclude_unset=True)))
         await outgoing.aclose()
         await running
-    return said
+    return responses
 
 
 def test_the_versions_are_those_of_the_package() -> None:
@@ -82,21 +82,21 @@ def test_the_versions_are_those_of_the_package() -> None:
 
 
 @pytest.mark.parametrize("version", [*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS])
-async def test_the_first_requests_are_answered_in_the_words_of_the_package(
+async def test_the_first_requests_get_the_same_responses_as_from_the_package(
     version: str, tmp_path: Path
 ) -> None:
-    asked = probe(ENVELOPE) if version == STATELESS_VERSION else hello(version)
-    wish = tools({"_meta": ENVELOPE} if version == STATELESS_VERSION else None)
-    greeted = handshake_reply(json.dumps(asked))
-    assert greeted is not None
-    assert greeted.id == asked["id"]
-    listed = tool_list_reply(json.dumps(wish), greeted, lambda: tool_definitions(library(tmp_path)))
-    theirs = await asyncio.wait_for(said_by_the_package(tmp_path, asked, wish), BOUND)
-    assert [greeted.response, listed] == theirs
+    request = probe(ENVELOPE) if version == STATELESS_VERSION else hello(version)
+    list_request = tools({"_meta": ENVELOPE} if version == STATELESS_VERSION else None)
+    handshake = handshake_reply(json.dumps(request))
+    assert handshake is not None
+    assert handshake.id == request["id"]
+    listed = tool_list_reply(json.dumps(list_request), handshake, lambda: tool_definitions(library(tmp_path)))
+    expected = await asyncio.wait_for(responses_of_the_package(tmp_path, request, list_request), BOUND)
+    assert [handshake.response, listed] == expected
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "first_request",
     [
         hello("2026-07-28"),
         hello("1999-01-01"),
@@ -117,12 +117,12 @@ async def test_the_first_requests_are_answered_in_the_words_of_the_package(
         "initialize",
     ],
 )
-def test_everything_else_is_left_to_the_package(asked: object) -> None:
-    assert handshake_reply(json.dumps(asked)) is None
+def test_everything_else_is_left_to_the_package(first_request: object) -> None:
+    assert handshake_reply(json.dumps(first_request)) is None
 
 
 @pytest.mark.parametrize(
-    ("asked", "wish"),
+    ("first_request", "list_request"),
     [
         (hello("2025-06-18"), tools({"cursor": "x"})),
         (hello("2025-06-18"), tools({"_meta": ENVELOPE})),
@@ -134,16 +134,16 @@ def test_everything_else_is_left_to_the_package(asked: object) -> None:
         (probe(ENVELOPE), tools({"_meta": {f"{META}protocolVersion": STATELESS_VERSION}})),
     ],
 )
-def test_after_the_greeting_only_a_plain_wish_for_the_tools_is_answered(
-    asked: dict[str, Any], wish: dict[str, Any]
+def test_after_the_handshake_only_a_plain_tool_list_request_is_answered(
+    first_request: dict[str, Any], list_request: dict[str, Any]
 ) -> None:
-    greeted = handshake_reply(json.dumps(asked))
-    assert greeted is not None
-    assert tool_list_reply(json.dumps(wish), greeted, list) is None
+    handshake = handshake_reply(json.dumps(first_request))
+    assert handshake is not None
+    assert tool_list_reply(json.dumps(list_request), handshake, list) is None
 
 
 @pytest.mark.parametrize(
-    ("said", "ready"),
+    ("message", "ready"),
     [
         ({"jsonrpc": "2.0", "method": "notifications/initialized"}, True),
         ({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}, False),
@@ -151,8 +151,8 @@ def test_after_the_greeting_only_a_plain_wish_for_the_tools_is_answered(
         (None, False),
     ],
 )
-def test_the_initialized_notification_is_not_held_back(said: object, ready: bool) -> None:
-    assert is_initialized_notification(json.dumps(said)) is ready
+def test_the_initialized_notification_is_not_delayed(message: object, ready: bool) -> None:
+    assert is_initialized_notification(json.dumps(message)) is ready
 
 
 @pytest.mark.parametrize("line", ["", "{", "\ufffd", "[" * 100_000, '{"id": 1e999}'])
@@ -160,6 +160,6 @@ def test_invalid_json_is_left_to_the_package(line: str) -> None:
     assert handshake_reply(line) is None
 
 
-def test_nothing_of_the_package_is_needed_to_greet() -> None:
+def test_the_handshake_does_not_import_the_package() -> None:
     script = "import sys, groundwire.faces.mcp.stdio; sys.exit('mcp' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], timeout=BOUND, check=False).returncode == 0  # noqa: S603

@@ -29,11 +29,11 @@ pytestmark = pytest.mark.server
 
 BOUND = 30.0
 MODES: tuple[Literal["auto", "legacy"], ...] = ("auto", "legacy")
-"""The version without sessions, and the one that begins with `initialize`."""
+"""The protocol version without sessions, and the one that begins with `initialize`."""
 ACCEPT = {"accept": "application/json, text/event-stream"}
 
 
-def attend(work: Callable[[], Awaitable[None]]) -> None:
+def run(work: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(asyncio.wait_for(_awaited(work), BOUND))
 
 
@@ -62,11 +62,13 @@ def test_tools_are_listed_with_the_exact_schemas_of_the_registry(
             Draft202012Validator.check_schema(tool.input_schema)
             Draft202012Validator.check_schema(tool.output_schema or {})
 
-    attend(work)
+    run(work)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_search_gives_text_the_contract_and_links(mode: Literal["auto", "legacy"], tmp_path: Path) -> None:
+def test_a_search_returns_text_the_contract_and_links(
+    mode: Literal["auto", "legacy"], tmp_path: Path
+) -> None:
     async def work() -> None:
         async with served(tmp_path) as here, Client(here.url, mode=mode) as client:
             result = await client.call_tool("websearch", {"query": "wie viele?"})
@@ -79,7 +81,7 @@ def test_a_search_gives_text_the_contract_and_links(mode: Literal["auto", "legac
         assert contract["sources"] == [{"web": {"title": COLOGNE.title, "uri": COLOGNE.url}}]
         assert (link["type"], link["uri"], link["name"]) == ("resource_link", COLOGNE.url, COLOGNE.title)
 
-    attend(work)
+    run(work)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -119,7 +121,7 @@ def test_a_page_that_a_search_found_can_be_read_and_no_other(
                 assert refused.is_error
                 assert (refused.structured_content or {})["error"]["type"] == "FETCH_REFUSED"
 
-    attend(work)
+    run(work)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -129,14 +131,14 @@ def test_a_page_that_a_search_found_can_be_read_and_no_other(
         ("websearch_openrouter", {"query": "x"}, "MISSING_OPENROUTER_API_KEY"),
         ("websearch_gemini", {"query": " "}, "INVALID_QUERY"),
         ("websearch_gemini", {"query": "x", "model": "y"}, "INVALID_TOOL_ARGUMENTS"),
-        ("websearch", {"query": "x", "provider": "nobody"}, "INVALID_TOOL_ARGUMENTS"),
+        ("websearch", {"query": "x", "provider": "unknown"}, "INVALID_TOOL_ARGUMENTS"),
         ("search", {"query": "x", "provider": "local"}, "INVALID_TOOL_ARGUMENTS"),
         ("search", {}, "INVALID_QUERY"),
         ("fetch", {}, "INVALID_TOOL_ARGUMENTS"),
         ("websearch_gemini", {"query": "x"}, "GEMINI_WEB_SEARCH_FAILED"),
     ],
 )
-def test_failures_are_tool_errors_with_the_contract_inside(
+def test_failures_are_tool_errors_that_contain_the_contract(
     mode: Literal["auto", "legacy"], tool: str, arguments: dict[str, Any], code: str, tmp_path: Path
 ) -> None:
     async def work() -> None:
@@ -151,7 +153,7 @@ def test_failures_are_tool_errors_with_the_contract_inside(
         assert [entry.model_dump()["text"] for entry in result.content] == [contract["llmContent"]]
         Draft202012Validator(schemas.get(tool) or schemas["websearch"] or {}).validate(contract)
 
-    attend(work)
+    run(work)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -163,7 +165,7 @@ def test_a_tool_that_does_not_exist_is_an_error_of_the_protocol(
             with pytest.raises(MCPError, match="Unknown tool 'nothing'"):
                 await client.call_tool("nothing", {})
 
-    attend(work)
+    run(work)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -177,37 +179,37 @@ def test_a_cancelled_call_reaches_the_provider(mode: Literal["auto", "legacy"], 
                 await call
             await here.upstream.disconnected()
 
-    attend(work)
+    run(work)
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_progress_is_reported_during_the_search(mode: Literal["auto", "legacy"], tmp_path: Path) -> None:
-    heard: list[tuple[float, str | None]] = []
+    notifications: list[tuple[float, str | None]] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
         assert total is None
-        heard.append((progress, message))
+        notifications.append((progress, message))
 
     async def work() -> None:
         async with served(tmp_path) as here, Client(here.url, mode=mode) as client:
             await client.call_tool("websearch_gemini", {"query": "x"}, progress_callback=note)
 
-    attend(work)
-    assert heard[0] == (1.0, "Asking")
-    assert [progress for progress, _ in heard] == sorted({progress for progress, _ in heard})
+    run(work)
+    assert notifications[0] == (1.0, "Asking")
+    assert [progress for progress, _ in notifications] == sorted({progress for progress, _ in notifications})
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_slow_search_keeps_giving_signs_of_life(
+def test_a_slow_search_sends_keep_alives(
     mode: Literal["auto", "legacy"], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "ProgressReporter", partial(ProgressReporter, heartbeat=0.01))
-    heard: list[float] = []
+    notifications: list[float] = []
     enough = asyncio.Event()
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
-        heard.append(progress)
-        if len(heard) == 3:
+        notifications.append(progress)
+        if len(notifications) == 3:
             enough.set()
 
     async def work() -> None:
@@ -220,8 +222,8 @@ def test_a_slow_search_keeps_giving_signs_of_life(
             with pytest.raises(asyncio.CancelledError):
                 await call
 
-    attend(work)
-    assert heard[:3] == [1, 2, 3]
+    run(work)
+    assert notifications[:3] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -236,11 +238,11 @@ def test_a_hundred_calls_at_once_are_all_answered(mode: Literal["auto", "legacy"
         displays = [(result.structured_content or {})["returnDisplay"] for result in results]
         assert displays == [f'Search results for "{query}" returned.' for query in queries]
 
-    attend(work)
+    run(work)
 
 
 async def post(here: RunningMcpServer, body: object, **headers: str) -> tuple[int, Any, dict[str, str]]:
-    """A request by hand; the answer may come as one event."""
+    """Send a raw request; the response may be one server-sent event."""
     async with (
         aiohttp.ClientSession() as session,
         session.post(here.url, json=body, headers={**ACCEPT, **headers}) as response,
@@ -262,7 +264,7 @@ def call(name: str, number: int = 1) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("version", HANDSHAKE_PROTOCOL_VERSIONS)
-def test_every_version_that_begins_with_initialize_is_spoken(version: str, tmp_path: Path) -> None:
+def test_every_protocol_version_with_initialize_is_supported(version: str, tmp_path: Path) -> None:
     async def work() -> None:
         async with served(tmp_path) as here:
             hello = {
@@ -284,17 +286,17 @@ def test_every_version_that_begins_with_initialize_is_spoken(version: str, tmp_p
             kinds = [entry["type"] for entry in body["result"]["content"]]
             assert kinds == (["text", "resource_link"] if version >= "2025-06-18" else ["text"])
 
-    attend(work)
+    run(work)
 
 
-def test_a_call_without_any_greeting_is_answered(tmp_path: Path) -> None:
+def test_a_call_without_a_handshake_is_answered(tmp_path: Path) -> None:
     async def work() -> None:
         async with served(tmp_path) as here:
             status, body, _ = await post(here, call("websearch_gemini"))
             assert status == 200
             assert TEXT in body["result"]["structuredContent"]["llmContent"]
 
-    attend(work)
+    run(work)
 
 
 def test_the_probe_of_newer_clients_is_answered(tmp_path: Path) -> None:
@@ -311,11 +313,11 @@ def test_the_probe_of_newer_clients_is_answered(tmp_path: Path) -> None:
             _, body, _ = await post(here, {**probe, "params": {"_meta": meta}}, **headers)
             assert tuple(body["result"]["supportedVersions"]) == MODERN_PROTOCOL_VERSIONS
 
-    attend(work)
+    run(work)
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
-def test_only_post_is_spoken(method: str, tmp_path: Path) -> None:
+def test_only_post_is_allowed(method: str, tmp_path: Path) -> None:
     async def work() -> None:
         async with (
             served(tmp_path) as here,
@@ -324,14 +326,14 @@ def test_only_post_is_spoken(method: str, tmp_path: Path) -> None:
         ):
             assert (response.status, response.headers["allow"]) == (405, "POST")
 
-    attend(work)
+    run(work)
 
 
-def test_a_cancellation_of_another_session_is_not_obeyed(tmp_path: Path) -> None:
+def test_a_cancellation_of_another_session_is_ignored(tmp_path: Path) -> None:
     async def work() -> None:
         async with served(tmp_path, SILENT) as here:
             mine, other = {"mcp-session-id": "mine"}, {"mcp-session-id": "other"}
-            under_way = asyncio.create_task(post(here, call("websearch_gemini", 7), **mine))
+            pending = asyncio.create_task(post(here, call("websearch_gemini", 7), **mine))
             await here.upstream.received()
             stop = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
             assert (await post(here, stop, **other))[0] == 202
@@ -341,26 +343,26 @@ def test_a_cancellation_of_another_session_is_not_obeyed(tmp_path: Path) -> None
             assert here.upstream.open_connections == 1
             assert (await post(here, stop, **mine))[0] == 202
             await here.upstream.disconnected()
-            _, body, _ = await under_way
+            _, body, _ = await pending
             assert body["error"]["message"] == "The call was cancelled."
 
-    attend(work)
+    run(work)
 
 
 def test_a_client_that_disconnects_cancels_its_search(tmp_path: Path) -> None:
     async def work() -> None:
         async with served(tmp_path, SILENT) as here:
-            under_way = asyncio.create_task(post(here, call("websearch_gemini")))
+            pending = asyncio.create_task(post(here, call("websearch_gemini")))
             await here.upstream.received()
-            under_way.cancel()
+            pending.cancel()
             await here.upstream.disconnected()
 
-    attend(work)
+    run(work)
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("count", [20, pytest.param(1000, marks=pytest.mark.thorough)])
-async def test_cancelled_calls_leave_nothing_running(
+async def test_no_task_remains_after_cancelled_calls(
     mode: Literal["auto", "legacy"], count: int, tmp_path: Path
 ) -> None:
     async def work() -> None:
@@ -379,12 +381,12 @@ async def test_cancelled_calls_leave_nothing_running(
                     await here.upstream.disconnected(number)
             await here.upstream.closed()
             names = {getattr(task.get_coro(), "__qualname__", "") for task in asyncio.all_tasks()}
-            assert not names & {"call", "Progress.run"}
+            assert not names & {"run_tool", "ProgressReporter.run"}
 
     await asyncio.wait_for(work(), BOUND + count / 4)
 
 
-def test_addresses_that_are_not_of_the_web_are_neither_linked_nor_found(tmp_path: Path) -> None:
+def test_urls_that_are_not_web_addresses_are_neither_linked_nor_fetched(tmp_path: Path) -> None:
     bad = ("javascript:alert(1)", "data:text/html,x", "file:///etc/passwd")
     pages = (COLOGNE, *(Source(url, "bad") for url in bad))
 
@@ -400,11 +402,11 @@ def test_addresses_that_are_not_of_the_web_are_neither_linked_nor_found(tmp_path
             for url in bad:
                 assert (await client.call_tool("fetch", {"id": url})).is_error
 
-    attend(work)
+    run(work)
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'{"jsonrpc": "2.0"}', b"\xff" * 10])
-def test_garbage_is_refused_and_the_server_lives_on(body: bytes, tmp_path: Path) -> None:
+def test_garbage_is_rejected_and_the_server_keeps_running(body: bytes, tmp_path: Path) -> None:
     async def work() -> None:
         async with served(tmp_path, ANSWER) as here, aiohttp.ClientSession() as session:
             headers = {**ACCEPT, "content-type": "application/json"}
@@ -412,4 +414,4 @@ def test_garbage_is_refused_and_the_server_lives_on(body: bytes, tmp_path: Path)
                 assert 400 <= response.status < 500
             assert (await post(here, call("websearch_gemini")))[0] == 200
 
-    attend(work)
+    run(work)

@@ -33,7 +33,7 @@ FIRST: dict[str, tuple[Any, dict[str, str]]] = {
     "probe": (probe(ENVELOPE), {**NEW, "mcp-method": "server/discover"}),
     "tools of the newest version": (tools({"_meta": ENVELOPE}), {**NEW, "mcp-method": "tools/list"}),
 }
-LEFT_TO_THE_PACKAGE: dict[str, tuple[Any, dict[str, str]]] = {
+NEEDS_THE_PACKAGE: dict[str, tuple[Any, dict[str, str]]] = {
     "a call": ({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search"}}, OLD),
     "a ping": ({"jsonrpc": "2.0", "id": 1, "method": "ping"}, OLD),
     "another method in the header": (probe(ENVELOPE), {**NEW, "mcp-method": "tools/list"}),
@@ -47,9 +47,9 @@ LEFT_TO_THE_PACKAGE: dict[str, tuple[Any, dict[str, str]]] = {
 }
 
 
-def sent(app: McpApp, said: Any, more: Mapping[str, str]) -> tuple[int, dict[str, str], bytes]:
-    """One request, and the end of the application."""
-    body = said if isinstance(said, bytes) else json.dumps(said).encode()
+def send_to(app: McpApp, message: Any, more: Mapping[str, str]) -> tuple[int, dict[str, str], bytes]:
+    """Send one request, and close the application."""
+    body = message if isinstance(message, bytes) else json.dumps(message).encode()
     inbox: list[AsgiMessage] = [{"type": "http.request", "body": body, "more_body": False}]
     outbox: list[Any] = []
 
@@ -77,38 +77,38 @@ def sent(app: McpApp, said: Any, more: Mapping[str, str]) -> tuple[int, dict[str
 
 
 def message_in(body: bytes) -> Any:
-    """The JSON of a response, whole or as an event."""
+    """The JSON of a response body, or of its last event."""
     text = body.decode()
     data = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")]
     return json.loads(data[-1] if data else text) if text else None
 
 
 async def never(*_: object) -> None:
-    """Stand for a package whose import does not end."""
+    """Replaces the import of the package, and never finishes."""
     await asyncio.get_running_loop().create_future()
 
 
 @pytest.mark.parametrize("name", FIRST)
-def test_a_first_request_is_answered_though_the_package_is_not_loaded(
+def test_a_first_request_is_answered_before_the_package_is_loaded(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said, more = FIRST[name]
-    status, head, body = sent(_loading(tmp_path, monkeypatch, never), said, more)
+    message, more = FIRST[name]
+    status, head, body = send_to(_loading(tmp_path, monkeypatch, never), message, more)
     monkeypatch.undo()
-    loaded = _loading(tmp_path, monkeypatch, McpApp._run_manager, greets=False)
-    theirs = sent(loaded, said, more)
-    assert (status, message_in(body)) == (theirs[0], message_in(theirs[2]))
-    assert ("mcp-session-id" in head) == ("mcp-session-id" in theirs[1])
+    loaded = _loading(tmp_path, monkeypatch, McpApp._run_manager, early_replies=False)
+    expected = send_to(loaded, message, more)
+    assert (status, message_in(body)) == (expected[0], message_in(expected[2]))
+    assert ("mcp-session-id" in head) == ("mcp-session-id" in expected[1])
 
 
-@pytest.mark.parametrize("name", LEFT_TO_THE_PACKAGE)
+@pytest.mark.parametrize("name", NEEDS_THE_PACKAGE)
 def test_everything_else_waits_for_the_package(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said, more = LEFT_TO_THE_PACKAGE[name]
+    message, more = NEEDS_THE_PACKAGE[name]
     monkeypatch.setattr(sys.modules[__name__], "BOUND", 0.2)
     with pytest.raises(TimeoutError):
-        sent(_loading(tmp_path, monkeypatch, never), said, more)
+        send_to(_loading(tmp_path, monkeypatch, never), message, more)
 
 
 def _loading(
@@ -116,13 +116,13 @@ def _loading(
     monkeypatch: pytest.MonkeyPatch,
     live: Callable[..., Awaitable[None]],
     *,
-    greets: bool = True,
+    early_replies: bool = True,
 ) -> McpApp:
     app = mcp_app(library(folder), secret=b"x")
     monkeypatch.setattr(McpApp, "_run_manager", live)
     if live is never:
         monkeypatch.setattr(McpApp, "aclose", _closed)
-    if not greets:
+    if not early_replies:
         monkeypatch.setattr("groundwire.faces.mcp.http.early_reply", lambda *_, **__: None)
         monkeypatch.setattr("groundwire.faces.mcp.http.is_initialized_notification", lambda _: False)
     return app
@@ -133,7 +133,7 @@ async def _closed(app: McpApp) -> None:
         app._manager_task.cancel()
 
 
-def test_the_list_of_tools_is_given_without_importing_the_package(tmp_path: Path) -> None:
+def test_the_tool_list_is_returned_without_importing_the_package(tmp_path: Path) -> None:
     script = f"""
 import sys
 from pathlib import Path

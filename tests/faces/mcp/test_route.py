@@ -65,15 +65,13 @@ async def test_there_is_no_stream_to_listen_to() -> None:
 
 
 @pytest.mark.parametrize("with_key", [False, True], ids=["no key needed", "key shown"])
-async def test_only_the_hosts_and_origins_of_the_table_come_to_speak_mcp(
-    with_key: bool, tmp_path: Path
-) -> None:
+async def test_only_allowed_hosts_and_origins_reach_mcp(with_key: bool, tmp_path: Path) -> None:
     gateway = app_in(tmp_path, config=NAMED)
     key = KeyFile(str(tmp_path)).create("me", 0)[0] if with_key else "anything"
     ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
 
     async def ask() -> list[tuple[str, str | None, int]]:
-        said = []
+        statuses = []
         for host, origin, _ in TABLE:
             head = {
                 **ACCEPT,
@@ -85,10 +83,10 @@ async def test_only_the_hosts_and_origins_of_the_table_come_to_speak_mcp(
             answer = await send_request(gateway, "POST", "/mcp", head, ping)
             assert (b'"result"' in answer.body) == (answer.status == 200)
             assert answer.headers.get("access-control-allow-origin") in (None, "https://app.example")
-            said.append((host, origin, answer.status))
+            statuses.append((host, origin, answer.status))
         for close in gateway.on_close:
             await close()
-        return said
+        return statuses
 
     assert len(TABLE) >= 60
     assert await asyncio.wait_for(ask(), BOUND) == list(TABLE)
@@ -103,10 +101,10 @@ async def test_without_a_key_mcp_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_gateway_killed_in_the_midst_of_a_call_leaves_a_clear_error(
+async def test_the_client_gets_a_clear_error_if_the_gateway_is_killed_during_a_call(
     mode: Literal["auto", "legacy"], tmp_path: Path
 ) -> None:
-    """How the official client tells a broken connection depends on the version; it never waits on."""
+    """How the official client reports a broken connection depends on the version; it never hangs."""
 
     async def work() -> None:
         async with Upstream(SILENT) as upstream:
@@ -115,8 +113,8 @@ async def test_a_gateway_killed_in_the_midst_of_a_call_leaves_a_clear_error(
                 running_serve(tmp_path, config=config) as gateway,
                 Client(f"{gateway.url}/mcp", mode=mode) as client,
             ):
-                asked = {"query": "x", "provider": "scripted"}
-                call = asyncio.create_task(client.call_tool("websearch", asked))
+                arguments = {"query": "x", "provider": "scripted"}
+                call = asyncio.create_task(client.call_tool("websearch", arguments))
                 await upstream.received(timeout=20)
                 gateway.process.kill()
                 async with asyncio.timeout(20):
@@ -124,9 +122,9 @@ async def test_a_gateway_killed_in_the_midst_of_a_call_leaves_a_clear_error(
 
     with pytest.raises((MCPError, ExceptionGroup)) as caught:
         await asyncio.wait_for(work(), BOUND)
-    told = "SSE stream ended without a response|Server disconnected|peer closed connection"
+    expected = "SSE stream ended without a response|Server disconnected|peer closed connection"
     for error in _single(caught.value):
-        assert re.search(told, str(error)), error
+        assert re.search(expected, str(error)), error
 
 
 async def test_a_running_call_is_answered_by_a_gateway_that_shuts_down(tmp_path: Path) -> None:
@@ -135,8 +133,8 @@ async def test_a_running_call_is_answered_by_a_gateway_that_shuts_down(tmp_path:
     async def work() -> None:
         async with Upstream(slow) as upstream:
             config = f'[providers.scripted]\ndialect = "gemini"\nbase_url = "{upstream.url}"\nmodel = "m"\n'
-            asked = {"name": "websearch", "arguments": {"query": "x", "provider": "scripted"}}
-            call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
+            params = {"name": "websearch", "arguments": {"query": "x", "provider": "scripted"}}
+            call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
             async with (
                 running_serve(tmp_path, config=config) as gateway,
                 aiohttp.ClientSession() as session,
@@ -151,15 +149,15 @@ async def test_a_running_call_is_answered_by_a_gateway_that_shuts_down(tmp_path:
     await asyncio.wait_for(work(), 2 * BOUND)
 
 
-class Exiting:
-    """Another uvicorn server that was told to exit, and whose signal handler is still installed."""
+class ExitingServer:
+    """Another uvicorn server that is exiting, and whose signal handler is still installed."""
 
     should_exit = True
 
     def handle(self, *_: object) -> None: ...
 
 
-async def test_another_server_that_stops_in_the_same_process_ends_no_answer(tmp_path: Path) -> None:
+async def test_stopping_another_server_in_the_process_does_not_end_answers(tmp_path: Path) -> None:
     gateway = app_in(tmp_path)
     head = {**ACCEPT, "content-type": "application/json", "host": "localhost"}
     ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
@@ -170,7 +168,7 @@ async def test_another_server_that_stops_in_the_same_process_ends_no_answer(tmp_
             await close()
         return reply
 
-    before = signal.signal(signal.SIGTERM, Exiting().handle)
+    before = signal.signal(signal.SIGTERM, ExitingServer().handle)
     try:
         reply = await asyncio.wait_for(work(), BOUND)
     finally:

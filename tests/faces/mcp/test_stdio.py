@@ -31,7 +31,7 @@ STARTING = (
     "import os, sys; open(sys.argv[1], 'w').write(str(os.getpid())); "
     "os.execv(sys.executable, [sys.executable, '-m', 'groundwire', *sys.argv[2:]])"
 )
-"""Tells its number before it becomes the server."""
+"""Writes its process id to a file before it becomes the server."""
 
 
 def parameters(upstream: Upstream, home: Path, *words: str) -> StdioServerParameters:
@@ -62,10 +62,10 @@ async def process(upstream: Upstream, home: Path, *words: str) -> AsyncIterator[
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_client_lists_calls_and_cancels(mode: Literal["auto", "legacy"], tmp_path: Path) -> None:
-    told: list[str | None] = []
+    messages: list[str | None] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
-        told.append(message)
+        messages.append(message)
 
     async def work() -> None:
         async with (
@@ -83,10 +83,10 @@ async def test_a_client_lists_calls_and_cancels(mode: Literal["auto", "legacy"],
             await upstream.disconnected(2, timeout=20)
 
     await asyncio.wait_for(work(), BOUND)
-    assert told[0] == "Asking"
+    assert messages[0] == "Asking"
 
 
-async def test_a_server_killed_in_the_midst_of_a_call_leaves_a_clear_error(tmp_path: Path) -> None:
+async def test_the_client_gets_a_clear_error_if_the_server_is_killed_during_a_call(tmp_path: Path) -> None:
     async def work() -> None:
         async with (
             Upstream((SILENT,)) as upstream,
@@ -104,29 +104,29 @@ async def test_a_server_killed_in_the_midst_of_a_call_leaves_a_clear_error(tmp_p
 
 
 @pytest.mark.parametrize("version", [*HANDSHAKE_PROTOCOL_VERSIONS, "1999-01-01"])
-async def test_every_version_that_begins_with_initialize_is_spoken(version: str, tmp_path: Path) -> None:
-    """Known versions are greeted before the package is there, others after; either way once."""
+async def test_every_protocol_version_with_initialize_is_supported(version: str, tmp_path: Path) -> None:
+    """Known versions are answered before the package is imported, others after it; each once."""
 
     async def work() -> list[dict[str, Any]]:
         async with Upstream((ANSWER,)) as upstream, process(upstream, tmp_path) as server:
             assert server.stdin is not None
             assert server.stdout is not None
             server.stdin.write(_lines(({"method": "initialize", "id": 1, "params": _hello(version)},)))
-            said = [json.loads(await server.stdout.readline())]
+            responses = [json.loads(await server.stdout.readline())]
             server.stdin.write(_lines(({"method": "tools/list", "id": 1},)))
-            said.append(json.loads(await server.stdout.readline()))
+            responses.append(json.loads(await server.stdout.readline()))
             more = (
                 {"method": "notifications/initialized"},
                 {"method": "tools/call", "id": 1, "params": _CALL},
             )
             server.stdin.write(_lines(more))
-            said.append(json.loads(await server.stdout.readline()))
+            responses.append(json.loads(await server.stdout.readline()))
             server.stdin.close()
-            return [*said, *map(json.loads, (await server.stdout.read()).splitlines())]
+            return [*responses, *map(json.loads, (await server.stdout.read()).splitlines())]
 
-    greeted, listed, called = await asyncio.wait_for(work(), BOUND)
+    initialized, listed, called = await asyncio.wait_for(work(), BOUND)
     agreed = version if version in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
-    assert (greeted["id"], greeted["result"]["protocolVersion"]) == (1, agreed)
+    assert (initialized["id"], initialized["result"]["protocolVersion"]) == (1, agreed)
     assert "websearch_gemini" in [tool["name"] for tool in listed["result"]["tools"]]
     assert (called["id"], TEXT in called["result"]["structuredContent"]["llmContent"]) == (1, True)
     kinds = [entry["type"] for entry in called["result"]["content"]]
@@ -159,8 +159,10 @@ async def test_the_server_stops_during_a_call_on_a_signal(
     await asyncio.wait_for(work(), BOUND)
 
 
-@pytest.mark.parametrize("version", ["2025-06-18", "1999-01-01"], ids=["greeted at once", "greeted later"])
-async def test_a_client_that_no_longer_listens_ends_the_server_quietly(version: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "version", ["2025-06-18", "1999-01-01"], ids=["before the import", "after the import"]
+)
+async def test_the_server_exits_quietly_when_the_client_closes_the_pipe(version: str, tmp_path: Path) -> None:
     async def work() -> None:
         async with Upstream((ANSWER,)) as upstream:
             given = parameters(upstream, tmp_path)
@@ -181,8 +183,8 @@ async def test_a_client_that_no_longer_listens_ends_the_server_quietly(version: 
             server.stdin.write(_lines(({"method": "initialize", "id": 0, "params": _hello(version)},)))
             try:
                 async with asyncio.timeout(30):
-                    trouble = await server.stderr.read()
-                    assert (await server.wait(), trouble) == (0, b"")
+                    errors = await server.stderr.read()
+                    assert (await server.wait(), errors) == (0, b"")
             finally:
                 if server.returncode is None:
                     server.kill()
@@ -197,7 +199,7 @@ async def test_an_idle_server_stops_on_a_signal(ending: signal.Signals, tmp_path
         async with Upstream((SILENT,)) as upstream, process(upstream, tmp_path) as server:
             assert server.stdin is not None
             assert server.stdout is not None
-            # The first line waits for the package, so an answer to it says that all is ready.
+            # The first line waits for the import of the package: its answer means that the server is ready.
             server.stdin.write(_lines(({"method": "ping", "id": 0},)))
             await server.stdout.readline()
             server.send_signal(ending)
@@ -217,7 +219,7 @@ def _lines(bodies: Iterable[dict[str, Any]]) -> bytes:
     return b"".join(json.dumps({"jsonrpc": "2.0", **body}).encode() + b"\n" for body in bodies)
 
 
-async def test_lines_are_whole_however_they_arrive() -> None:
+async def test_lines_are_complete_however_the_input_is_chunked() -> None:
     async def work() -> list[str]:
         reading, writing = os.pipe()
         lines = StdinLines(reading)

@@ -35,7 +35,7 @@ def names(home: Path, env: Mapping[str, str], *, every: bool = False) -> list[st
         ({"GOOGLE_API_KEY": KEY}, ("websearch_gemini",)),
     ],
 )
-def test_only_what_can_be_used_is_offered(env: dict[str, str], more: tuple[str, ...], tmp_path: Path) -> None:
+def test_only_usable_tools_are_listed(env: dict[str, str], more: tuple[str, ...], tmp_path: Path) -> None:
     assert sorted(names(tmp_path, env)) == sorted([*KEYLESS, *more])
 
 

@@ -17,7 +17,7 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
-PATIENCE = 20_000
+TIMEOUT_MS = 20_000
 
 if not CHROMIUM.exists():
     raise RuntimeError("Chromium is missing: apt-get install chromium")
@@ -28,7 +28,7 @@ __all__ = ["AXE", "Browser", "BrowserContext", "Browsing", "Page", "watched"]
 
 
 class Browsing:
-    """One Chromium for all tests of a process, and the loop it lives in; starting it takes long."""
+    """One Chromium for all tests of a process, and its event loop; starting it is slow."""
 
     def __init__(self) -> None:
         self._runner = asyncio.Runner()
@@ -36,12 +36,12 @@ class Browsing:
         self._browser: Browser | None = None
 
     def run(self, main: Coroutine[None, None, None]) -> None:
-        """Run to the end in that loop."""
+        """Run a coroutine in that loop."""
         self._runner.run(main)
 
     @asynccontextmanager
     async def browser(self) -> AsyncIterator[Browser]:
-        """Chromium without a window; whatever is opened in it is closed at the end."""
+        """Headless Chromium; its contexts are closed at the end."""
         if self._browser is None:
             tool = await self._stack.enter_async_context(async_playwright())
             self._browser = await tool.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
@@ -53,13 +53,13 @@ class Browsing:
                 await context.close()
 
     def close(self) -> None:
-        """End it."""
+        """Close the browser and the loop."""
         self._runner.run(self._stack.aclose())
         self._runner.close()
 
 
 class PageErrors:
-    """What a page did that it must not do."""
+    """Errors, dialogs and requests to other sites."""
 
     def __init__(self) -> None:
         self.errors: list[str] = []
@@ -68,9 +68,9 @@ class PageErrors:
 
 
 async def watched(context: BrowserContext, home: str) -> tuple[Page, PageErrors]:
-    """A page whose errors, dialogs and requests to others are written down; the requests go nowhere."""
+    """A page that records errors and dialogs, and blocks and records requests to other sites."""
     page = await context.new_page()
-    page.set_default_timeout(PATIENCE)
+    page.set_default_timeout(TIMEOUT_MS)
     seen = PageErrors()
 
     async def stop(route: Route) -> None:

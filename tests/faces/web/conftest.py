@@ -15,7 +15,7 @@ __all__ = ["browsing", "postgres", "postgres_server", "tmp_path"]
 
 @pytest.fixture(scope="session")
 def browsing() -> Iterator[Browsing]:
-    """A browser for every test of this process, started when first asked for."""
+    """One browser for all tests of this process, started on first use."""
     opened = Browsing()
     yield opened
     opened.close()

@@ -131,7 +131,7 @@ _MORE = (
 
 
 def hostile_strings() -> list[str]:
-    """All of them, each once."""
+    """All hostile strings, without duplicates."""
     tags = [tag.format(call) for tag, call in product(_TAGS, _CALLS)]
     links = [form.format(scheme) for form, scheme in product(_MARKDOWN, _SCHEMES)]
     return list(dict.fromkeys([*_SCHEMES, *tags, *links, *_MORE]))

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from tests.faces.web.browsing import Page
 
-_LOOK = """() => {
+_READ_ANSWER = """() => {
   const article = [...document.querySelectorAll('.answer')].at(-1);
   const chip = (link) => ({ number: Number(link.textContent), href: link.getAttribute('href'),
     card: document.getElementById(link.getAttribute('aria-describedby'))?.textContent ?? '' });
@@ -35,12 +35,12 @@ _LOOK = """() => {
   };
 }"""
 _LINK = re.compile(r"!?\[([^\]]*)\]\(<?[^()\s]*(?:\([^()\s]*\)[^()\s]*)*>?\)")
-_UNSEEN = re.compile(r"(?m)^\s*\d+[.)]\s|^\s*```\w*$")
+_NOT_SHOWN = re.compile(r"(?m)^\s*\d+[.)]\s|^\s*```\w*$")
 
 
 @dataclass
 class Chip:
-    """A number in the text: whose it is, and the letters that stand before it."""
+    """A citation number in the text: its source, and the letters before it."""
 
     number: int
     href: str
@@ -50,13 +50,13 @@ class Chip:
 
 @dataclass
 class ShownAnswer:
-    """What a reader sees of an answer."""
+    """An answer as it is shown."""
 
     state: str
     text: str
     chips: list[Chip]
     whole: list[Chip]
-    """Chips that speak for the whole answer."""
+    """Chips for the whole answer."""
     groups: dict[str, list[tuple[int, str]]]
     """Sources with their numbers, by the heading above them."""
     queries: list[str]
@@ -69,7 +69,7 @@ class ShownAnswer:
 
 async def read_answer(page: Page) -> ShownAnswer:
     """Read the last answer."""
-    found = await page.evaluate(_LOOK)
+    found = await page.evaluate(_READ_ANSWER)
     text = ""
     chips: list[Chip] = []
     for piece in found["pieces"]:
@@ -96,17 +96,17 @@ async def read_answer(page: Page) -> ShownAnswer:
 
 
 def letters(text: str) -> str:
-    """Letters and digits alone: what Markdown leaves as it is."""
-    return "".join(sign for sign in text if sign.isalnum())
+    """Letters and digits alone, which Markdown does not change."""
+    return "".join(char for char in text if char.isalnum())
 
 
-def said(markdown: str) -> str:
+def visible_letters(markdown: str) -> str:
     """The letters of a Markdown text as they are shown: lists without numbers, code without its language."""
-    return letters(_LINK.sub(r"\1", _UNSEEN.sub("", markdown)))
+    return letters(_LINK.sub(r"\1", _NOT_SHOWN.sub("", markdown)))
 
 
 def page_of(url: str) -> str:
-    """An address without what does not tell pages apart: `www.`, tracking, a last slash, a fragment."""
+    """A URL without parts that do not distinguish pages: `www.`, tracking, a trailing slash, a fragment."""
     parts = urlsplit(url)
     fields = [field for field in parts.query.split("&") if field and not field.startswith("utm_")]
     host = (parts.hostname or "").removeprefix("www.")

@@ -36,7 +36,7 @@ TEXT = f"""It was **said**. It was said [before](https://links.example/), and by
 
 
 def rich_events() -> list[Event]:
-    """The events that tell it."""
+    """The events of the answer."""
 
     def cited(words: str, *sources: Source) -> Cited:
         start = TEXT.index(words)

@@ -26,7 +26,7 @@ HOST = "127.0.0.1"
 
 @dataclass
 class RunningPage:
-    """A page that is served."""
+    """A running server with the page."""
 
     url: str
     chat: Chat
@@ -43,11 +43,11 @@ async def running_page(
 ) -> AsyncIterator[RunningPage]:
     """Serve the page until the block ends, over a store in the folder or at an address."""
     env = {"HOME": str(folder), "GROUNDWIRE_DATA_DIR": str(folder)}
-    whole = replace(
+    settings = replace(
         config or Config(), providers=dict(providers), order=(*providers, "local"), data_dir=str(folder)
     )
     with open_store(address or f"sqlite:///{folder}/chat.db") as store:
-        async with Groundwire(whole, env=env) as groundwire:
+        async with Groundwire(settings, env=env) as groundwire:
             chat = chat_for(groundwire, store)
             gateway = create_app(groundwire, env)
             gateway.readiness_checks.append(StoreProbe(store).problem)

@@ -24,7 +24,7 @@ PROXY = Config(gateway=GatewaySettings(trusted_proxies=("127.0.0.1",)))
 
 
 @asynccontextmanager
-async def visited(
+async def open_page(
     folder: Path, config: Config | None = None
 ) -> AsyncIterator[tuple[RunningPage, aiohttp.ClientSession]]:
     async with (
@@ -51,9 +51,9 @@ async def log_in(browser: aiohttp.ClientSession, key: str, **headers: str) -> ai
 async def test_wrong_logins_do_not_lock_out_a_valid_key(tmp_path: Path) -> None:
     key, _ = KeyFile(str(tmp_path)).create("mine", time())
 
-    async with visited(tmp_path) as (_, browser):
+    async with open_page(tmp_path) as (_, browser):
         found = [await log_in(browser, f"sk-gw-{number}") for number in range(15)]
-        assert [one.status for one in found] == [401] * 10 + [429] * 5
+        assert [response.status for response in found] == [401] * 10 + [429] * 5
         assert int(found[-1].headers["retry-after"]) >= 1
         assert (await log_in(browser, key)).status == 303
 
@@ -67,10 +67,12 @@ async def test_wrong_logins_do_not_lock_out_a_valid_key(tmp_path: Path) -> None:
         ("application/x-www-form-urlencoded", True, 413),
     ],
 )
-async def test_a_login_is_refused_by_its_head(kind: str, cookie: bool, status: int, tmp_path: Path) -> None:
+async def test_a_login_is_refused_by_its_headers_before_the_body_is_read(
+    kind: str, cookie: bool, status: int, tmp_path: Path
+) -> None:
     KeyFile(str(tmp_path)).create("mine", time())
 
-    async with visited(tmp_path) as (here, browser):
+    async with open_page(tmp_path) as (here, browser):
         await token_of(browser)
         jar = browser.cookie_jar.filter_cookies(browser._base_url)  # type: ignore[arg-type]
         host, port = here.url.removeprefix("http://").split(":")
@@ -89,24 +91,24 @@ async def test_a_logout_ends_the_login_for_every_copy_of_its_cookie(tmp_path: Pa
     key, _ = KeyFile(str(tmp_path)).create("mine", time())
 
     async def run() -> None:
-        async with visited(tmp_path) as (here, browser):
+        async with open_page(tmp_path) as (here, browser):
             stolen = (await log_in(browser, key)).cookies["groundwire_login"].value
-            other = (await log_in_anew(here, key)).cookies["groundwire_login"].value
-            assert await is_in(here, stolen)
+            other = (await log_in_elsewhere(here, key)).cookies["groundwire_login"].value
+            assert await is_logged_in(here, stolen)
             data = {"token": await token_of(browser, "/")}
             async with browser.post("/logout", data=data, allow_redirects=False) as response:
                 assert response.status == 303
-            assert not await is_in(here, stolen)
-            assert await is_in(here, other)
-        async with visited(tmp_path) as (here, _):  # another worker, or after a restart
-            assert not await is_in(here, stolen)
-            assert await is_in(here, other)
+            assert not await is_logged_in(here, stolen)
+            assert await is_logged_in(here, other)
+        async with open_page(tmp_path) as (here, _):  # another worker, or after a restart
+            assert not await is_logged_in(here, stolen)
+            assert await is_logged_in(here, other)
 
-    async def log_in_anew(here: RunningPage, key: str) -> aiohttp.ClientResponse:
+    async def log_in_elsewhere(here: RunningPage, key: str) -> aiohttp.ClientResponse:
         async with aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as another:
             return await log_in(another, key)
 
-    async def is_in(here: RunningPage, login: str) -> bool:
+    async def is_logged_in(here: RunningPage, login: str) -> bool:
         headers = {"cookie": f"groundwire_login={login}"}
         async with (
             aiohttp.ClientSession(here.url) as client,
@@ -129,11 +131,11 @@ def test_expired_logouts_are_forgotten(tmp_path: Path, monkeypatch: pytest.Monke
     assert (tmp_path / auth.LOGOUTS_FILE).stat().st_mode & 0o077 == 0
 
 
-async def test_cookies_are_secure_behind_a_trusted_proxy_that_speaks_https(tmp_path: Path) -> None:
+async def test_cookies_are_secure_if_a_trusted_proxy_reports_https(tmp_path: Path) -> None:
     key, _ = KeyFile(str(tmp_path)).create("mine", time())
 
     async def secure(config: Config | None, **headers: str) -> bool:
-        async with visited(tmp_path, config) as (_, browser):
+        async with open_page(tmp_path, config) as (_, browser):
             response = await log_in(browser, key, **headers)
             return "; Secure" in response.headers["set-cookie"]
 

@@ -40,14 +40,14 @@ from tests.faces.web.serving import running_page
 pytestmark = pytest.mark.server
 
 FINDER = Agent("finder", {"en": "Finder", "de": "Sucher"}, web_search=True)
-SAID = "It was said on the page."
-PAGE = Source("https://docs.example/page", "The page", excerpts=(SAID,), date="2026-03-01")
+QUOTE = "It was said on the page."
+PAGE = Source("https://docs.example/page", "The page", excerpts=(QUOTE,), date="2026-03-01")
 OTHER = Source("https://other.example/", "Another page")
 TEXT = "It was **said**. And more of it followed, in many words."
 
 
 def events() -> list[Event]:
-    claim = Citation(Span(0, 16), (Evidence(PAGE, SAID),))
+    claim = Citation(Span(0, 16), (Evidence(PAGE, QUOTE),))
     return [
         Started("1", "model-1"),
         SearchStarted(0, "s1"),
@@ -88,19 +88,19 @@ def test_a_first_time_user_creates_an_agent_sends_a_question_and_finds_it_again(
             await page.get_by_role("button", name="Save").click()
             assert await page.locator("#search-state").text_content() == "Web search on"
             await ask(page, "How do I parse JSON in Python?")
-            # The index is made for this question, of everything that is installed.
+            # The first question builds the index of all installed packages.
             await page.wait_for_selector(".answer:not([aria-busy])", timeout=90_000)
             assert await page.locator(".answer").get_attribute("data-state") == "done"
             assert await page.locator(".chip").count() > 0
             assert page.url.startswith(f"{here.url}/chat/")
             live = await log_of(page)
-            await look_at_card(page)
+            await check_card_opens(page)
             await page.reload()
             assert await log_of(page) == live
             await page.get_by_role("button", name="Deutsch").click()
             assert await page.locator("html").get_attribute("lang") == "de"
             assert "Quellen" in (await page.locator(".sources summary").first.text_content() or "")
-            await exports(page)
+            await check_exports(page)
             assert (seen.errors, seen.foreign_requests, seen.dialogs) == ([], [], [])
 
     browsing.run(run())
@@ -112,7 +112,7 @@ async def ask(page: Page, question: str) -> None:
     await page.keyboard.press("Enter")
 
 
-async def look_at_card(page: Page) -> None:
+async def check_card_opens(page: Page) -> None:
     chip, card = page.locator(".chip").first, page.locator(".card").first
     assert not await card.is_visible()
     await chip.hover()
@@ -133,7 +133,7 @@ async def look_at_card(page: Page) -> None:
     await page.locator("#text").focus()
 
 
-async def exports(page: Page) -> None:
+async def check_exports(page: Page) -> None:
     await page.locator(".pop summary").nth(1).click()
     for name, link in (("md", "Markdown"), ("json", "JSON")):
         async with page.expect_download() as download:
@@ -152,10 +152,10 @@ def test_the_indicator_names_the_query_and_text_appears_before_the_answer_is_com
     stream = whole.stream or b""
     searching = stream.index(b"web_search_tool_result")
     searching = stream.rindex(b"event:", 0, searching)
-    speaking_at = stream.index(b"\n\n", stream.index(b"text_delta")) + 2
+    text_start = stream.index(b"\n\n", stream.index(b"text_delta")) + 2
 
     async def run() -> None:
-        script = Script((replace(whole, stall_at=searching), replace(whole, stall_at=speaking_at), whole))
+        script = Script((replace(whole, stall_at=searching), replace(whole, stall_at=text_start), whole))
         async with (
             Upstream(script) as upstream,
             running_page(tmp_path, {"p": provider_at("anthropic_messages", upstream.url)}) as here,
@@ -181,7 +181,7 @@ def test_the_indicator_names_the_query_and_text_appears_before_the_answer_is_com
             await page.locator(".edit textarea").fill("Was it really said?")
             await page.get_by_role("button", name="Send again").click()
             await page.wait_for_selector('.answer[data-state="done"] .chip')
-            assert await page.locator(".question .said").all_text_contents() == ["Was it really said?"]
+            assert await page.locator(".question-text").all_text_contents() == ["Was it really said?"]
             assert await page.locator(".sources summary").text_content() == "Sources (2)"
             assert (seen.foreign_requests, seen.dialogs) == ([], [])
 
@@ -193,7 +193,7 @@ def test_an_answer_without_sources_is_marked_and_an_error_has_advice(
 ) -> None:
     async def run() -> None:
         async with (
-            Upstream(answer("openai_chat", answer_events("Nobody knows."))) as upstream,
+            Upstream(answer("openai_chat", answer_events("It is unknown."))) as upstream,
             running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,
             browsing.browser() as chromium,
         ):
@@ -210,7 +210,7 @@ def test_an_answer_without_sources_is_marked_and_an_error_has_advice(
             assert alert.startswith("„domain!“ ist keine Domain.")
             assert "Werkzeug" not in alert
             assert await page.locator("#text").input_value() == "Und jetzt?"
-            # Chromium notes the refused request itself; nothing else went wrong.
+            # Chromium logs the refused request itself; there are no other errors.
             assert all("status of 400" in error for error in seen.errors)
             assert seen.foreign_requests == []
 
@@ -218,7 +218,7 @@ def test_an_answer_without_sources_is_marked_and_an_error_has_advice(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_serious_is_found_by_axe(
+def test_axe_finds_no_serious_accessibility_violations(
     browsing: Browsing, scheme: Literal["light", "dark"], tmp_path: Path
 ) -> None:
     if not AXE.exists():
@@ -234,25 +234,25 @@ def test_nothing_serious_is_found_by_axe(
             context = await chromium.new_context(locale="en-US", color_scheme=scheme, bypass_csp=True)
             page, _ = await watched(context, here.url)
             await page.goto(here.url)
-            found = await faults(page)
+            found = await violations(page)
             await ask(page, "Was it said?")
             await page.wait_for_selector('.answer[data-state="done"]')
             await page.locator(".sources summary").click()
             await page.locator(".chip").first.focus()
-            found += await faults(page)
+            found += await violations(page)
             await page.set_viewport_size({"width": 360, "height": 700})
-            found += await faults(page)
+            found += await violations(page)
             width = await page.evaluate("document.documentElement.scrollWidth")
             assert width <= 360
             for path in ("/agents", "/agents/finder", "/agents/new", "/usage", "/find?q=said"):
                 await page.goto(f"{here.url}{path}")
-                found += await faults(page)
+                found += await violations(page)
             assert found == []
 
     browsing.run(run())
 
 
-async def faults(page: Page) -> list[str]:
+async def violations(page: Page) -> list[str]:
     await page.add_script_tag(path=str(AXE))
     result = await page.evaluate("axe.run({ resultTypes: ['violations'] })")
     return [

@@ -33,14 +33,14 @@ from tests.faces.web.serving import running_page
 pytestmark = pytest.mark.server
 
 LAG = 0.1
-"""Seconds for which the loop may be held."""
+"""Seconds for which the event loop may be blocked."""
 USAGE = """
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
 INSERT INTO groundwire_usage
 SELECT 'u' || i, date('now', '-' || (i % 89) || ' days') || 'T00:00:00', '', 'p' || (i % 7), 'm' || (i % 30),
     'chat', '', 1.0, i % 1000, i % 100, NULL, NULL, NULL, NULL, 1, NULL, 0.001 FROM n
 """
-# Asks in a process of its own, so that nothing of what it does counts as ours.
+# The client runs in its own process, so that its work does not block the measured loop.
 CLIENT = """
 import json, sys, time, urllib.request
 took = []
@@ -55,7 +55,7 @@ print(json.dumps(took))
 
 def large_answer(number: int) -> Answer:
     sentences = [
-        f"Sentence {place} of answer {number} tells of something in **Köln**. " for place in range(60)
+        f"Sentence {place} of answer {number} describes something in **Köln**. " for place in range(60)
     ]
     sources = tuple(
         Source(f"https://example.com/{number}/{place}", f"Page {place}", extras={"p": {"blob": "x" * 400}})
@@ -71,7 +71,7 @@ def large_answer(number: int) -> Answer:
 
 
 def fill(path: Path, turns: int, others: int, usage: int) -> None:
-    """A long session, many short ones, and much that was used."""
+    """Store a long session, many short ones, and many usage rows."""
     open_sqlite(path, ON_SQLITE[:2]).close()
     question = dump_json(encode(Message("user", (Text("What is there in Köln?"),))))
     bodies = [dump_json(encode(large_answer(number))) for number in range(20)]
@@ -93,8 +93,8 @@ def fill(path: Path, turns: int, others: int, usage: int) -> None:
     open_sqlite(path).close()
 
 
-class Lags:
-    """How late the loop was, again and again."""
+class LoopLag:
+    """Measures the lag of the event loop."""
 
     def __init__(self) -> None:
         self.seen: list[float] = []
@@ -107,8 +107,8 @@ class Lags:
 
 
 @asynccontextmanager
-async def watching() -> AsyncIterator[Lags]:
-    lags = Lags()
+async def measured_lag() -> AsyncIterator[LoopLag]:
+    lags = LoopLag()
     task = asyncio.create_task(lags.watch())
     try:
         yield lags
@@ -127,8 +127,8 @@ async def fetched(url: str, *paths: str) -> list[tuple[str, int, float]]:
 
 
 @pytest.fixture
-def as_served() -> Iterator[None]:
-    """Garbage is collected as it is where the page is served."""
+def server_gc() -> Iterator[None]:
+    """Use the garbage collector settings of the server."""
     before = gc.get_threshold()
     tune_gc()
     yield
@@ -152,9 +152,9 @@ PATHS = (
 
 
 @pytest.mark.thorough
-@pytest.mark.usefixtures("as_served")
+@pytest.mark.usefixtures("server_gc")
 async def test_large_reads_never_block_the_event_loop(tmp_path: Path) -> None:
-    """Beside a thread that only counts: where others use the machine, that alone makes the loop wait."""
+    """Compared with a thread that only counts, which blocks the loop too on a busy machine."""
     fill(tmp_path / "chat.db", 1000, 20_000, 1_000_000)
     slow = replace(answer("openai_chat", answer_events("word " * 20_000)), dribble=Dribble(300, 0.02))
     worst: dict[str, float] = {}
@@ -165,18 +165,18 @@ async def test_large_reads_never_block_the_event_loop(tmp_path: Path) -> None:
             running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,
         ):
             await here.chat.save_agent(Agent("plain", {"en": "Plain"}), "")
-            asking = asyncio.create_task(answered(here.chat, ChatQuestion("Go on?", "", agent="plain")))
+            answering = asyncio.create_task(answered(here.chat, ChatQuestion("Go on?", "", agent="plain")))
             await upstream.received(timeout=20)
-            await asyncio.sleep(1)  # what the first answer needs is imported
-            async with watching() as lags:
+            await asyncio.sleep(1)  # let the imports of the first answer finish
+            async with measured_lag() as lags:
                 await asyncio.to_thread(count, 5)
             worst["a thread that counts"] = max(lags.seen)
             for path in PATHS:
-                async with watching() as lags:
+                async with measured_lag() as lags:
                     await fetched(here.url, path, path)
                 worst[path] = max(lags.seen)
-            asking.cancel()
-            await asyncio.wait([asking])
+            answering.cancel()
+            await asyncio.wait([answering])
 
     await run()
     limit = max(LAG, 2 * worst["a thread that counts"])

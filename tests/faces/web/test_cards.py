@@ -111,25 +111,25 @@ def test_a_card_is_on_the_screen_wherever_its_chip_is(
                 for block in ("start", "center", "end"):
                     await page.mouse.move(0, 0)
                     point = await chip.evaluate(POINT, block)
-                    if point is not None:  # else it is covered by the title or the question
+                    if point is not None:  # else the header or the composer covers it
                         await page.mouse.move(*point)
                         await check_card(page, f"chip {number} hovered at {block}")
                         hovered += 1
             await page.mouse.move(0, 0)
             assert hovered >= len(chips)
-            # Reached by keyboard, and turned while it is open.
+            # Focused by keyboard; then the screen is rotated while the card is open.
             await page.locator(".reasoning, .prose").first.evaluate("(one) => one.scrollIntoView()")
             await chips[0].focus()
             await page.keyboard.press("Tab")
             await check_card(page, "focused")
             await page.set_viewport_size({"width": height, "height": width})
-            await check_card(page, "turned")
+            await check_card(page, "rotated")
             assert (seen.foreign_requests, seen.dialogs) == ([], [])
 
     browsing.run(run())
 
 
-def test_a_card_under_a_resting_pointer_is_on_the_screen_when_the_answer_ends(
+def test_a_card_under_a_resting_pointer_is_on_the_screen_after_the_answer_is_replaced(
     browsing: Browsing, tmp_path: Path
 ) -> None:
     async def run() -> None:
@@ -147,7 +147,7 @@ def test_a_card_under_a_resting_pointer_is_on_the_screen_when_the_answer_ends(
             await page.wait_for_selector('.answer[data-state="done"] .chip')
             chip = page.locator(".chip").nth(9)
             await chip.hover()
-            # The article is put there anew, as it is when an answer ends; the pointer does not move.
+            # Replace the article, as at the end of an answer, while the pointer rests.
             await page.evaluate(
                 "(() => { const all = document.querySelector('.answer'); all.outerHTML = all.outerHTML; })()"
             )
@@ -155,6 +155,6 @@ def test_a_card_under_a_resting_pointer_is_on_the_screen_when_the_answer_ends(
             await page.wait_for_function(
                 "[...document.querySelectorAll('.card')].some((card) => card.checkVisibility())"
             )
-            await check_card(page, "put anew")
+            await check_card(page, "replaced")
 
     browsing.run(run())

@@ -18,12 +18,12 @@ from tests.faces.web.serving import running_page
 
 pytestmark = pytest.mark.server
 
-SAID = "Die Straße <b>führt</b> über Köln."
+TEXT = "Die Straße <b>führt</b> über Köln."
 
 
-async def test_a_hit_is_marked_in_its_sentence_and_a_session_can_be_taken_along(tmp_path: Path) -> None:
+async def test_a_hit_is_highlighted_in_its_sentence_and_a_session_can_be_exported(tmp_path: Path) -> None:
     async with (
-        Upstream(answer("openai_chat", answer_events(SAID))) as upstream,
+        Upstream(answer("openai_chat", answer_events(TEXT))) as upstream,
         running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,
         aiohttp.ClientSession(here.url) as browser,
     ):
@@ -41,6 +41,6 @@ async def test_a_hit_is_marked_in_its_sentence_and_a_session_can_be_taken_along(
             body = json.loads(await file.read())
         assert [turn["number"] for turn in body["messages"]] == list(range(1, 2 * len(turns) + 1))
         async with browser.get(f"/chat/{name}/export.md") as file:
-            assert (await file.text()).count(SAID) == len(turns)
+            assert (await file.text()).count(TEXT) == len(turns)
         async with browser.get("/usage") as page:
             assert ">p<" in await page.text()

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.server
 NOW = "2026-03-01T00:00:00.000000+00:00"
 PER_PAGE = WINDOW_TURNS
 OTHERS = ("/", "/agents", "/usage?days=90", "/find?q=script", "/find?q=%3Cscript%3Ealert(1)%3C/script%3E")
-LOOK = """() => {
+FIND_FAULTS = """() => {
   const faults = [];
   const every = [...document.querySelectorAll('*')];
   for (const element of every) {
@@ -67,8 +67,8 @@ LOOK = """() => {
 }"""
 
 
-def sinks(payload: str) -> Answer:
-    """An answer with the string in every place that a provider fills."""
+def answer_with(payload: str) -> Answer:
+    """An answer with the string in every field of a provider."""
     page = Source(payload, payload, "cited", (payload,), payload, payload)
     link = Source("https://evil.example/" + payload, payload, "cited", (payload,))
     text = f"{payload}\n\nsome words {payload}"
@@ -103,7 +103,7 @@ def batches(strings: Sequence[str]) -> Iterator[list[str]]:
 
 
 def fill(store: Store, strings: Sequence[str]) -> list[str]:
-    """Sessions that hold the strings everywhere; their ids."""
+    """Store sessions with the strings in every field; returns their ids."""
     names = []
     for number, batch in enumerate(batches(strings)):
         agent = Agent(
@@ -123,20 +123,22 @@ def fill(store: Store, strings: Sequence[str]) -> list[str]:
                 "user", (Text(payload),), extras={"chat": {"city": payload, "allowed_domains": [payload]}}
             )
             store.add_message(StoredMessage(f"{number}q{place}", session.id, question, "", NOW))
-            store.add_message(StoredMessage(f"{number}a{place}", session.id, sinks(payload), payload, NOW))
+            store.add_message(
+                StoredMessage(f"{number}a{place}", session.id, answer_with(payload), payload, NOW)
+            )
         store.add_usage(
             [UsageRow(f"u{number}", NOW, batch[0], batch[1], Usage(5, 5, searches=1, cost=0.1), "")]
         )
     return names
 
 
-async def look(page: Page, url: str) -> list[str]:
+async def faults_at(page: Page, url: str) -> list[str]:
     await page.goto(url)
-    faults: list[str] = await page.evaluate(LOOK)
+    faults: list[str] = await page.evaluate(FIND_FAULTS)
     return faults
 
 
-def harm(seen: PageErrors) -> tuple[list[str], list[str]]:
+def harmful_effects(seen: PageErrors) -> tuple[list[str], list[str]]:
     return seen.foreign_requests, seen.dialogs
 
 
@@ -145,8 +147,10 @@ def test_there_are_enough_hostile_strings() -> None:
 
 
 @pytest.mark.parametrize(("count", "step"), [(300, 4), pytest.param(10_000, 1, marks=pytest.mark.thorough)])
-def test_nothing_hostile_comes_alive(browsing: Browsing, count: int, step: int, tmp_path: Path) -> None:
-    """Sanitising alone must do; pages with the content security policy show that it has nothing to do."""
+def test_hostile_strings_are_not_executed_or_fetched(
+    browsing: Browsing, count: int, step: int, tmp_path: Path
+) -> None:
+    """Sanitising must suffice: with the content security policy enabled, it must not block anything."""
     strings = hostile_strings()
     strings = Random(7).sample(strings, min(count, len(strings)))
 
@@ -155,12 +159,12 @@ def test_nothing_hostile_comes_alive(browsing: Browsing, count: int, step: int, 
             names = fill(here.store, strings)
             paths = [f"/chat/{name}?at=1" for name in names]
             paths += [*OTHERS, *(f"/agents/a{number}" for number in range(len(names)))]
-            for free, looked_at in ((True, paths), (False, paths[::step])):
-                context = await chromium.new_context(locale="en-US", bypass_csp=free)
+            for without_csp, visited in ((True, paths), (False, paths[::step])):
+                context = await chromium.new_context(locale="en-US", bypass_csp=without_csp)
                 page, seen = await watched(context, here.url)
-                faults = [fault for path in looked_at for fault in await look(page, here.url + path)]
+                faults = [fault for path in visited for fault in await faults_at(page, here.url + path)]
                 assert faults == []
-                assert harm(seen) == ([], [])
+                assert harmful_effects(seen) == ([], [])
                 assert [error for error in seen.errors if "Content Security Policy" in error] == []
                 assert await page.evaluate("typeof top.hit") == "undefined"
                 assert await page.evaluate("document.cookie") == ""
@@ -168,7 +172,9 @@ def test_nothing_hostile_comes_alive(browsing: Browsing, count: int, step: int, 
     browsing.run(run())
 
 
-def test_nothing_hostile_comes_alive_while_it_is_streamed(browsing: Browsing, tmp_path: Path) -> None:
+def test_hostile_strings_are_not_executed_or_fetched_during_a_stream(
+    browsing: Browsing, tmp_path: Path
+) -> None:
     strings = [text for text in hostile_strings() if len(text) < 500 and "\x00" not in text]
     whole = "\n\n".join(strings)
 
@@ -188,10 +194,10 @@ def test_nothing_hostile_comes_alive_while_it_is_streamed(browsing: Browsing, tm
             await page.locator("#text").fill("<img src=x onerror=alert(1)>")
             await page.keyboard.press("Enter")
             await page.wait_for_selector('.answer[data-state="done"]')
-            faults: list[str] = await page.evaluate(LOOK)
-            # Heights of fields are set by our own script.
+            faults: list[str] = await page.evaluate(FIND_FAULTS)
+            # Our own script sets the height of text areas.
             assert [fault for fault in faults if not fault.startswith("<textarea")] == []
-            assert harm(seen) == ([], [])
+            assert harmful_effects(seen) == ([], [])
 
     browsing.run(run())
 
@@ -203,8 +209,8 @@ def test_a_hostile_language_is_ignored(browsing: Browsing, tmp_path: Path) -> No
                 extra_http_headers={"accept-language": '"><script>alert(1)</script>,de;q=0.1'}
             )
             page, seen = await watched(context, here.url)
-            assert await look(page, here.url) == []
+            assert await faults_at(page, here.url) == []
             assert await page.locator("html").get_attribute("lang") == "de"
-            assert harm(seen) == ([], [])
+            assert harmful_effects(seen) == ([], [])
 
     browsing.run(run())

@@ -1,4 +1,4 @@
-"""Chips stand where the citation is, and never change what is said."""
+"""Markdown with citation chips: chips follow their claims, and do not change the text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHIP = re.compile(r"<chip (\d+)>")
 TAG = re.compile(r"<[^>]*>")
 
 
-def written(text: str, citations: Sequence[Citation]) -> RenderedMarkdown:
+def rendered(text: str, citations: Sequence[Citation]) -> RenderedMarkdown:
     return render_text(text, citations, (), lambda group, number: f"<chip {number}>" * bool(group))
 
 
@@ -29,7 +29,7 @@ def claim(text: str, words: str) -> Citation:
     return Citation(Span(start, start + len(words)), (Evidence(A),))
 
 
-def said(html: str) -> str:
+def text_of(html: str) -> str:
     return unescape(TAG.sub("", html))
 
 
@@ -49,16 +49,16 @@ def said(html: str) -> str:
     ],
 )
 def test_a_chip_follows_its_claim(text: str, words: str, html: str) -> None:
-    prose = written(text, [claim(text, words)])
-    assert "|".join(prose.blocks) == html
-    assert prose.unplaced == ()
+    result = rendered(text, [claim(text, words)])
+    assert "|".join(result.blocks) == html
+    assert result.unplaced == ()
 
 
-def test_a_chip_takes_the_place_of_a_marker() -> None:
+def test_a_chip_replaces_a_marker() -> None:
     text = "So it is ([a.example](https://a.example/)). More."
     start = text.index("(")
     marker = Citation(Span(start, text.index(". More")), (Evidence(A),), "marker")
-    assert written(text, [marker]).blocks == ("<p>So it is<chip 0>. More.</p>",)
+    assert rendered(text, [marker]).blocks == ("<p>So it is<chip 0>. More.</p>",)
 
 
 @pytest.mark.parametrize(
@@ -74,16 +74,16 @@ def test_a_chip_takes_the_place_of_a_marker() -> None:
         ("So **it is** LINK", "<p>So <strong>it is</strong><chip 0></p>"),
     ],
 )
-def test_a_chip_in_the_place_of_a_marker_stands_at_words(text: str, html: str) -> None:
+def test_a_chip_that_replaces_a_marker_is_attached_to_words(text: str, html: str) -> None:
     link = "([a.example](https://a.example/))"
     start = text.index("LINK")
     marker = Citation(Span(start, start + len(link)), (Evidence(A),), "marker")
-    prose = written(text.replace("LINK", link), [marker])
-    assert "|".join(prose.blocks) == html
-    assert prose.unplaced == ()
+    result = rendered(text.replace("LINK", link), [marker])
+    assert "|".join(result.blocks) == html
+    assert result.unplaced == ()
 
 
-def test_a_marker_in_a_paragraph_of_its_own_stands_with_the_words_before_it() -> None:
+def test_a_marker_in_its_own_paragraph_is_attached_to_the_words_before_it() -> None:
     text = "One fact. Two facts. ([a](https://a.example/))\n\n([b](https://b.example/))"
     first, second = text.index("([a]"), text.index("([b]")
     citations = [
@@ -91,49 +91,49 @@ def test_a_marker_in_a_paragraph_of_its_own_stands_with_the_words_before_it() ->
         Citation(Span(first, second - 2), (Evidence(A),), "marker"),
         Citation(Span(second, len(text)), (Evidence(A),), "marker"),
     ]
-    prose = written(text, citations)
-    assert prose.blocks == ("<p>One fact.<chip 0> Two facts.<chip 1><chip 2></p>",)
-    assert prose.unplaced == ()
+    result = rendered(text, citations)
+    assert result.blocks == ("<p>One fact.<chip 0> Two facts.<chip 1><chip 2></p>",)
+    assert result.unplaced == ()
 
 
-def test_chips_that_do_not_bear_each_other_take_their_places_one_by_one() -> None:
+def test_conflicting_chips_are_placed_one_by_one() -> None:
     text = "` >ba**~"
     citations = [Citation(Span(*span), (Evidence(A),)) for span in ((4, 5), (6, 7), (1, 6))]
-    prose = written(text, citations)
-    assert len(CHIP.findall("".join(prose.blocks))) == 2
-    assert len(prose.unplaced) == 1
+    result = rendered(text, citations)
+    assert len(CHIP.findall("".join(result.blocks))) == 2
+    assert len(result.unplaced) == 1
 
 
 def test_a_chip_in_a_row_of_a_table_stays_in_the_row() -> None:
     text = "| a | b |\n|---|---|\n| c | d |\n"
-    (block,) = written(text, [claim(text, "| c | d |")]).blocks
+    (block,) = rendered(text, [claim(text, "| c | d |")]).blocks
     assert "<td>d<chip 0></td>" in block
 
 
-def test_a_chip_that_would_end_in_an_address_stands_behind_the_link() -> None:
+def test_a_chip_that_would_split_a_url_follows_the_link() -> None:
     text = "See [the page](https://a.example/long/path) for more."
-    (block,) = written(text, [Citation(Span(0, 30), (Evidence(A),))]).blocks
+    (block,) = rendered(text, [Citation(Span(0, 30), (Evidence(A),))]).blocks
     assert "</a>" in block.partition("<chip 0>")[0]
     assert 'href="https://a.example/long/path"' in block
 
 
-def test_a_citation_without_a_place_speaks_for_the_whole() -> None:
+def test_a_citation_without_a_span_is_unplaced() -> None:
     citation = Citation(None, (Evidence(A),))
-    assert written("Text.", [citation]).unplaced == (citation,)
+    assert rendered("Text.", [citation]).unplaced == (citation,)
 
 
 WORDS = some.text(alphabet="ab *_`[]()#-|>!<&\\\n1.⸨⸩~é日👩", max_size=60)
 
 
 @given(WORDS, some.lists(some.tuples(some.integers(0, 60), some.integers(0, 60)), max_size=4))
-def test_chips_change_nothing_but_add_chips(text: str, pairs: list[tuple[int, int]]) -> None:
+def test_chips_do_not_change_the_rest_of_the_html(text: str, pairs: list[tuple[int, int]]) -> None:
     spans = {Span(min(pair), min(max(pair), len(text))) for pair in pairs if min(pair) <= len(text)}
     citations = [Citation(span, (Evidence(A),)) for span in sorted(spans)]
-    prose = written(text, citations)
-    bare = [CHIP.sub("", block) for block in prose.blocks]
-    assert bare == list(written(text, ()).blocks)
-    placed = {match for block in prose.blocks for match in CHIP.findall(block)}
-    kept = [citation for citation in citations if citation not in prose.unplaced]
+    result = rendered(text, citations)
+    bare = [CHIP.sub("", block) for block in result.blocks]
+    assert bare == list(rendered(text, ()).blocks)
+    placed = {match for block in result.blocks for match in CHIP.findall(block)}
+    kept = [citation for citation in citations if citation not in result.unplaced]
     assert len(placed) == len({int(number) for number in placed})
     assert bool(placed) == bool(kept)
 
@@ -145,17 +145,17 @@ INVISIBLE = "\u200b\u202e\u2066\U000e0041\ufeff\x07"
     some.lists(some.tuples(some.text("abc é👍🏽日", max_size=6), some.sampled_from(INVISIBLE)), max_size=6),
     some.data(),
 )
-def test_what_is_invisible_is_left_out_and_places_follow(
+def test_invisible_characters_are_removed_and_offsets_shifted(
     pieces: list[tuple[str, str]], data: some.DataObject
 ) -> None:
-    text = "".join(word + sign for word, sign in pieces)
-    visible, place = display_text(text)
-    assert not any(sign in visible for sign in INVISIBLE)
+    text = "".join(word + char for word, char in pieces)
+    visible, shifted = display_text(text)
+    assert not any(char in visible for char in INVISIBLE)
     point = data.draw(some.integers(0, len(text)))
-    assert visible[: place(point)] == sanitise(text[:point])
+    assert visible[: shifted(point)] == sanitise(text[:point])
 
 
-def test_words_and_emoji_that_need_invisible_signs_keep_them() -> None:
+def test_words_and_emoji_keep_the_invisible_characters_they_need() -> None:
     family, persian = "👩\u200d👩\u200d👧", "می\u200cخواهم"
     flag = "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
     assert sanitise(family + flag + persian + "❤️") == family + flag + persian + "❤️"
@@ -170,15 +170,15 @@ def test_words_and_emoji_that_need_invisible_signs_keep_them() -> None:
         "[x](https://a@evil.example/)",
     ],
 )
-def test_an_address_that_is_not_of_the_web_is_no_link(text: str) -> None:
-    (block,) = written(text, ()).blocks
+def test_a_url_that_is_not_a_web_address_is_not_linked(text: str) -> None:
+    (block,) = rendered(text, ()).blocks
     assert "href" not in block
-    assert said(block) == "x"
+    assert text_of(block) == "x"
 
 
 def test_a_link_shows_the_host_it_leads_to() -> None:
-    (block,) = written("[bank.example](https://evil.example/x)", ()).blocks
-    assert said(block) == "bank.example (evil.example)"
-    (block,) = written("![picture](https://evil.example/p.png)", ()).blocks
+    (block,) = rendered("[bank.example](https://evil.example/x)", ()).blocks
+    assert text_of(block) == "bank.example (evil.example)"
+    (block,) = rendered("![picture](https://evil.example/p.png)", ()).blocks
     assert "<img" not in block
-    assert said(block) == "picture (evil.example)"
+    assert text_of(block) == "picture (evil.example)"

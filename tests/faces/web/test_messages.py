@@ -32,7 +32,7 @@ def source() -> list[ast.Module]:
 
 
 def constants_in(tree: ast.Module) -> dict[str, str]:
-    """The strings that a module gives names to."""
+    """The string constants of a module."""
     return {
         target.id: item.value.value
         for item in tree.body
@@ -44,12 +44,12 @@ def constants_in(tree: ast.Module) -> dict[str, str]:
 
 @cache
 def shared_constants() -> dict[str, str]:
-    """Those of the model, which every layer imports."""
+    """The string constants of the model, which every layer imports."""
     trees = (ast.parse(path.read_text("utf-8")) for path in sorted((SOURCE / "model").rglob("*.py")))
     return {name: text for tree in trees for name, text in constants_in(tree).items()}
 
 
-def called(name: str) -> Iterator[tuple[ast.Call, dict[str, str]]]:
+def calls_of(name: str) -> Iterator[tuple[ast.Call, dict[str, str]]]:
     """Every call of a name in the source, with the constants that its module may use."""
     for tree in source():
         constants = {**shared_constants(), **constants_in(tree)}
@@ -59,14 +59,14 @@ def called(name: str) -> Iterator[tuple[ast.Call, dict[str, str]]]:
 
 
 def text_of(node: ast.expr, constants: dict[str, str]) -> str:
-    """The string that a node is, as far as it can be read; empty for what is known only when it runs."""
+    """The string value of a node; empty if it is only known at run time."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     return constants.get(node.id, "") if isinstance(node, ast.Name) else ""
 
 
 def warning_codes() -> set[str]:
-    found = {text_of(node.args[0], constants) for node, constants in called("Warned") if node.args}
+    found = {text_of(node.args[0], constants) for node, constants in calls_of("Warned") if node.args}
     return found - {""}
 
 
@@ -75,7 +75,7 @@ def error_codes() -> set[str]:
     named = {kind.code for kind in kinds if issubclass(kind, GroundwireError)}
     given = (
         text_of(keyword.value, constants)
-        for node, constants in called("TurnedAway")
+        for node, constants in calls_of("TurnedAway")
         for keyword in node.keywords
         if keyword.arg == "code"
     )
@@ -97,7 +97,7 @@ def test_every_error_of_the_source_has_a_sentence(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_end_that_leaves_something_out_has_a_sentence(language: str) -> None:
+def test_every_finish_reason_of_an_incomplete_answer_has_a_sentence(language: str) -> None:
     texts = TEXTS[language]
     for reason in get_args(FinishReason):
         note = finish_message(Answer((Text("So"),), finish=reason, detail="SAFETY"), texts)
@@ -115,9 +115,9 @@ def test_there_is_no_sentence_for_an_unused_code() -> None:
 
 
 def test_the_message_of_a_warning_follows_its_sentence() -> None:
-    german = warning_message(Warned("failed_over", "a: overloaded;\nb was asked instead"), TEXTS["de"])
-    assert german.sentence == "Ein anderer Anbieter musste antworten."
-    assert german.detail == "a: overloaded; b was asked instead"
+    german = warning_message(Warned("failed_over", "a: overloaded;\nb was used instead"), TEXTS["de"])
+    assert german.sentence == "Ein Anbieter ist ausgefallen, und ein anderer hat geantwortet."
+    assert german.detail == "a: overloaded; b was used instead"
     assert warning_message(Warned("not_live", "Nothing was fetched."), TEXTS["de"]).detail == ""
     strange = warning_message(Warned("x", "Something else."), TEXTS["de"])
     assert (strange.sentence, strange.detail) == ("", "Something else.")

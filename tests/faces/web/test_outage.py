@@ -28,7 +28,7 @@ REQUESTS = 60
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same limits, shorter."""
+    """Shorten all time limits."""
     monkeypatch.setattr(transport_postgres, "CONNECT_SECONDS", 2)
     monkeypatch.setattr(transport_postgres, "FREE_SECONDS", 0.5)
     monkeypatch.setattr(store_postgres, "ANSWER_SECONDS", 1.0)
@@ -36,15 +36,15 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def visiting(folder: Path, address: str) -> AsyncIterator[aiohttp.ClientSession]:
+async def open_page(folder: Path, address: str) -> AsyncIterator[aiohttp.ClientSession]:
     async with (
         Upstream(answer("openai_chat", answer_events("Said."))) as upstream,
         running_page(folder, {"p": provider_at("openai_chat", upstream.url)}, address=address) as here,
         aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
     ):
         assert await status(browser, "/readyz") == 200
-        told_events = await stream_of(browser, await token_of(browser), text="What?")
-        assert told_events[-1][0] == "done"
+        events = await stream_of(browser, await token_of(browser), text="What?")
+        assert events[-1][0] == "done"
         yield browser
 
 
@@ -63,26 +63,26 @@ async def recovered(browser: aiohttp.ClientSession) -> None:
 
 
 @pytest.mark.parametrize("how", ["hanging", "away"])
-async def test_readiness_and_pages_report_a_database_that_does_not_answer_and_threads_stay_few(
+async def test_readiness_and_pages_report_an_unresponsive_database_and_threads_stay_few(
     how: str, tmp_path: Path, postgres: str, postgres_server: PostgresServer
 ) -> None:
-    async with visiting(tmp_path, postgres) as browser:
+    async with open_page(tmp_path, postgres) as browser:
         before = threading.active_count()
         with getattr(postgres_server, how)():
             assert await status(browser, "/readyz") == 503
             assert await status(browser, "/healthz") == 200
             calls = [status(browser, "/" if n % 2 else "/readyz") for n in range(REQUESTS)]
-            asking = asyncio.gather(*calls)
+            pending = asyncio.gather(*calls)
             most = 0
-            while not asking.done():
+            while not pending.done():
                 most = max(most, threading.active_count())
                 await asyncio.sleep(0.01)
-            assert set(await asking) == {503}
-            # A thread for each call of the store at most, whatever is asked for.
+            assert set(await pending) == {503}
+            # At most one thread for each concurrent call of the store.
             assert most - before <= storage.MAX_THREADS + 4
         await recovered(browser)
-        told_events = await stream_of(browser, await token_of(browser), text="And now?")
-        assert told_events[-1][0] == "done"
+        events = await stream_of(browser, await token_of(browser), text="And now?")
+        assert events[-1][0] == "done"
 
 
 async def test_an_error_of_the_database_does_not_name_its_host_on_the_page(
@@ -91,7 +91,7 @@ async def test_an_error_of_the_database_does_not_name_its_host_on_the_page(
     folder = postgres.partition("host=")[2]
 
     async def run() -> None:
-        async with visiting(tmp_path, postgres) as browser:
+        async with open_page(tmp_path, postgres) as browser:
             with postgres_server.away():
                 async with browser.get("/") as response:
                     html = await response.text()
@@ -99,7 +99,7 @@ async def test_an_error_of_the_database_does_not_name_its_host_on_the_page(
         assert response.status == 503
         assert folder not in html
         assert "PostgreSQL" not in html
-        assert "does not answer" in html
+        assert "does not respond" in html
 
     await run()
     assert "PostgreSQL" in caplog.text

@@ -30,8 +30,8 @@ SHARED = Agent("shared", {"en": "Shared"}, prompt={"en": "Be brief."})
 
 
 @dataclass
-class Person:
-    """Somebody who is logged in with a key."""
+class LoggedInUser:
+    """A browser that is logged in with a key."""
 
     browser: aiohttp.ClientSession
     owner: str
@@ -42,31 +42,31 @@ class Person:
             return response.status, await response.text()
 
     async def post(self, path: str, **fields: str) -> tuple[int, str]:
-        """Send a form; says where it leads."""
+        """Send a form; returns the status and the redirect."""
         data = {"token": self.token, **fields}
         async with self.browser.post(path, data=data, allow_redirects=False) as response:
             return response.status, response.headers.get("location", "")
 
 
 @asynccontextmanager
-async def two_people(folder: Path) -> AsyncIterator[tuple[RunningPage, Person, Person]]:
+async def two_users(folder: Path) -> AsyncIterator[tuple[RunningPage, LoggedInUser, LoggedInUser]]:
     """A gateway with two keys, and a browser logged in with each."""
     keys = [KeyFile(str(folder)).create(name, time())[0] for name in ("mine", "theirs")]
     async with AsyncExitStack() as stack:
         upstream = await stack.enter_async_context(Upstream(answer("openai_chat", answer_events("Said."))))
         providers = {"p": provider_at("openai_chat", upstream.url)}
         here = await stack.enter_async_context(running_page(folder, providers))
-        people = []
+        users = []
         for key in keys:
             jar = aiohttp.CookieJar(unsafe=True)
             browser = await stack.enter_async_context(aiohttp.ClientSession(here.url, cookie_jar=jar))
             await log_in(browser, key)
-            people.append(Person(browser, fingerprint(key), await token_of(browser)))
-        yield here, people[0], people[1]
+            users.append(LoggedInUser(browser, fingerprint(key), await token_of(browser)))
+        yield here, users[0], users[1]
 
 
-async def test_turning_on_web_search_changes_the_own_agent_and_publishes_nothing(tmp_path: Path) -> None:
-    async with two_people(tmp_path) as (here, me, you):
+async def test_turning_on_web_search_changes_the_users_own_agent_and_shares_nothing(tmp_path: Path) -> None:
+    async with two_users(tmp_path) as (here, me, you):
         kept = await here.chat.save_agent(PRIVATE, me.owner)
         status, location = await me.post(f"/agents/{kept.id}/search", session="")
         assert (status, location) == (303, f"/?agent={kept.id}")
@@ -78,10 +78,10 @@ async def test_turning_on_web_search_changes_the_own_agent_and_publishes_nothing
             assert SECRET not in (await you.get(path))[1]
 
 
-async def test_turning_on_web_search_of_a_shared_agent_goes_on_with_the_copy_in_that_session(
+async def test_turning_on_web_search_of_a_shared_agent_switches_the_session_to_a_copy(
     tmp_path: Path,
 ) -> None:
-    async with two_people(tmp_path) as (here, me, you):
+    async with two_users(tmp_path) as (here, me, you):
         await here.chat.save_agent(SHARED, "")
         began = await stream_of(me.browser, me.token, text="What?", agent="shared")
         session = str(began[0][1]["session"])
@@ -95,10 +95,10 @@ async def test_turning_on_web_search_of_a_shared_agent_goes_on_with_the_copy_in_
 
 
 async def test_no_route_shows_or_changes_what_belongs_to_the_other_key(tmp_path: Path) -> None:
-    async with two_people(tmp_path) as (here, me, you):
+    async with two_users(tmp_path) as (here, me, you):
         agent = await here.chat.save_agent(PRIVATE, me.owner)
-        told_events = await stream_of(me.browser, me.token, text=f"{SECRET}?", agent=agent.id)
-        session = str(told_events[0][1]["session"])
+        events = await stream_of(me.browser, me.token, text=f"{SECRET}?", agent=agent.id)
+        session = str(events[0][1]["session"])
         before = (here.store.agents(), here.store.messages(session), here.store.session(session))
         fields = {"title": "Theirs", "name_en": "Theirs", "q": SECRET, "session": session}
         for page in PAGES:
@@ -116,7 +116,7 @@ async def test_no_route_shows_or_changes_what_belongs_to_the_other_key(tmp_path:
         for body in (
             {"session": session},
             {"agent": agent.id},
-            {"session": session, "replaces": str(told_events[0][1]["question"])},
+            {"session": session, "replaces": str(events[0][1]["question"])},
         ):
             assert (await stream_of(you.browser, you.token, text="x", **body))[0][0] == "refused"
         kept = [one for one in here.store.agents() if one.owner == me.owner]
@@ -126,10 +126,10 @@ async def test_no_route_shows_or_changes_what_belongs_to_the_other_key(tmp_path:
         assert (await me.get(f"/chat/{session}"))[0] == 200
 
 
-async def test_importing_an_app_with_the_id_of_another_key_s_agent_leaves_that_agent_alone(
+async def test_importing_an_app_does_not_change_an_agent_of_another_key_with_the_same_id(
     tmp_path: Path,
 ) -> None:
-    async with two_people(tmp_path) as (here, me, you):
+    async with two_users(tmp_path) as (here, me, you):
         kept = await here.chat.save_agent(PRIVATE, me.owner)
         app = json.dumps({"id": kept.id, "name": "Mine now"})
         status, location = await you.post("/agents/import", app=app)

@@ -41,7 +41,7 @@ async def ask(page: Page, question: str) -> None:
     await page.keyboard.press("Enter")
 
 
-def test_copying_takes_the_text_with_its_footnotes(browsing: Browsing, tmp_path: Path) -> None:
+def test_a_copied_answer_has_its_footnotes(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
         async with using(browsing, tmp_path, answer("anthropic_messages", rich_events())) as (
             _,
@@ -85,7 +85,7 @@ UNVISITED = """() => [...document.querySelectorAll('a[href], button, summary, in
 
 
 async def tab_through(page: Page) -> list[str]:
-    """Press Tab until the page is left; every stop must be seen. What was never reached."""
+    """Press Tab through the page and check the focus ring; returns controls that were never focused."""
     await page.locator(".skip").focus()
     for _ in range(80):
         stop = await page.evaluate(FOCUSED)
@@ -97,7 +97,7 @@ async def tab_through(page: Page) -> list[str]:
     return missed
 
 
-def test_every_control_is_reached_and_used_by_keyboard(browsing: Browsing, tmp_path: Path) -> None:
+def test_every_control_is_usable_by_keyboard(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
         async with using(browsing, tmp_path, answer("anthropic_messages", rich_events())) as (
             _,
@@ -150,7 +150,7 @@ async def edit_by_keyboard(page: Page) -> None:
     await page.keyboard.type("Was it really said?")
     await page.keyboard.press("Tab")
     await page.keyboard.press("Enter")
-    await page.locator(".said", has_text="Was it really said?").wait_for()
+    await page.locator(".question-text", has_text="Was it really said?").wait_for()
     await page.wait_for_selector('.answer[data-state="done"]')
 
 
@@ -159,7 +159,7 @@ INSIDE = """(selector) => { const box = document.querySelector(selector).getBoun
   return wide && box.top >= 0 && box.bottom <= innerHeight; }"""
 
 
-def test_nothing_leaves_a_narrow_screen(browsing: Browsing, tmp_path: Path) -> None:
+def test_nothing_overflows_a_narrow_screen(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
         async with using(browsing, tmp_path, answer("anthropic_messages", rich_events())) as (
             _,
@@ -175,15 +175,15 @@ def test_nothing_leaves_a_narrow_screen(browsing: Browsing, tmp_path: Path) -> N
             await page.wait_for_selector('.answer[data-state="done"]')
             await page.locator(".sources > summary").click()
             assert await page.evaluate("document.documentElement.scrollWidth") <= 320
-            for place in range(await page.locator(".chip").count()):
-                await page.locator(".chip").nth(place).hover()
+            for index in range(await page.locator(".chip").count()):
+                await page.locator(".chip").nth(index).hover()
                 await page.locator(".cite:hover > .card").evaluate("(card) => (card.id = 'now')")
                 assert await page.evaluate(INSIDE, "#now")
                 await page.locator("#now").evaluate("(card) => card.removeAttribute('id')")
             await page.mouse.move(1, 1)
-            for place, summary in enumerate(await page.locator(".pop > summary").all()):
+            for index, summary in enumerate(await page.locator(".pop > summary").all()):
                 await summary.click()
-                assert await page.evaluate(INSIDE, f".pop:nth-of-type({place + 1}) .panel")
+                assert await page.evaluate(INSIDE, f".pop:nth-of-type({index + 1}) .panel")
             menu = page.get_by_role("button", name="Gespräche")
             assert not await page.locator("#drawer").is_visible()
             await menu.click()
@@ -204,7 +204,7 @@ def test_nothing_leaves_a_narrow_screen(browsing: Browsing, tmp_path: Path) -> N
     browsing.run(run())
 
 
-def test_text_stands_on_its_own_side_and_code_on_the_left(browsing: Browsing, tmp_path: Path) -> None:
+def test_text_is_aligned_by_its_direction_and_code_to_the_left(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
         async with using(browsing, tmp_path, answer("anthropic_messages", rich_events())) as (
             _,
@@ -216,7 +216,7 @@ def test_text_stands_on_its_own_side_and_code_on_the_left(browsing: Browsing, tm
             await ask(page, "هل قيل ذلك؟")
             await page.wait_for_selector('.answer[data-state="done"]')
             directions = await page.evaluate(
-                "[...document.querySelectorAll('.said, .block > p, .block pre')]"
+                "[...document.querySelectorAll('.question-text, .block > p, .block pre')]"
                 ".map((item) => getComputedStyle(item).direction)"
             )
             assert directions == ["rtl", "ltr", "ltr", "rtl"]
@@ -224,22 +224,22 @@ def test_text_stands_on_its_own_side_and_code_on_the_left(browsing: Browsing, tm
     browsing.run(run())
 
 
-def test_nothing_moves_where_motion_is_not_wanted(browsing: Browsing, tmp_path: Path) -> None:
+def test_nothing_is_animated_with_reduced_motion(browsing: Browsing, tmp_path: Path) -> None:
     look = """() => document.getAnimations()
       .map((item) => item.animationName ?? item.transitionProperty)"""
 
     async def run() -> None:
         async with using(browsing, tmp_path, ScriptedResponse(delay=60)) as (_, here, chromium):
             found = {}
-            for wish in ("no-preference", "reduce"):
+            for preference in ("no-preference", "reduce"):
                 context = await chromium.new_context(
-                    locale="en-US", reduced_motion="reduce" if wish == "reduce" else "no-preference"
+                    locale="en-US", reduced_motion="reduce" if preference == "reduce" else "no-preference"
                 )
                 page, _ = await watched(context, here.url)
                 await page.goto(here.url)
                 await ask(page, "Does it move?")
                 await page.wait_for_selector(".dots")
-                found[wish] = await page.evaluate(look)
+                found[preference] = await page.evaluate(look)
                 await context.close()
             assert "pulse" in found["no-preference"]
             assert found["reduce"] == []
@@ -247,7 +247,9 @@ def test_nothing_moves_where_motion_is_not_wanted(browsing: Browsing, tmp_path: 
     browsing.run(run())
 
 
-def test_a_full_gateway_shows_a_message_and_the_question_stays(browsing: Browsing, tmp_path: Path) -> None:
+def test_an_overloaded_gateway_shows_a_message_and_keeps_the_question(
+    browsing: Browsing, tmp_path: Path
+) -> None:
     async def run() -> None:
         config = Config(gateway=GatewaySettings(max_requests=1))
         async with using(browsing, tmp_path, ScriptedResponse(delay=60), config) as (
@@ -264,7 +266,7 @@ def test_a_full_gateway_shows_a_message_and_the_question_stays(browsing: Browsin
             await page.goto(here.url)
             await ask(page, "Und ich?")
             alert = page.get_by_role("alert")
-            await alert.get_by_text("Gerade werden zu viele Fragen beantwortet.").wait_for()
+            await alert.get_by_text("Der Server beantwortet gerade zu viele Fragen.").wait_for()
             assert await page.locator("#text").input_value() == "Und ich?"
             assert await page.locator(".question").count() == 0
             assert len(upstream.requests) == 1
@@ -288,10 +290,10 @@ def test_without_a_model_a_message_offers_to_enable_search_with_one_click(
             page, seen = await watched(await chromium.new_context(locale="en-US"), here.url)
             await page.goto(here.url)
             await page.get_by_role("button", name="What does functools.lru_cache do?").click()
-            assert await page.get_by_text("no model is set up").is_visible()
+            assert await page.get_by_text("no model is configured").is_visible()
             await page.get_by_role("button", name="Turn on web search").click()
             await page.wait_for_url("**/?agent=assistant")
-            assert not await page.get_by_text("no model is set up").is_visible()
+            assert not await page.get_by_text("no model is configured").is_visible()
             assert await page.locator("#search-state").text_content() == "Web search on"
             assert await page.locator("#text").input_value() == "What does functools.lru_cache do?"
             assert (await here.chat.agent("assistant", "")).web_search

@@ -31,7 +31,7 @@ FINDER = Agent("finder", {"en": "Finder"}, web_search=True)
 
 
 @asynccontextmanager
-async def visiting(folder: Path) -> AsyncIterator[tuple[RunningPage, aiohttp.ClientSession]]:
+async def open_page(folder: Path) -> AsyncIterator[tuple[RunningPage, aiohttp.ClientSession]]:
     """The page with one scripted provider, and an HTTP client with cookies."""
     async with (
         Upstream(answer("openai_chat", answer_events("Said."))) as upstream,
@@ -67,7 +67,7 @@ def test_both_languages_have_the_same_texts() -> None:
     assert all(text.strip() for language in texts.values() for text in language.values())
 
 
-def test_every_text_of_a_template_is_there() -> None:
+def test_every_text_used_in_a_template_exists() -> None:
     pages = Pages()
     folder = Path(__file__).parents[3] / "src/groundwire/faces/web/templates"
     used = {
@@ -78,7 +78,7 @@ def test_every_text_of_a_template_is_there() -> None:
 
 
 async def test_every_response_has_the_security_headers(tmp_path: Path) -> None:
-    async with visiting(tmp_path) as (here, browser):
+    async with open_page(tmp_path) as (here, browser):
         turn = await answered(here.chat, ChatQuestion("What?", ""))
         paths = [page.path.replace("{id}", turn.session.id) for page in PAGES if page.method == "GET"]
         paths += [
@@ -99,8 +99,8 @@ async def test_every_response_has_the_security_headers(tmp_path: Path) -> None:
                     assert "SameSite=Strict" in cookie
 
 
-async def test_files_are_kept_by_browsers_until_they_change(tmp_path: Path) -> None:
-    async with visiting(tmp_path) as (_, browser):
+async def test_static_files_are_cached_until_they_change(tmp_path: Path) -> None:
+    async with open_page(tmp_path) as (_, browser):
         async with browser.get("/") as page:
             link = re.search(r'href="(/static/\w+/style\.css)"', await page.text())
         assert link
@@ -118,8 +118,8 @@ async def test_files_are_kept_by_browsers_until_they_change(tmp_path: Path) -> N
                 assert file.status == 404
 
 
-async def test_forms_of_other_sites_change_nothing(tmp_path: Path) -> None:
-    async with visiting(tmp_path) as (here, browser):
+async def test_forms_of_other_sites_are_rejected(tmp_path: Path) -> None:
+    async with open_page(tmp_path) as (here, browser):
         turn = await answered(here.chat, ChatQuestion("Mine?", ""))
         token = await token_of(browser)
         posts = [page.path.replace("{id}", turn.session.id) for page in PAGES if page.method == "POST"]
@@ -141,29 +141,31 @@ async def test_forms_of_other_sites_change_nothing(tmp_path: Path) -> None:
         assert [agent.id for agent in await here.chat.agents("")] == ["finder"]
 
 
-async def test_a_stream_begins_with_what_is_on_disk_and_ends_with_what_is_read_again(tmp_path: Path) -> None:
-    async with visiting(tmp_path) as (_, browser):
-        told_events = await stream_of(browser, await token_of(browser), text="What?", agent="finder")
-        names = [name for name, _ in told_events]
+async def test_a_stream_begins_with_the_stored_turn_and_ends_with_the_html_of_a_reload(
+    tmp_path: Path,
+) -> None:
+    async with open_page(tmp_path) as (_, browser):
+        events = await stream_of(browser, await token_of(browser), text="What?", agent="finder")
+        names = [name for name, _ in events]
         assert names[0] == "turn"
         assert names[-1] == "done"
         assert "body" in names
-        async with browser.get(f"/chat/{told_events[0][1]['session']}") as page:
+        async with browser.get(f"/chat/{events[0][1]['session']}") as page:
             html = await page.text()
-        assert str(told_events[-1][1]["html"]) in html
+        assert str(events[-1][1]["html"]) in html
 
 
 @pytest.mark.parametrize(
     "body",
     [
         {"text": " "},
-        {"text": "x", "session": "nobody"},
-        {"text": "x", "agent": "nobody"},
+        {"text": "x", "session": "unknown"},
+        {"text": "x", "agent": "unknown"},
         {"text": "x", "replaces": "x"},
     ],
 )
 async def test_an_invalid_question_is_refused_with_a_reason(body: dict[str, str], tmp_path: Path) -> None:
-    async with visiting(tmp_path) as (here, browser):
+    async with open_page(tmp_path) as (here, browser):
         ((name, data),) = await stream_of(browser, await token_of(browser), **body)
         assert name == "refused"
         assert data["status"] in (400, 404)
@@ -189,7 +191,7 @@ async def test_with_keys_a_login_is_required_and_sessions_belong_to_the_key(tmp_
     file = KeyFile(str(tmp_path))
     (mine, _), (theirs, key) = file.create("mine", time()), file.create("theirs", time())
 
-    async with visiting(tmp_path) as (here, browser):
+    async with open_page(tmp_path) as (here, browser):
         for page in PAGES:
             path = page.path.replace("{id}", "x").replace("{name}", "x/style.css")
             async with browser.request(page.method, path, allow_redirects=False) as response:
@@ -197,8 +199,8 @@ async def test_with_keys_a_login_is_required_and_sessions_belong_to_the_key(tmp_
                     assert (response.status, response.headers["location"]) == (303, "/login")
         await log_in(browser, mine)
         token = await token_of(browser)
-        told_events = await stream_of(browser, token, text="My secret?", agent="finder")
-        session = told_events[0][1]["session"]
+        events = await stream_of(browser, token, text="My secret?", agent="finder")
+        session = events[0][1]["session"]
         jar = aiohttp.CookieJar(unsafe=True)
         async with aiohttp.ClientSession(here.url, cookie_jar=jar) as other:
             await log_in(other, theirs)
@@ -231,7 +233,7 @@ async def log_in(browser: aiohttp.ClientSession, key: str) -> None:
 async def test_keys_cannot_be_guessed_quickly_nor_cookies_forged(tmp_path: Path) -> None:
     KeyFile(str(tmp_path)).create("mine", time())
 
-    async with visiting(tmp_path) as (_, browser):
+    async with open_page(tmp_path) as (_, browser):
         token = await token_of(browser, "/login")
         found = []
         for _ in range(12):
@@ -247,8 +249,8 @@ async def test_keys_cannot_be_guessed_quickly_nor_cookies_forged(tmp_path: Path)
 @pytest.mark.parametrize(
     "back", ["//evil.example", "https://evil.example", "/\\evil.example", "/\r\nx: y", "é", ""]
 )
-async def test_choosing_a_language_leads_nowhere_else(back: str, tmp_path: Path) -> None:
-    async with visiting(tmp_path) as (_, browser):
+async def test_choosing_a_language_does_not_redirect_to_other_sites(back: str, tmp_path: Path) -> None:
+    async with open_page(tmp_path) as (_, browser):
         data = {"token": await token_of(browser), "language": "de", "back": back}
         async with browser.post("/language", data=data, allow_redirects=False) as response:
             assert response.headers["location"] == "/"
@@ -267,7 +269,7 @@ async def test_apps_are_imported_and_exported_by_the_page(tmp_path: Path) -> Non
         "ui": {"theme": "dark"},
     }
 
-    async with visiting(tmp_path) as (_, browser):
+    async with open_page(tmp_path) as (_, browser):
         data = {"token": await token_of(browser), "app": json.dumps(app)}
         async with browser.post("/agents/import", data=data) as page:
             assert 'value="Helfer"' in await page.text()
@@ -275,13 +277,13 @@ async def test_apps_are_imported_and_exported_by_the_page(tmp_path: Path) -> Non
             assert await file.json() == app
 
 
-def test_the_face_needs_nothing_that_is_not_in_its_folder() -> None:
+def test_static_files_refer_to_no_other_site() -> None:
     files = Pages().files
     text = b"".join(file.data for file in files.values()).decode()
     assert re.findall(r"https?://(?!www\.w3\.org)", text) == []
 
 
-async def test_a_second_question_in_a_session_under_way_gets_409_with_a_reason(tmp_path: Path) -> None:
+async def test_a_second_question_in_a_busy_session_gets_409_with_a_reason(tmp_path: Path) -> None:
     async with (
         Upstream(ScriptedResponse(delay=60)) as upstream,
         running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,

@@ -1,4 +1,4 @@
-"""Page text stays page text: on the page, in exports, and in the terminal; names of code are no emphasis."""
+"""Extracts from pages are shown as plain text everywhere; in Markdown, dunder names are not emphasis."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def blocks_of(answer: Answer) -> list[str]:
     return [unescape(re.sub(r'<span class="cite">.*', "", block)) for block in view.blocks]
 
 
-def test_names_and_marks_of_a_page_survive_on_the_page() -> None:
+def test_markdown_characters_of_page_text_are_shown_on_the_page() -> None:
     assert blocks_of(answer_of(*NAMES)) == [f"<p>{sentence}" for sentence in NAMES]
 
 
@@ -56,7 +56,7 @@ def test_every_sentence_keeps_its_chip() -> None:
     assert len(view.blocks) == len(NAMES)
 
 
-def test_names_and_marks_survive_in_markdown() -> None:
+def test_markdown_characters_of_page_text_are_shown_in_markdown() -> None:
     for rendered in (footnoted(answer_of(*NAMES)), as_markdown(answer_of(*NAMES))):
         shown = [
             unescape(re.sub(r"<[^>]*>", "", block))
@@ -66,18 +66,20 @@ def test_names_and_marks_survive_in_markdown() -> None:
             assert block.startswith(sentence)
 
 
-def test_names_and_marks_survive_in_the_terminal() -> None:
+def test_markdown_characters_of_page_text_are_shown_in_the_terminal() -> None:
     rendered = as_text(answer_of(*NAMES))
     assert all(f"{sentence}[1]" in rendered for sentence in NAMES)
 
 
-def test_an_extract_of_an_engine_says_that_it_is_plain() -> None:
+def test_an_extract_of_an_engine_is_marked_as_plain_text() -> None:
     text = "object.__init__ is called after the instance has been created by __new__."
     passage = Passage(url="https://docs.example/", title="object.__init__", text=text, start=0)
     composition = compose("what does object.__init__ do", (passage,))
-    told = assemble(composition_events("what does object.__init__ do", EngineResult((passage,)), composition))
-    assert "object.__init__" in told.text
-    assert any("object.__init__" in block for block in blocks_of(told))
+    composed = assemble(
+        composition_events("what does object.__init__ do", EngineResult((passage,)), composition)
+    )
+    assert "object.__init__" in composed.text
+    assert any("object.__init__" in block for block in blocks_of(composed))
     nothing = assemble(
         composition_events("__what__ is *this*", EngineResult(()), compose("__what__ is *this*", ()))
     )
@@ -100,5 +102,5 @@ def test_an_extract_of_an_engine_says_that_it_is_plain() -> None:
         ("**bold** and _soft_", "<p><strong>bold</strong> and <em>soft</em></p>"),
     ],
 )
-def test_in_markdown_of_a_model_only_names_of_code_are_no_emphasis(text: str, html: str) -> None:
+def test_in_markdown_of_a_model_only_dunder_names_are_not_emphasis(text: str, html: str) -> None:
     assert render_text(text, (), (), lambda _, __: "").blocks == (html,)

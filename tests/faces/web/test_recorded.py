@@ -28,18 +28,18 @@ from tests.contracts.recorded.facts import RecordedAnswer, RecordedCitation, fin
 from tests.faces.gateway.matrix import response_of
 from tests.faces.gateway.serving import provider_at
 from tests.faces.web.browsing import Browsing, Page, watched
-from tests.faces.web.reading import ShownAnswer, page_of, read_answer, said
+from tests.faces.web.reading import ShownAnswer, page_of, read_answer, visible_letters
 from tests.faces.web.serving import RunningPage, running_page
 
 pytestmark = pytest.mark.server
 
 DIALECTS = tuple(READERS)
 MOST = 2
-"""Recordings of each dialect in the short form."""
+"""Recordings of each dialect in the short run."""
 
 
 def citing(dialect: str) -> list[Recording]:
-    """Recordings with citations, streams first, those that say most before others."""
+    """Recordings with citations: streams first, then by the number of citations."""
     every = (one for one in recordings_of("stream", "body") if one.dialect == dialect)
     found = [one for one in every if recorded_answer(one).citations]
     return sorted(
@@ -51,8 +51,8 @@ def recording(name: str) -> Recording:
     return next(one for one in recordings_of("stream", "body") if one.name == name)
 
 
-def played(one: Recording) -> ScriptedResponse:
-    """The recording in a few pieces, so that the page sees it grow."""
+def in_chunks(one: Recording) -> ScriptedResponse:
+    """The recording in a few chunks, so that the page renders partial answers."""
     response = response_of(one)
     return replace(response, dribble=Dribble(len(response.body) // 6 + 1, 0.03))
 
@@ -73,8 +73,10 @@ async def ask(page: Page, here: RunningPage, dialect: str) -> ShownAnswer:
 
 
 @asynccontextmanager
-async def looking(browsing: Browsing, folder: Path) -> AsyncIterator[tuple[Upstream, RunningPage, Page]]:
-    """A page with an agent for each dialect, all answered by one script; it must do nothing forbidden."""
+async def page_with_agents(
+    browsing: Browsing, folder: Path
+) -> AsyncIterator[tuple[Upstream, RunningPage, Page]]:
+    """A page with an agent for each dialect and one scripted upstream; fails on page errors at the end."""
     async with (
         Upstream(Script()) as upstream,
         running_page(folder, {f"my_{name}": provider_at(name, upstream.url) for name in DIALECTS}) as here,
@@ -88,22 +90,22 @@ async def looking(browsing: Browsing, folder: Path) -> AsyncIterator[tuple[Upstr
         assert (seen.errors, seen.foreign_requests, seen.dialogs) == ([], [], [])
 
 
-def citations(told: RecordedAnswer) -> list[RecordedCitation]:
-    """Who is cited where. What was told without a place has that of a link to it, if there is one."""
+def citations(recorded: RecordedAnswer) -> list[RecordedCitation]:
+    """The citations. A citation without a span gets the span of a link to its URL, if there is one."""
     return [
-        one._replace(span=find_link(told.text, 0, 0, one.url))
-        if one.without_span and f"]({one.url})" in told.text
+        one._replace(span=find_link(recorded.text, 0, 0, one.url))
+        if one.without_span and f"]({one.url})" in recorded.text
         else one
-        for one in told.citations
+        for one in recorded.citations
     ]
 
 
-def markers(told: RecordedAnswer) -> list[RecordedCitation]:
-    """Mentions whose place is the link itself, or a number in brackets."""
+def markers(recorded: RecordedAnswer) -> list[RecordedCitation]:
+    """Citations whose span is the link itself, or a number in brackets."""
     return [
         one
-        for one in citations(told)
-        if one.span and _is_marker(told.text[one.span[0] : one.span[1]], one.url)
+        for one in citations(recorded)
+        if one.span and _is_marker(recorded.text[one.span[0] : one.span[1]], one.url)
     ]
 
 
@@ -111,9 +113,9 @@ def _is_marker(fragment: str, url: str) -> bool:
     return f"]({url}" in fragment or re.fullmatch(r"\[\d+\]", fragment) is not None
 
 
-def expected_chips(told: RecordedAnswer) -> set[tuple[str, str]]:
+def expected_chips(recorded: RecordedAnswer) -> set[tuple[str, str]]:
     """The letters before each chip, and the page it leads to."""
-    links = markers(told)
+    links = markers(recorded)
     spans = sorted({one.span for one in links if one.span})
 
     def before(point: int) -> str:
@@ -121,31 +123,31 @@ def expected_chips(told: RecordedAnswer) -> set[tuple[str, str]]:
         for start, end in spans:
             if start >= point:
                 break
-            pieces.append(told.text[position:start])
+            pieces.append(recorded.text[position:start])
             position = end
-        return said("".join([*pieces, told.text[position:point]]))
+        return visible_letters("".join([*pieces, recorded.text[position:point]]))
 
     return {
         (before(one.span[0] if one in links else one.span[1]), page_of(one.url))
-        for one in citations(told)
+        for one in citations(recorded)
         if one.span
     }
 
 
-def queries_of(told: RecordedAnswer) -> list[str]:
-    every = told.queries
+def queries_of(recorded: RecordedAnswer) -> list[str]:
+    every = recorded.queries
     if every is None:
-        every = [query for call in told.calls if call.kind == "search" for query in call.subjects]
+        every = [query for call in recorded.calls if call.kind == "search" for query in call.subjects]
     return list(dict.fromkeys(" ".join(query.split()) for query in every if query.strip()))
 
 
-def faults(shown: ShownAnswer, told: RecordedAnswer) -> Iterable[str]:
-    """Everything the page shows otherwise than the wire says it."""
+def faults(shown: ShownAnswer, recorded: RecordedAnswer) -> Iterable[str]:
+    """Differences between the page and the wire data."""
     chips = {(chip.before, page_of(chip.href)) for chip in shown.chips}
-    for letters, page in chips ^ expected_chips(told):
-        yield f"chip of {page} behind …{letters[-40:]}: {'not ' * ((letters, page) not in chips)}shown"
-    pages = {page_of(one.url) for one in told.citations}
-    unplaced = {page_of(one.url) for one in citations(told) if not one.span}
+    for letters, page in chips ^ expected_chips(recorded):
+        yield f"chip of {page} after …{letters[-40:]}: {'not ' * ((letters, page) not in chips)}shown"
+    pages = {page_of(one.url) for one in recorded.citations}
+    unplaced = {page_of(one.url) for one in citations(recorded) if not one.span}
     cited = shown.groups.get("Cited", [])
     if {page_of(href) for _, href in cited} != pages or len(cited) != len(pages):
         yield f"cited: {cited}"
@@ -157,18 +159,18 @@ def faults(shown: ShownAnswer, told: RecordedAnswer) -> Iterable[str]:
         yield f"chips that lead elsewhere: {wrong}"
     if {page_of(chip.href) for chip in shown.whole} != unplaced:
         yield f"for the whole: {shown.whole}"
-    calls = (call for call in told.calls if call.kind != "search")
+    calls = (call for call in recorded.calls if call.kind != "search")
     opened = {page_of(url) for call in calls for url in call.subjects[:1] if url}
     if {page_of(href) for _, href in shown.groups.get("Opened", [])} != opened - pages:
         yield f"opened: {shown.groups}"
-    found = {page_of(url) for url in told.found if url}
+    found = {page_of(url) for url in recorded.found if url}
     if {
         page_of(href) for _, href in shown.groups.get("Found, not cited", []) if href
     } != found - pages - opened:
         yield f"found: {shown.groups}"
-    if shown.queries != queries_of(told):
+    if shown.queries != queries_of(recorded):
         yield f"queries: {shown.queries}"
-    if said(shown.text) != said(_without(told.text, markers(told))):
+    if visible_letters(shown.text) != visible_letters(_without(recorded.text, markers(recorded))):
         yield f"text: {shown.text}"
 
 
@@ -181,16 +183,16 @@ def _without(text: str, links: Iterable[RecordedCitation]) -> str:
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("most", [MOST, pytest.param(1000, marks=pytest.mark.thorough)])
 @pytest.mark.usefixtures("recordings")
-def test_recorded_answers_are_shown_as_their_providers_meant_them(
+def test_recorded_answers_are_shown_as_their_providers_sent_them(
     browsing: Browsing, dialect: str, most: int, tmp_path: Path
 ) -> None:
     async def run() -> None:
-        async with looking(browsing, tmp_path) as (upstream, here, page):
+        async with page_with_agents(browsing, tmp_path) as (upstream, here, page):
             found = citing(dialect)[:most]
             assert len(found) >= 2
             wrong = {}
             for one in found:
-                upstream.script = Script((played(one),))
+                upstream.script = Script((in_chunks(one),))
                 shown = await ask(page, here, dialect)
                 assert shown.state == "done"
                 assert shown.chips or shown.whole
@@ -201,9 +203,9 @@ def test_recorded_answers_are_shown_as_their_providers_meant_them(
 
 
 @pytest.mark.usefixtures("recordings")
-def test_what_had_come_when_a_stream_broke_is_shown_and_marked(browsing: Browsing, tmp_path: Path) -> None:
+def test_the_text_of_an_interrupted_stream_is_shown_and_marked(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
-        async with looking(browsing, tmp_path) as (upstream, here, page):
+        async with page_with_agents(browsing, tmp_path) as (upstream, here, page):
             whole = recording("anthropic/search-sonnet4.events.jsonl")
             response = response_of(whole)
             cut = response.body.index(b"\n\n", response.body.rindex(b"citations_delta")) + 2
@@ -211,17 +213,17 @@ def test_what_had_come_when_a_stream_broke_is_shown_and_marked(browsing: Browsin
             shown = await ask(page, here, whole.dialect)
             assert shown.state == "interrupted"
             assert shown.ending.startswith("Interrupted")
-            assert said(recorded_answer(whole).text).startswith(said(shown.text))
+            assert visible_letters(recorded_answer(whole).text).startswith(visible_letters(shown.text))
             placed = {(chip.before, page_of(chip.href)) for chip in shown.chips}
             assert len(placed) > 1
             assert placed <= expected_chips(recorded_answer(whole))
             for name in ("responses-stream-error-flat", "responses-stream-failed-rate-limit"):
                 one = recording(f"synthetic/{name}.sse")
-                upstream.script = Script((played(one),))
+                upstream.script = Script((in_chunks(one),))
                 shown = await ask(page, here, one.dialect)
                 assert shown.state == "failed"
-                assert len(shown.ending) > len("This did not work ")
-                assert said(shown.text) == said(recorded_answer(one).text)
+                assert len(shown.ending) > len("Failed ")
+                assert visible_letters(shown.text) == visible_letters(recorded_answer(one).text)
                 assert shown.groups["Found, not cited"]
 
     browsing.run(run())
@@ -230,7 +232,7 @@ def test_what_had_come_when_a_stream_broke_is_shown_and_marked(browsing: Browsin
 @pytest.mark.usefixtures("recordings")
 def test_a_refusal_before_any_text_is_shown(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
-        async with looking(browsing, tmp_path) as (upstream, here, page):
+        async with page_with_agents(browsing, tmp_path) as (upstream, here, page):
             for name in ("openai-responses/stream-error-insufficient-quota.sse", "anthropic/error-401.json"):
                 one = find_recording(name)
                 assert one is not None
@@ -238,7 +240,7 @@ def test_a_refusal_before_any_text_is_shown(browsing: Browsing, tmp_path: Path) 
                 upstream.script = Script((replace(response_of(one), status=status),))
                 shown = await ask(page, here, one.dialect)
                 assert (shown.state, shown.text.strip(), shown.chips) == ("failed", "", [])
-                assert len(shown.ending) > len("This did not work ")
+                assert len(shown.ending) > len("Failed ")
 
     browsing.run(run())
 
@@ -246,18 +248,18 @@ def test_a_refusal_before_any_text_is_shown(browsing: Browsing, tmp_path: Path) 
 @pytest.mark.usefixtures("recordings")
 def test_an_answer_without_evidence_is_marked(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
-        async with looking(browsing, tmp_path) as (upstream, here, page):
+        async with page_with_agents(browsing, tmp_path) as (upstream, here, page):
             for name in ("gemini/search-not-used.json", "openai-chat/stream-4o-mini-search-preview.sse"):
                 one = recording(name)
-                upstream.script = Script((played(one),))
+                upstream.script = Script((in_chunks(one),))
                 shown = await ask(page, here, one.dialect)
                 assert (shown.state, shown.ungrounded, shown.chips) == ("done", True, [])
-                assert said(shown.text) == said(recorded_answer(one).text)
+                assert visible_letters(shown.text) == visible_letters(recorded_answer(one).text)
             refused = recording("gemini/blocked-no-candidates.json")
-            upstream.script = Script((played(refused),))
+            upstream.script = Script((in_chunks(refused),))
             shown = await ask(page, here, refused.dialect)
             assert shown.text.strip() == ""
-            assert "withheld the answer" in shown.ending
+            assert "withheld all or part of the answer" in shown.ending
 
     browsing.run(run())
 
@@ -267,12 +269,12 @@ def test_searches_that_google_suggests_are_links_to_google_and_nothing_else(
     browsing: Browsing, tmp_path: Path
 ) -> None:
     async def run() -> None:
-        async with looking(browsing, tmp_path) as (upstream, here, page):
+        async with page_with_agents(browsing, tmp_path) as (upstream, here, page):
             for name in ("search-stream-2.5-flash-prism.sse", "interactions-google-search.events.jsonl"):
                 one = recording(f"gemini/{name}")
                 (html,) = recorded_answer(one).suggestions
                 wanted = re.findall(r'<a class="chip" href="([^"]*)">([^<]*)</a>', html)
-                upstream.script = Script((played(one),))
+                upstream.script = Script((in_chunks(one),))
                 shown = await ask(page, here, one.dialect)
                 assert shown.suggestions
                 assert shown.suggestions == [(unescape(label), unescape(href)) for href, label in wanted]

@@ -74,7 +74,7 @@ def finding() -> list[Event]:
     ("code", "reason"),
     [
         ("max_uses_exceeded", "the limit of searches was reached"),
-        ("too_many_requests", "too many searches"),
+        ("too_many_requests", "rate limit was reached"),
         ("query_too_long", "the query was too long"),
         ("unavailable", "was not available"),
     ],
@@ -88,10 +88,10 @@ async def test_a_failed_search_is_shown_with_its_reason_live_and_after_a_reload(
         aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
     ):
         await here.chat.save_agent(FINDER, "")
-        told = await stream_of(browser, await token_of(browser), text="Was it said?")
-        live = [str(data["html"]) for name, data in told if name == "progress"]
+        events = await stream_of(browser, await token_of(browser), text="Was it said?")
+        live = [str(data["html"]) for name, data in events if name == "progress"]
         assert any(reason in html and "was it said" in html for html in live)
-        async with browser.get(f"/chat/{told[0][1]['session']}") as page:
+        async with browser.get(f"/chat/{events[0][1]['session']}") as page:
             html = await page.text()
         line = re.search(r'<p class="queries">.*?</p>', html)
         assert line
@@ -100,7 +100,7 @@ async def test_a_failed_search_is_shown_with_its_reason_live_and_after_a_reload(
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
-def test_every_failure_of_a_search_is_shown_whatever_it_is_called(language: str) -> None:
+def test_every_search_failure_is_shown_whatever_its_code(language: str) -> None:
     texts = TEXTS[language]
     parts = (
         SearchCall("s1", ("one", "two")),
@@ -124,7 +124,7 @@ def test_every_failure_of_a_search_is_shown_whatever_it_is_called(language: str)
     )
 
 
-def test_found_pages_are_shown_before_the_answer_is_there(browsing: Browsing, tmp_path: Path) -> None:
+def test_found_pages_are_shown_before_the_answer_arrives(browsing: Browsing, tmp_path: Path) -> None:
     whole = answer("anthropic_messages", finding())
     stream = whole.stream or b""
     before_text = stream.rindex(b"event:", 0, stream.index(b"text_delta"))
@@ -150,7 +150,7 @@ def test_found_pages_are_shown_before_the_answer_is_there(browsing: Browsing, tm
             ]
             links = [await one.get_attribute("href") for one in await page.locator(".previews a").all()]
             assert links == [PAGE.url, OTHER.url]
-            # Whoever opens the session meanwhile sees the same.
+            # Another window that opens the session shows the same.
             second, _ = await watched(await chromium.new_context(locale="en-US"), here.url)
             (session,) = await here.chat.sessions("")
             async with asyncio.timeout(20):
@@ -164,8 +164,8 @@ def test_found_pages_are_shown_before_the_answer_is_there(browsing: Browsing, tm
     browsing.run(run())
 
 
-def test_domains_are_shown_without_www_and_addresses_stay_as_they_are() -> None:
-    redirect = Source("https://redirect.example/x", domain="www.Behind.example")
+def test_domains_are_shown_without_www_and_urls_are_unchanged() -> None:
+    redirect = Source("https://redirect.example/x", domain="www.Target.example")
     sources = (PAGE, OTHER, redirect)
     cited = tuple(Citation(None, (Evidence(source),)) for source in sources)
     content = Answer((Text("So."),), cited, finish="stop")
@@ -173,10 +173,10 @@ def test_domains_are_shown_without_www_and_addresses_stay_as_they_are() -> None:
     assert [(one.title, one.host, one.domain) for one in view.cited] == [
         ("The page", "docs.example", ""),
         ("other.example", "other.example", ""),
-        ("behind.example", "redirect.example", "behind.example"),
+        ("target.example", "redirect.example", "target.example"),
     ]
     assert [one.href for one in view.cited] == [source.url for source in sources]
-    assert [label_of(source) for source in sources[1:]] == ["other.example", "behind.example"]
+    assert [label_of(source) for source in sources[1:]] == ["other.example", "target.example"]
     exported = footnoted(content)
-    assert "www.behind" not in exported.lower()
+    assert "www.target" not in exported.lower()
     assert all(f"<{source.url}>" in exported for source in sources)

@@ -12,7 +12,7 @@ import pytest
 from groundwire.chat.questions import ChatQuestion
 from groundwire.store.base import Agent
 from tests.chat.speaking import answered
-from tests.faces.web.test_pages import stream_of, token_of, visiting
+from tests.faces.web.test_pages import open_page, stream_of, token_of
 
 pytestmark = pytest.mark.server
 
@@ -31,7 +31,7 @@ DAMAGED = (
 
 
 def damage(folder: Path, statement: str, *values: object) -> None:
-    """Write to the file of the store, past the store."""
+    """Change the database file directly."""
     with closing(sqlite3.connect(folder / "chat.db")) as connection, connection:
         assert connection.execute(statement, values).rowcount == 1
 
@@ -42,7 +42,7 @@ async def test_a_damaged_message_is_shown_as_a_placeholder(
     number: int, body: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def run() -> None:
-        async with visiting(tmp_path) as (here, browser):
+        async with open_page(tmp_path) as (here, browser):
             turn = await answered(here.chat, ChatQuestion("First?", ""))
             name = turn.session.id
             await answered(here.chat, ChatQuestion("Second?", "", name))
@@ -56,16 +56,16 @@ async def test_a_damaged_message_is_shown_as_a_placeholder(
                 html = await page.text()
                 assert page.status == 200
             assert html.count("This message is damaged") == 1
-            assert html.count('class="said" dir="auto">Second?') == 1
+            assert html.count('class="question-text" dir="auto">Second?') == 1
             assert html.count("<p>Said.</p>") == (2 if number == 1 else 1)
             assert "cannot be read" in caplog.text
             for path in (f"/chat/{name}/export.md", f"/chat/{name}/export.json", "/find?q=second"):
                 async with browser.get(path) as page:
                     assert page.status == 200
                     assert "econd" in await page.text()
-            # And the session goes on: what can be read is sent, what cannot is left alone.
-            told = await stream_of(browser, await token_of(browser), text="Third?", session=name)
-            assert told[-1][0] == "done"
+            # The session continues: readable messages are sent, damaged ones are not changed.
+            events = await stream_of(browser, await token_of(browser), text="Third?", session=name)
+            assert events[-1][0] == "done"
 
     await run()
     with closing(sqlite3.connect(tmp_path / "chat.db")) as connection:
@@ -73,8 +73,8 @@ async def test_a_damaged_message_is_shown_as_a_placeholder(
         assert kept.fetchall() == [(body,)]
 
 
-async def test_a_message_of_bytes_and_one_without_words_are_shown(tmp_path: Path) -> None:
-    async with visiting(tmp_path) as (here, browser):
+async def test_pages_load_although_stored_values_are_not_text_or_dates(tmp_path: Path) -> None:
+    async with open_page(tmp_path) as (here, browser):
         turn = await answered(here.chat, ChatQuestion("First?", ""))
         for statement, value in (
             ("UPDATE groundwire_messages SET body = ? WHERE number = 2", b"\xff\xfe"),
@@ -87,10 +87,10 @@ async def test_a_message_of_bytes_and_one_without_words_are_shown(tmp_path: Path
                     assert page.status == 200, statement
 
 
-async def test_damaged_search_settings_of_a_question_are_named_and_not_dropped_when_it_is_repeated(
+async def test_damaged_search_settings_are_reported_and_a_retry_does_not_drop_them(
     tmp_path: Path,
 ) -> None:
-    async with visiting(tmp_path) as (here, browser):
+    async with open_page(tmp_path) as (here, browser):
         turn = await answered(here.chat, ChatQuestion("First?", ""))
         question = json.dumps(
             {
@@ -111,8 +111,10 @@ async def test_damaged_search_settings_of_a_question_are_named_and_not_dropped_w
 
 
 @pytest.mark.parametrize("body", [*DAMAGED[:4], '{"name": 5, "owner": ""}', '{"name": {"en": []}}'])
-async def test_a_damaged_agent_leaves_the_page_as_it_is_and_can_be_deleted(body: str, tmp_path: Path) -> None:
-    async with visiting(tmp_path) as (here, browser):
+async def test_pages_load_although_an_agent_is_damaged_and_it_can_be_deleted(
+    body: str, tmp_path: Path
+) -> None:
+    async with open_page(tmp_path) as (here, browser):
         turn = await answered(here.chat, ChatQuestion("First?", "", agent="finder"))
         await here.chat.save_agent(Agent("other", {"en": "Other one"}), "")
         damage(tmp_path, "UPDATE groundwire_agents SET body = ? WHERE id = 'finder'", body)
@@ -129,11 +131,11 @@ async def test_a_damaged_agent_leaves_the_page_as_it_is_and_can_be_deleted(body:
             assert "This agent is damaged" not in await page.text()
 
 
-async def test_a_store_that_cannot_be_used_is_not_described_on_the_page(
+async def test_the_error_page_of_a_broken_database_reveals_no_details(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def run() -> None:
-        async with visiting(tmp_path) as (here, browser):
+        async with open_page(tmp_path) as (here, browser):
             turn = await answered(here.chat, ChatQuestion("First?", ""))
             token = await token_of(browser)
             damage(tmp_path, "DELETE FROM groundwire_agents WHERE id = 'finder'")
@@ -144,14 +146,17 @@ async def test_a_store_that_cannot_be_used_is_not_described_on_the_page(
                 async with browser.get(path) as page:
                     html = await page.text()
                 assert page.status == 500
-                assert "The store cannot be used." in html
+                assert "The database cannot be used." in html
                 assert str(tmp_path) not in html
                 assert "groundwire_" not in html
             refused = await stream_of(browser, token, text="x", session=turn.session.id)
             assert refused == [
                 (
                     "refused",
-                    {"status": 500, "message": "The store cannot be used. The log of the server says why."},
+                    {
+                        "status": 500,
+                        "message": "The database cannot be used. The log of the server has the reason.",
+                    },
                 )
             ]
 

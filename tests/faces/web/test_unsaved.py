@@ -15,14 +15,14 @@ pytestmark = pytest.mark.server
 AGENT = Agent("finder", {"en": "Finder"}, web_search=True)
 
 
-def test_changes_of_an_agent_are_not_left_without_a_question(browsing: Browsing, tmp_path: Path) -> None:
+def test_leaving_a_changed_agent_form_asks_for_confirmation(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
         async with running_page(tmp_path, {}) as here, browsing.browser() as chromium:
             await here.chat.save_agent(AGENT, "")
             page, seen = await watched(await chromium.new_context(locale="en-US"), here.url)
             form = f"{here.url}/agents/finder"
             await page.goto(form)
-            # Without a change there is no question.
+            # Without a change there is no confirmation.
             await page.get_by_role("link", name="Usage").click()
             await page.wait_for_url(f"{here.url}/usage")
             assert seen.dialogs == []
@@ -30,18 +30,18 @@ def test_changes_of_an_agent_are_not_left_without_a_question(browsing: Browsing,
             await page.locator("[name=model]").fill("another")
             # Dialogs are dismissed here: the browser stays on the page.
             await page.get_by_role("link", name="Usage").click()
-            assert seen.dialogs == ["What you changed is not saved. Leave this page?"]
+            assert seen.dialogs == ["Your changes are not saved. Leave this page?"]
             assert page.url == form
             await page.get_by_role("button", name="Deutsch").click()
             assert len(seen.dialogs) == 2
             assert await page.locator("[name=model]").input_value() == "another"
-            # Closing and reloading are asked about by the browser itself.
+            # The browser itself asks before closing and reloading.
             await page.evaluate("setTimeout(() => location.reload(), 0)")
             async with page.expect_event("dialog"):
                 pass
             assert len(seen.dialogs) == 3
             assert await page.locator("[name=model]").input_value() == "another"
-            # Changed back, or saved, there is nothing to lose.
+            # After reverting or saving there is nothing to confirm.
             await page.locator("[name=model]").fill("")
             await page.get_by_role("link", name="Agents").click()
             await page.wait_for_url(f"{here.url}/agents")

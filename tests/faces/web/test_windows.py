@@ -18,20 +18,20 @@ NOW = "2026-03-01T00:00:00.000000+00:00"
 
 
 def turns(count: int) -> list[StoredMessage]:
-    """So many questions, each with its answer."""
-    said = []
+    """This many questions, each with its answer."""
+    messages = []
     for number in range(count):
         question = Message("user", (Text(f"Question word{number}end?"),))
         answer = Answer((Text(f"Answer {number}.\n\n" * 4),), finish="stop")
-        said.append(StoredMessage(f"q{number}", "s", question, "", NOW, 2 * number + 1))
-        said.append(StoredMessage(f"a{number}", "s", answer, "p", NOW, 2 * number + 2))
-    return said
+        messages.append(StoredMessage(f"q{number}", "s", question, "", NOW, 2 * number + 1))
+        messages.append(StoredMessage(f"a{number}", "s", answer, "p", NOW, 2 * number + 2))
+    return messages
 
 
-def read(said: list[StoredMessage], at: str) -> tuple[list[str], int, int]:
-    """What is shown, as the store would have it read."""
+def read(messages: list[StoredMessage], at: str) -> tuple[list[str], int, int]:
+    """The ids in a window, and the numbers of the windows before and after it."""
     until, limit = turn_range(at)
-    kept = [turn for turn in said if not until or turn.number < until][-limit:]
+    kept = [turn for turn in messages if not until or turn.number < until][-limit:]
     window = window_of(kept, turn_range(at))
     return [turn.id for turn in window.turns], window.earlier, window.later
 
@@ -49,42 +49,42 @@ def read(said: list[StoredMessage], at: str) -> tuple[list[str], int, int]:
         500,
     ],
 )
-def test_every_turn_is_reached_by_going_back(count: int) -> None:
-    said = turns(count)
+def test_every_turn_is_reachable_through_earlier_windows(count: int) -> None:
+    messages = turns(count)
     seen: list[str] = []
     at = ""
     for _ in range(count + 1):
-        shown, earlier, _ = read(said, at)
+        shown, earlier, _ = read(messages, at)
         seen = [name for name in shown if name not in seen] + seen
         at = str(earlier)
         if not earlier:
             break
-    assert seen == [turn.id for turn in said]
+    assert seen == [turn.id for turn in messages]
 
 
 @pytest.mark.parametrize("count", [1, WINDOW_TURNS, WINDOW_TURNS + 1, 2 * WINDOW_TURNS + 3])
-def test_every_turn_is_reached_by_going_on(count: int) -> None:
-    said = turns(count)
+def test_every_turn_is_reachable_through_later_windows(count: int) -> None:
+    messages = turns(count)
     seen: list[str] = []
     at = "1"
     while at != "0":
-        shown, _, later = read(said, at)
+        shown, _, later = read(messages, at)
         seen += shown
         at = str(later)
-    assert seen == [turn.id for turn in said]
+    assert seen == [turn.id for turn in messages]
 
 
-def test_a_window_begins_with_a_question_even_if_an_answer_was_wanted() -> None:
-    said = turns(100)
+def test_a_window_begins_with_a_question_even_if_an_answer_was_requested() -> None:
+    messages = turns(100)
     for at in ("41", "42"):
-        shown, earlier, later = read(said, at)
+        shown, earlier, later = read(messages, at)
         assert (shown[0], shown[1], len(shown)) == ("q20", "a20", 2 * WINDOW_TURNS)
         assert (earlier, later) == (41 - 2 * WINDOW_TURNS, 41 + 2 * WINDOW_TURNS)
-    assert read(said, "200")[0] == ["q99", "a99"]
+    assert read(messages, "200")[0] == ["q99", "a99"]
 
 
 @pytest.mark.parametrize("at", ["", "0", "x", "-1", "1e3", "９", "9" * 40, "1.5"])
-def test_an_invalid_number_leads_to_the_last_window(at: str) -> None:
+def test_an_invalid_number_opens_the_last_window(at: str) -> None:
     shown, _, later = read(turns(50), at)
     assert (shown[-1], len(shown), later) == ("a49", 2 * LAST_WINDOW_TURNS, 0)
 

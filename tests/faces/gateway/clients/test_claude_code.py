@@ -57,7 +57,7 @@ ONE = Source("https://one.example/", "One", excerpts=("About one.",))
 TWO = Source("https://two.example/", "Two")
 TEXT = "It is new. It is good."
 MARKED = "It is new.[1] It is good.\n\nSources:\n[1] One (https://one.example/)"
-"""Claude Code gives its model the words of all text blocks, and nothing of their citations."""
+"""Claude Code passes the text of all text blocks to its model, without their citations."""
 GEMINI: tuple[Event, ...] = (
     Started("1", "gemini-1", "gemini"),
     TextDelta(0, TEXT),
@@ -67,15 +67,15 @@ GEMINI: tuple[Event, ...] = (
     TextSettled(0),
     Finished(),
 )
-"""Its searches are told when the text is out."""
+"""Gemini reports its searches after the text."""
 
 
 def body(version: str = "2.1.325", *, stream: bool = True, **tool: object) -> dict[str, Any]:
     system, more = VERSIONS[version]
-    asked = f"Perform a web search for the query: {QUERY}"
+    prompt = f"Perform a web search for the query: {QUERY}"
     return {
         "model": "claude-opus-4-8",
-        "messages": [{"role": "user", "content": [{"type": "text", "text": asked}]}],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": prompt}]}],
         "system": [
             {"type": "text", "text": "x-anthropic-billing-header: cc_version=2;"},
             {"type": "text", "text": system},
@@ -88,7 +88,7 @@ def body(version: str = "2.1.325", *, stream: bool = True, **tool: object) -> di
 
 
 def blocks(answer: AsgiResponse, *, stream: bool) -> list[dict[str, Any]]:
-    """The content, whichever way it came."""
+    """The content blocks, streamed or not."""
     assert answer.status == 200
     if not stream:
         AnthropicMessage.model_validate(answer.json)
@@ -107,12 +107,12 @@ def blocks(answer: AsgiResponse, *, stream: bool) -> list[dict[str, Any]]:
     return found
 
 
-def asked(
-    folder: Path, lines: Sequence[Event | GroundwireError], *, stream: bool = True, **settings: Any
+def search(
+    folder: Path, script: Sequence[Event | GroundwireError], *, stream: bool = True, **settings: Any
 ) -> tuple[list[dict[str, Any]], ScriptedBackend]:
-    actor = ScriptedBackend(*lines, usable=("gemini", "local"))
-    gateway = app_for(actor, folder, Config(gateway=GatewaySettings(**settings)))
-    return blocks(post_json(gateway, "/v1/messages?beta=true", body(stream=stream)), stream=stream), actor
+    backend = ScriptedBackend(*script, usable=("gemini", "local"))
+    gateway = app_for(backend, folder, Config(gateway=GatewaySettings(**settings)))
+    return blocks(post_json(gateway, "/v1/messages?beta=true", body(stream=stream)), stream=stream), backend
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -120,8 +120,8 @@ def asked(
 def test_every_version_gets_a_search_and_its_result_before_the_text(
     tmp_path: Path, version: str, stream: bool
 ) -> None:
-    actor = ScriptedBackend(*GEMINI)
-    answer = post_json(app_for(actor, tmp_path), "/v1/messages?beta=true", body(version, stream=stream))
+    backend = ScriptedBackend(*GEMINI)
+    answer = post_json(app_for(backend, tmp_path), "/v1/messages?beta=true", body(version, stream=stream))
     call, result, *texts = blocks(answer, stream=stream)
     assert (call["type"], call["name"]) == ("server_tool_use", "web_search")
     assert call["input"] == {"query": "release 2031"}
@@ -136,8 +136,8 @@ def test_every_version_gets_a_search_and_its_result_before_the_text(
 
 
 def test_the_search_target_gets_only_the_query_and_must_search(tmp_path: Path) -> None:
-    _, actor = asked(tmp_path, GEMINI)
-    ((_, _, request),) = actor.asked
+    _, backend = search(tmp_path, GEMINI)
+    ((_, _, request),) = backend.calls
     assert request.query == QUERY
     assert request.tool_choice == ToolChoice("search")
     assert request.search is not None
@@ -145,34 +145,34 @@ def test_the_search_target_gets_only_the_query_and_must_search(tmp_path: Path) -
 
 
 def test_domains_reach_the_search_target(tmp_path: Path) -> None:
-    actor = ScriptedBackend(*GEMINI)
-    post_json(app_for(actor, tmp_path), "/v1/messages", body(allowed_domains=["one.example"]))
-    search = actor.asked[0][2].search
+    backend = ScriptedBackend(*GEMINI)
+    post_json(app_for(backend, tmp_path), "/v1/messages", body(allowed_domains=["one.example"]))
+    search = backend.calls[0][2].search
     assert search is not None
     assert search.allowed_domains == ("one.example",)
 
 
-def test_the_search_target_of_the_settings_comes_first(tmp_path: Path) -> None:
-    _, actor = asked(tmp_path, GEMINI, search="local")
-    assert actor.asked[0][:2] == ("local", "")
+def test_the_configured_search_target_has_priority(tmp_path: Path) -> None:
+    _, backend = search(tmp_path, GEMINI, search="local")
+    assert backend.calls[0][:2] == ("local", "")
 
 
 def test_a_model_that_cannot_search_is_not_used(tmp_path: Path) -> None:
-    actor = ScriptedBackend(*GEMINI, usable=("anthropic", "gemini"))
+    backend = ScriptedBackend(*GEMINI, usable=("anthropic", "gemini"))
     config = Config({"anthropic": ProviderSettings(search="none")})
-    post_json(app_for(actor, tmp_path, config), "/v1/messages", body())
-    assert actor.asked[0][:2] == ("auto", "")
+    post_json(app_for(backend, tmp_path, config), "/v1/messages", body())
+    assert backend.calls[0][:2] == ("auto", "")
 
 
 def test_the_models_own_target_is_used_if_it_searches(tmp_path: Path) -> None:
-    actor = ScriptedBackend(*GEMINI, usable=("anthropic", "gemini"))
-    post_json(app_for(actor, tmp_path), "/v1/messages", body())
-    assert actor.asked[0][:2] == ("anthropic", "claude-opus-4-8")
+    backend = ScriptedBackend(*GEMINI, usable=("anthropic", "gemini"))
+    post_json(app_for(backend, tmp_path), "/v1/messages", body())
+    assert backend.calls[0][:2] == ("anthropic", "claude-opus-4-8")
 
 
-def test_switched_off_it_is_a_request_like_any_other(tmp_path: Path) -> None:
-    _, actor = asked(tmp_path, GEMINI, search="none")
-    assert actor.asked[0][2].query.startswith("Perform a web search")
+def test_with_the_feature_disabled_it_is_an_ordinary_request(tmp_path: Path) -> None:
+    _, backend = search(tmp_path, GEMINI, search="none")
+    assert backend.calls[0][2].query.startswith("Perform a web search")
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -180,26 +180,26 @@ def test_switched_off_it_is_a_request_like_any_other(tmp_path: Path) -> None:
     ("error", "code"),
     [
         (UnsupportedFeature("gemini cannot honour blocked_domains"), "unavailable"),
-        (InvalidArguments("allowed_domains: 'x y' is no domain"), "invalid_tool_input"),
+        (InvalidArguments("allowed_domains: 'x y' is not a domain"), "invalid_tool_input"),
         (MissingCredential("no key"), "unavailable"),
     ],
 )
 def test_an_error_that_a_retry_cannot_fix_is_the_result_of_the_search(
     tmp_path: Path, error: GroundwireError, code: str, stream: bool
 ) -> None:
-    (call, result, text), _ = asked(tmp_path, [error], stream=stream)
+    (call, result, text), _ = search(tmp_path, [error], stream=stream)
     assert call["input"]["query"] == QUERY
     assert result["content"] == {"type": "web_search_tool_result_error", "error_code": code}
     assert error.message in text["text"]
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_what_may_work_later_keeps_its_status(tmp_path: Path, stream: bool) -> None:
+def test_a_retryable_error_keeps_its_status(tmp_path: Path, stream: bool) -> None:
     gateway = app_for(ScriptedBackend(RateLimited("slow down")), tmp_path)
     assert post_json(gateway, "/v1/messages", body(stream=stream)).status == 429
 
 
-def test_too_many_domains_are_a_result_too(tmp_path: Path) -> None:
+def test_too_many_domains_are_reported_as_the_result_of_the_search(tmp_path: Path) -> None:
     gateway = app_for(ScriptedBackend(*GEMINI), tmp_path)
     names = [f"d{number}.example" for number in range(101)]
     found = blocks(post_json(gateway, "/v1/messages", body(allowed_domains=names)), stream=True)
@@ -217,34 +217,34 @@ def test_every_search_has_one_result_even_if_the_provider_reports_none(tmp_path:
         TextSettled(2),
         Finished(),
     ]
-    found, _ = asked(tmp_path, responses, stream=stream)
+    found, _ = search(tmp_path, responses, stream=stream)
     kinds = [block["type"] for block in found]
     assert kinds[:4] == ["server_tool_use", "web_search_tool_result"] * 2
     assert set(kinds[4:]) == {"text"}
     assert [len(block["content"]) for block in found if "content" in block] == [1, 0]
 
 
-def test_pages_that_only_a_citation_names_were_found_by_a_search_for_the_query(tmp_path: Path) -> None:
+def test_pages_known_only_from_citations_become_results_of_a_search_for_the_query(tmp_path: Path) -> None:
     chat: list[Event] = [
         Started(),
         TextDelta(0, TEXT),
         Cited(Citation(Span(0, 10), (Evidence(ONE),))),
         Finished(),
     ]
-    (call, result, *_), _ = asked(tmp_path, chat)
+    (call, result, *_), _ = search(tmp_path, chat)
     assert call["input"] == {"query": QUERY}
     assert [item["url"] for item in result["content"]] == [ONE.url]
 
 
-def test_an_answer_without_any_search_claims_none(tmp_path: Path) -> None:
-    found, _ = asked(tmp_path, [Started(), TextDelta(0, TEXT), Finished()])
+def test_an_answer_without_a_search_reports_none(tmp_path: Path) -> None:
+    found, _ = search(tmp_path, [Started(), TextDelta(0, TEXT), Finished()])
     assert [block["type"] for block in found] == ["text"]
 
 
-def test_bytes_of_anthropics_own_pass_as_they_are(tmp_path: Path) -> None:
-    actor = ScriptedBackend(Verbatim(b"event: ping\ndata: {}\n\n"), *GEMINI)
-    assert post_json(app_for(actor, tmp_path), "/v1/messages", body()).body == b"event: ping\ndata: {}\n\n"
-    assert actor.asked[0][2].wire is not None
+def test_a_response_of_anthropic_is_passed_through_unchanged(tmp_path: Path) -> None:
+    backend = ScriptedBackend(Verbatim(b"event: ping\ndata: {}\n\n"), *GEMINI)
+    assert post_json(app_for(backend, tmp_path), "/v1/messages", body()).body == b"event: ping\ndata: {}\n\n"
+    assert backend.calls[0][2].wire is not None
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_bytes_of_anthropics_own_pass_as_they_are(tmp_path: Path) -> None:
         {"tools": []},
     ],
 )
-def test_what_only_looks_alike_is_left_alone(tmp_path: Path, change: dict[str, Any]) -> None:
-    actor = ScriptedBackend(*GEMINI)
-    post_json(app_for(actor, tmp_path), "/v1/messages", {**body(stream=False), **change})
-    assert actor.asked[0][2].tool_choice != ToolChoice("search")
+def test_requests_that_only_look_similar_are_not_changed(tmp_path: Path, change: dict[str, Any]) -> None:
+    backend = ScriptedBackend(*GEMINI)
+    post_json(app_for(backend, tmp_path), "/v1/messages", {**body(stream=False), **change})
+    assert backend.calls[0][2].tool_choice != ToolChoice("search")

@@ -30,9 +30,9 @@ def body(*queries: dict[str, Any], **more: Any) -> dict[str, Any]:
     }
 
 
-def test_it_gets_a_text_for_its_model_and_results_to_refer_to(tmp_path: Path) -> None:
-    actor = ScriptedBackend(*ANSWER)
-    answer = post_json(app_for(actor, tmp_path), PATH, body({"q": "groundwire release 2031"}))
+def test_codex_gets_a_text_for_its_model_and_results_to_refer_to(tmp_path: Path) -> None:
+    backend = ScriptedBackend(*ANSWER)
+    answer = post_json(app_for(backend, tmp_path), PATH, body({"q": "groundwire release 2031"}))
     assert answer.status == 200
     assert answer.json["encrypted_output"] is None
     assert answer.json["output"] == (
@@ -50,25 +50,25 @@ def test_it_gets_a_text_for_its_model_and_results_to_refer_to(tmp_path: Path) ->
     ]
 
 
-def test_several_queries_are_several_searches_and_references_run_on(tmp_path: Path) -> None:
-    actor = ScriptedBackend(*ANSWER)
-    found = post_json(app_for(actor, tmp_path), PATH, body({"q": "one"}, {"q": "two"})).json
-    assert sorted(request.query for _, _, request in actor.asked) == ["one", "two"]
+def test_several_queries_are_several_searches_with_consecutive_references(tmp_path: Path) -> None:
+    backend = ScriptedBackend(*ANSWER)
+    found = post_json(app_for(backend, tmp_path), PATH, body({"q": "one"}, {"q": "two"})).json
+    assert sorted(request.query for _, _, request in backend.calls) == ["one", "two"]
     assert [item["ref_id"] for item in found["results"]] == ["turn0search0", "turn0search1"]
     assert "[1] turn0search1: Release" in found["output"]
 
 
-def test_settings_and_what_a_query_adds_become_options() -> None:
+def test_settings_and_query_fields_become_search_options() -> None:
     settings = {
         "external_web_access": False,
         "filters": {"allowed_domains": ["groundwire.test", "b.test"]},
         "user_location": {"type": "approximate", "country": "DE", "city": "Berlin"},
     }
-    asked = decode(
+    request = decode(
         body({"q": "x", "recency": 30, "domains": ["docs.groundwire.test", "evil.test"]}, settings=settings),
         1_900_000_000.0,
     )
-    options = asked.queries[0].options
+    options = request.queries[0].options
     assert options.live is False
     assert options.allowed_domains == ("docs.groundwire.test",)
     assert options.location == Location("DE", city="Berlin")
@@ -76,20 +76,20 @@ def test_settings_and_what_a_query_adds_become_options() -> None:
     assert options.context_size == "low"
 
 
-def test_a_query_cannot_leave_the_users_own_list_of_sites() -> None:
+def test_a_query_cannot_extend_the_users_list_of_sites() -> None:
     settings = {"filters": {"allowed_domains": ["a.test"]}}
-    asked = decode(body({"q": "x", "domains": ["evil.test"]}, settings=settings), 0.0)
-    assert asked.queries[0].options.allowed_domains == ("a.test",)
+    request = decode(body({"q": "x", "domains": ["evil.test"]}, settings=settings), 0.0)
+    assert request.queries[0].options.allowed_domains == ("a.test",)
 
 
 def test_the_configured_search_target_is_used(tmp_path: Path) -> None:
-    actor = ScriptedBackend(*ANSWER, usable=("openai", "local"))
+    backend = ScriptedBackend(*ANSWER, usable=("openai", "local"))
     config = Config(gateway=GatewaySettings(search="local"))
-    post_json(app_for(actor, tmp_path, config), PATH, body({"q": "x"}))
-    assert actor.asked[0][:2] == ("local", "")
+    post_json(app_for(backend, tmp_path, config), PATH, body({"q": "x"}))
+    assert backend.calls[0][:2] == ("local", "")
 
 
-def test_a_command_that_is_not_served_is_named(tmp_path: Path) -> None:
+def test_an_unsupported_command_is_named_in_the_output(tmp_path: Path) -> None:
     commands = {"open": [{"ref_id": "turn0search0"}]}
     answer = post_json(app_for(ScriptedBackend(*ANSWER), tmp_path), PATH, body(commands=commands))
     assert answer.status == 200
@@ -105,7 +105,7 @@ def test_a_restriction_that_is_not_supported_is_named_in_the_output(tmp_path: Pa
     assert answer.json["results"] == []
 
 
-def test_what_may_work_later_keeps_its_status_in_the_dialect_of_responses(tmp_path: Path) -> None:
+def test_a_retryable_error_keeps_its_status_in_the_responses_dialect(tmp_path: Path) -> None:
     answer = post_json(app_for(ScriptedBackend(RateLimited("slow")), tmp_path), PATH, body({"q": "x"}))
     assert answer.status == 429
     assert answer.json["error"]["message"] == "slow"
@@ -115,7 +115,7 @@ def test_no_query_and_no_command_is_an_error(tmp_path: Path) -> None:
     assert post_json(app_for(ScriptedBackend(*ANSWER), tmp_path), PATH, body({"q": " "})).status == 400
 
 
-def test_the_output_is_no_longer_than_wanted(tmp_path: Path) -> None:
+def test_the_output_is_not_longer_than_requested(tmp_path: Path) -> None:
     answer = post_json(
         app_for(ScriptedBackend(*ANSWER), tmp_path), PATH, body({"q": "x"}, max_output_tokens=5)
     )

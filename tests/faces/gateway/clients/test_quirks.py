@@ -23,20 +23,20 @@ def test_an_answer_without_usage_gets_a_usage_of_zero() -> None:
     assert isinstance(events[-1], Finished)
 
 
-def test_searches_that_were_counted_stay_counted() -> None:
+def test_a_search_count_is_kept_when_usage_is_added() -> None:
     events = events_of([Started("1", "m"), UsageSeen(Usage(searches=2)), Finished()])
     assert assemble(events).usage == Usage(input_tokens=0, output_tokens=0, searches=2)
 
 
-def test_what_was_counted_stays_as_it_was() -> None:
+def test_existing_usage_is_not_changed() -> None:
     events = events_of([Started("1", "m"), UsageSeen(Usage(input_tokens=7, output_tokens=3))], [Finished()])
     assert assemble(events).usage == Usage(input_tokens=7, output_tokens=3)
     assert sum(isinstance(event, UsageSeen) for event in events) == 1
 
 
-def test_a_vendor_s_own_bytes_stay_as_they_are() -> None:
-    said: list[Event] = [Verbatim(b"data: {}\n\n"), Finished()]
-    assert events_of(said) == said
+def test_a_passed_through_response_is_not_changed() -> None:
+    events: list[Event] = [Verbatim(b"data: {}\n\n"), Finished()]
+    assert events_of(events) == events
 
 
 @pytest.mark.parametrize(

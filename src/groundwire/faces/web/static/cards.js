@@ -1,4 +1,4 @@
-// Cards of citations are shown by style alone; here they are put beside their chip, and closed by Escape.
+// CSS alone shows the cards of citations; this script positions them next to their chip and closes them on Escape.
 const GAP = 6;
 const EDGE = 12;
 
@@ -9,11 +9,11 @@ export function watchCards(page) {
       if (cite && !cite.contains(event.relatedTarget)) open(cite);
     });
   }
-  const again = () => shown(page).forEach((card) => place(card.parentElement));
-  page.addEventListener("scroll", again, { capture: true, passive: true });
-  window.addEventListener("resize", again, { passive: true });
+  const reposition = () => shown(page).forEach((card) => position(card.parentElement));
+  page.addEventListener("scroll", reposition, { capture: true, passive: true });
+  window.addEventListener("resize", reposition, { passive: true });
   page.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") for (const card of shown(page)) card.classList.add("shut");
+    if (event.key === "Escape") for (const card of shown(page)) card.classList.add("closed");
   });
 }
 
@@ -22,29 +22,29 @@ function shown(page) {
 }
 
 function open(cite) {
-  cite.querySelector(".card").classList.remove("shut");
-  place(cite);
+  cite.querySelector(".card").classList.remove("closed");
+  position(cite);
 }
 
-// Above the chip if there is room below the title of the page, else below it, else where there is more room;
-// never beyond an edge, even if it covers the chip.
-function place(cite) {
+// Above the chip if there is room under the page header, else below it, else on the side with more room;
+// never outside the viewport, even if the card covers the chip.
+function position(cite) {
   const card = cite.querySelector(".card");
   const chip = cite.querySelector(".chip").getBoundingClientRect();
   const screen = document.documentElement;
   const above = chip.top - GAP - card.offsetHeight;
   const below = chip.bottom + GAP;
   const lowest = screen.clientHeight - EDGE - card.offsetHeight;
-  const first = above > pageHead() || (below > lowest && chip.top > screen.clientHeight - chip.bottom);
+  const fitsAbove = above > headerBottom() || (below > lowest && chip.top > screen.clientHeight - chip.bottom);
   card.style.bottom = "auto";
-  card.style.top = `${between(EDGE, first ? above : below, lowest)}px`;
-  card.style.left = `${between(EDGE, chip.left, screen.clientWidth - EDGE - card.offsetWidth)}px`;
+  card.style.top = `${clamp(EDGE, fitsAbove ? above : below, lowest)}px`;
+  card.style.left = `${clamp(EDGE, chip.left, screen.clientWidth - EDGE - card.offsetWidth)}px`;
 }
 
-function between(least, wanted, most) {
+function clamp(least, wanted, most) {
   return Math.max(least, Math.min(wanted, most));
 }
 
-function pageHead() {
+function headerBottom() {
   return document.querySelector(".chat .top")?.getBoundingClientRect().bottom ?? 0;
 }

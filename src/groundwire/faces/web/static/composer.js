@@ -24,25 +24,25 @@ export function watchComposer(page) {
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    if (text.value.trim()) put({ text: text.value, ...controls(form) });
+    if (text.value.trim()) submit({ text: text.value, ...controls(form) });
   });
   stop.addEventListener("click", () => running?.abort());
   page.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && running && !page.querySelector(".cite:hover, .chip:focus, .pop[open]")) running.abort();
   });
   page.getElementById("hello")?.addEventListener("click", (event) => {
-    if (!event.target.matches("[data-say]")) return;
+    if (!event.target.matches("[data-example]")) return;
     text.value = event.target.textContent;
     fit();
     text.focus();
   });
   form.elements.agent.addEventListener("change", () => showSearch(form));
-  page.getElementById("log").addEventListener("click", (event) => act(event, put));
+  page.getElementById("log").addEventListener("click", (event) => act(event, submit));
   page.getElementById("log").addEventListener("submit", (event) => {
     event.preventDefault();
     const replaces = event.target.closest("article").dataset.id;
-    const said = event.target.elements.text.value;
-    if (said.trim()) put({ text: said, replaces, ...controls(form) });
+    const edited = event.target.elements.text.value;
+    if (edited.trim()) submit({ text: edited, replaces, ...controls(form) });
   });
   page.getElementById("log").addEventListener("keydown", (event) => {
     if (event.key === "Escape" && event.target.closest(".edit")) edit(event.target.closest("article"), false);
@@ -53,67 +53,67 @@ export function watchComposer(page) {
     text.value = draft;
     fit();
   }
-  window.addEventListener("pagehide", () => keep(text.value));
-  const [come] = performance.getEntriesByType("navigation");
-  if (come?.type === "navigate" && !location.hash && !location.search) log.toEnd();
+  window.addEventListener("pagehide", () => saveDraft(text.value));
+  const [navigation] = performance.getEntriesByType("navigation");
+  if (navigation?.type === "navigate" && !location.hash && !location.search) log.scrollToEnd();
   send.disabled = false;
   text.focus({ preventScroll: true });
 
-  async function put(question) {
+  async function submit(question) {
     if (running) return;
     running = new AbortController();
-    busy(true);
-    trouble("");
-    const seen = { article: null, ended: false };
+    setBusy(true);
+    showError("");
+    const state = { article: null, ended: false };
     try {
-      const whole = { session: form.dataset.session, agent: form.elements.agent.value, ...question };
-      const response = await ask(whole, running.signal);
+      const body = { session: form.dataset.session, agent: form.elements.agent.value, ...question };
+      const response = await ask(body, running.signal);
       if (response.redirected) return location.assign(response.url);
-      if (!response.ok) return trouble((await response.json()).message);
-      for await (const event of events(response)) take(event, question, seen);
-      if (!seen.ended) trouble(page.body.dataset.connection);
+      if (!response.ok) return showError((await response.json()).message);
+      for await (const event of events(response)) handle(event, question, state);
+      if (!state.ended) showError(page.body.dataset.connection);
     } catch (error) {
-      if (error.name === "AbortError") await settle(seen);
-      else trouble(page.body.dataset.connection);
+      if (error.name === "AbortError") await loadStored(state);
+      else showError(page.body.dataset.connection);
     } finally {
-      if (seen.article && !seen.ended) log.breakOff(seen.article);
+      if (state.article && !state.ended) log.markInterrupted(state.article);
       running = null;
-      busy(false);
+      setBusy(false);
     }
   }
 
-  function take({ name, data }, question, seen) {
+  function handle({ name, data }, question, state) {
     if (name === "turn") {
-      if (question.replaces) log.cutFrom(question.replaces);
+      if (question.replaces) log.removeFrom(question.replaces);
       else {
         text.value = "";
         fit();
       }
-      seen.article = log.begin(data);
+      state.article = log.addTurn(data);
       nameSession(data);
-    } else if (name === "body") log.grow(seen.article, data);
-    else if (name === "status") log.tell(seen.article, data.html);
-    else if (name === "progress") log.preview(seen.article, data.html);
+    } else if (name === "body") log.updateBody(state.article, data);
+    else if (name === "status") log.setStatus(state.article, data.html);
+    else if (name === "progress") log.setProgress(state.article, data.html);
     else if (name === "done") {
-      seen.article = log.end(seen.article, data.html);
-      seen.ended = true;
+      state.article = log.replaceAnswer(state.article, data.html);
+      state.ended = true;
     } else if (name === "refused") {
-      trouble(data.message);
-      seen.ended = true;
+      showError(data.message);
+      state.ended = true;
     }
   }
 
-  // Stopped: what was kept of the answer is on the server.
-  async function settle(seen) {
-    if (!seen.article) return;
+  // After a stop, the server has the part of the answer that was stored.
+  async function loadStored(state) {
+    if (!state.article) return;
     for (const pause of [150, 400, 1000, 2000]) {
       await new Promise((resolve) => setTimeout(resolve, pause));
       const response = await fetch(`/chat/${form.dataset.session}`);
-      const whole = new DOMParser().parseFromString(await response.text(), "text/html");
-      const kept = whole.getElementById(seen.article.id);
-      if (kept && kept.dataset.state !== "running") {
-        seen.article = log.end(seen.article, kept.outerHTML);
-        seen.ended = true;
+      const stored = new DOMParser().parseFromString(await response.text(), "text/html");
+      const answer = stored.getElementById(state.article.id);
+      if (answer && answer.dataset.state !== "running") {
+        state.article = log.replaceAnswer(state.article, answer.outerHTML);
+        state.ended = true;
         return;
       }
     }
@@ -138,21 +138,21 @@ export function watchComposer(page) {
     if (back) back.value = `/chat/${turn.session}`;
   }
 
-  function busy(is) {
-    stop.hidden = !is;
-    send.hidden = is;
-    (is ? stop : text).focus({ preventScroll: true });
+  function setBusy(busy) {
+    stop.hidden = !busy;
+    send.hidden = busy;
+    (busy ? stop : text).focus({ preventScroll: true });
   }
 
-  function trouble(message) {
-    const note = page.getElementById("trouble");
+  function showError(message) {
+    const note = page.getElementById("error");
     note.textContent = message;
     note.hidden = !message;
   }
 }
 
-// What was typed and not sent is there again when the page comes back.
-function keep(draft) {
+// A draft that was not sent is restored when the page is opened again.
+function saveDraft(draft) {
   if (draft.trim()) sessionStorage.setItem(location.pathname, draft);
   else sessionStorage.removeItem(location.pathname);
 }
@@ -172,21 +172,21 @@ function showSearch(form) {
   document.getElementById("turn-on").action = `/agents/${chosen.value}/search`;
 }
 
-function act(event, put) {
+function act(event, submit) {
   const button = event.target.closest("[data-do]");
   if (!button) return;
   const article = button.closest("article");
-  if (button.dataset.do === "retry") put({ text: "", replaces: button.dataset.question });
+  if (button.dataset.do === "retry") submit({ text: "", replaces: button.dataset.question });
   else if (button.dataset.do === "copy") copy(button, article);
   else edit(article, button.dataset.do === "edit");
 }
 
-function edit(article, is) {
+function edit(article, editing) {
   const form = article.querySelector(".edit");
-  form.hidden = !is;
-  article.querySelector(".said").hidden = is;
-  article.querySelector(".tools").hidden = is;
-  (is ? form.elements.text : article.querySelector('[data-do="edit"]')).focus();
+  form.hidden = !editing;
+  article.querySelector(".question-text").hidden = editing;
+  article.querySelector(".tools").hidden = editing;
+  (editing ? form.elements.text : article.querySelector('[data-do="edit"]')).focus();
 }
 
 async function copy(button, article) {

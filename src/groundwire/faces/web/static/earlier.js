@@ -1,30 +1,30 @@
-// What was said before is put above when somebody comes near it; where they read does not move.
+// Loads earlier turns above the log when the reader scrolls near its top; the visible part does not move.
 export function watchEarlier(page) {
-  const look = new IntersectionObserver((seen) => {
-    if (seen.some((one) => one.isIntersecting)) bring();
+  const observer = new IntersectionObserver((entries) => {
+    if (entries.some((entry) => entry.isIntersecting)) load();
   }, { rootMargin: "2000px" });
-  let busy = false;
+  let loading = false;
 
   function watch() {
     const link = page.getElementById("earlier");
-    if (link) look.observe(link);
+    if (link) observer.observe(link);
   }
 
-  async function bring() {
+  async function load() {
     const link = page.getElementById("earlier");
-    if (busy || !link) return;
-    busy = true;
-    look.disconnect();
+    if (loading || !link) return;
+    loading = true;
+    observer.disconnect();
     const response = await fetch(link.href).catch(() => null);
-    if (response?.ok) put(link, await response.text());
-    busy = false;
+    if (response?.ok) insert(link, await response.text());
+    loading = false;
     if (response?.ok) watch();
   }
 
-  function put(link, html) {
-    const whole = new DOMParser().parseFromString(html, "text/html");
-    const before = [...whole.querySelectorAll("#log > article")].filter((one) => !page.getElementById(one.id));
-    const further = whole.getElementById("earlier");
+  function insert(link, html) {
+    const fetched = new DOMParser().parseFromString(html, "text/html");
+    const before = [...fetched.querySelectorAll("#log > article")].filter((turn) => !page.getElementById(turn.id));
+    const further = fetched.getElementById("earlier");
     const view = page.scrollingElement;
     const below = view.scrollHeight - view.scrollTop;
     link.parentElement.after(...before);
@@ -33,9 +33,9 @@ export function watchEarlier(page) {
     view.scrollTop = view.scrollHeight - below;
   }
 
-  // The link of a search leads into the middle: there it is pressed, not come upon.
+  // A link from the history search opens the middle of a session: there, earlier turns load on a click only.
   if (new URLSearchParams(location.search).has("at")) return;
-  // What is asked for is seen first.
+  // Show the requested turns first.
   if (page.readyState === "complete") watch();
   else window.addEventListener("load", () => setTimeout(watch, 50));
 }

@@ -1,4 +1,4 @@
-// Small comforts of forms: ask before something is lost, read a file into a field, open the menu.
+// Forms: confirm before deleting, read a file into a field, open and close menus.
 export function watchForms(page) {
   page.addEventListener("submit", (event) => {
     const question = event.target.dataset.confirm;

@@ -12,12 +12,12 @@ function nearEnd() {
   return page.scrollHeight - page.scrollTop - page.clientHeight < 120;
 }
 
-export function toEnd() {
+export function scrollToEnd() {
   document.scrollingElement.scrollTop = document.scrollingElement.scrollHeight;
 }
 
-// What stood from this question on gives way to what is asked instead.
-export function cutFrom(id) {
+// Removes a question that is replaced, and everything after it.
+export function removeFrom(id) {
   let node = document.getElementById(`m-${id}`);
   while (node) {
     const next = node.nextElementSibling;
@@ -26,14 +26,14 @@ export function cutFrom(id) {
   }
 }
 
-export function begin(turn) {
+export function addTurn(turn) {
   document.getElementById("hello")?.remove();
   log().append(nodes(turn.html));
-  toEnd();
+  scrollToEnd();
   return document.getElementById(`m-${turn.answer}`);
 }
 
-export function grow(article, change) {
+export function updateBody(article, change) {
   const follows = nearEnd();
   const prose = article.querySelector(".prose");
   while (prose.children.length > change.keep) prose.lastElementChild.remove();
@@ -44,31 +44,31 @@ export function grow(article, change) {
     block.append(nodes(html));
     prose.append(block);
   }
-  if (follows) toEnd();
+  if (follows) scrollToEnd();
 }
 
-export function tell(article, html) {
+export function setStatus(article, html) {
   article.querySelector(".status").replaceChildren(nodes(html));
 }
 
-// What was found, before the answer is complete.
-export function preview(article, html) {
+// Searches and sources found so far, before the answer is complete.
+export function setProgress(article, html) {
   const follows = nearEnd();
   article.querySelector(".progress").replaceChildren(nodes(html));
-  if (follows) toEnd();
+  if (follows) scrollToEnd();
 }
 
-export function end(article, html) {
+export function replaceAnswer(article, html) {
   const follows = nearEnd();
-  const held = article.contains(document.activeElement);
+  const focused = article.contains(document.activeElement);
   article.replaceWith(nodes(html));
-  const fresh = log().lastElementChild;
-  if (held) fresh.querySelector(".chip")?.focus({ preventScroll: true });
-  if (follows) toEnd();
-  return fresh;
+  const answer = log().lastElementChild;
+  if (focused) answer.querySelector(".chip")?.focus({ preventScroll: true });
+  if (follows) scrollToEnd();
+  return answer;
 }
 
-export function breakOff(article) {
+export function markInterrupted(article) {
   article.removeAttribute("aria-busy");
   article.querySelector(".status").replaceChildren();
 }

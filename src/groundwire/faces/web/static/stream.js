@@ -1,4 +1,4 @@
-// Server-sent events of a POST. Lines end with LF here: the server is ours.
+// Reads server-sent events from the response to a POST. Our server ends lines with LF only.
 export async function* events(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -8,12 +8,12 @@ export async function* events(response) {
     const blocks = (rest + value).split("\n\n");
     rest = blocks.pop();
     for (const block of blocks) {
-      const found = { name: "", data: "" };
+      const event = { name: "", data: "" };
       for (const line of block.split("\n")) {
-        if (line.startsWith("event: ")) found.name = line.slice(7);
-        else if (line.startsWith("data: ")) found.data = line.slice(6);
+        if (line.startsWith("event: ")) event.name = line.slice(7);
+        else if (line.startsWith("data: ")) event.data = line.slice(6);
       }
-      if (found.name) yield { name: found.name, data: JSON.parse(found.data) };
+      if (event.name) yield { name: event.name, data: JSON.parse(event.data) };
     }
   }
 }

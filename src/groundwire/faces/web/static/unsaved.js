@@ -1,4 +1,4 @@
-// Asks before a form with changes is left: by a link of the page, by another form, or by the browser itself.
+// Asks for confirmation before the user leaves a form with changes: by a link, by another form, or in the browser.
 export function watchUnsaved(page) {
   const form = page.querySelector("form[data-unsaved]");
   if (!form) return;
@@ -6,7 +6,7 @@ export function watchUnsaved(page) {
   let leaving = false;
   const changed = () => !leaving && ("changed" in form.dataset || fields(form) !== before);
 
-  const asked = (event) => {
+  const confirmLeaving = (event) => {
     if (!changed()) return;
     if (window.confirm(form.dataset.unsaved)) leaving = true;
     else event.preventDefault();
@@ -16,17 +16,17 @@ export function watchUnsaved(page) {
     const plain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
     if (!link || !plain || link.target === "_blank" || link.hasAttribute("download")) return;
     if (link.origin === location.origin && link.pathname === location.pathname && link.hash) return;
-    asked(event);
+    confirmLeaving(event);
   });
   page.addEventListener("submit", (event) => {
-    // Whoever confirmed to delete it need not be asked twice.
+    // A confirmed deletion needs no second confirmation.
     if (event.target === form || (event.target.dataset.confirm && !event.defaultPrevented)) leaving = true;
-    else if (!event.defaultPrevented) asked(event);
+    else if (!event.defaultPrevented) confirmLeaving(event);
   });
   window.addEventListener("beforeunload", (event) => {
     if (changed()) event.preventDefault();
   });
-  // A page that comes back from the history is as it was left: with its changes, and not leaving.
+  // A page restored from the history still has its changes, and is not being left.
   window.addEventListener("pageshow", () => (leaving = false));
 }
 

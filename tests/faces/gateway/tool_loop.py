@@ -58,23 +58,23 @@ ANSWERS: list[Event] = [
 ]
 
 
-class Engine:
-    """Knows one page, and remembers what it was asked."""
+class OnePageEngine:
+    """A search engine with one page that records its calls."""
 
     name = "fake"
     honours = frozenset({"allowed_domains", "blocked_domains", "live"})
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, SearchOptions]] = []
+        self.calls: list[tuple[str, SearchOptions]] = []
 
     async def find(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
         assert limit > 0
-        self.asked.append((query, options))
+        self.calls.append((query, options))
         return EngineResult((PAGE,), (query,))
 
 
-class Asking(StubClient):
-    """What a gateway needs, made of providers alone."""
+class RouterClient(StubClient):
+    """The client of a gateway, made of a router and its providers."""
 
     def __init__(self, providers: Mapping[str, Provider], config: Config) -> None:
         super().__init__(config)
@@ -93,10 +93,10 @@ class Asking(StubClient):
 
 
 @asynccontextmanager
-async def searching(
-    dialect: str, script: Sequence[ScriptedResponse], engine: Engine
+async def tool_loop_gateway(
+    dialect: str, script: Sequence[ScriptedResponse], engine: OnePageEngine
 ) -> AsyncIterator[tuple[str, Upstream]]:
-    """The address of a gateway before a scripted model of one dialect, which cannot search."""
+    """A gateway with a scripted model of one dialect that cannot search; its URL, and the upstream."""
     http = Http({})
 
     async def credential() -> Credential | None:
@@ -109,20 +109,20 @@ async def searching(
             lambda: engine,
             engine_capabilities(engine.honours),
         )
-        async with served(Asking({"m": provider}, Config())) as url:
+        async with running_app(RouterClient({"m": provider}, Config())) as url:
             yield url, upstream
         await http.aclose()
 
 
 @asynccontextmanager
-async def served(asking: Asking) -> AsyncIterator[str]:
-    """The address of a gateway for anybody who can be asked."""
+async def running_app(client: RouterClient) -> AsyncIterator[str]:
+    """Serve a gateway for a client; yields its URL."""
     with TemporaryDirectory() as folder:
-        asking.config = replace(asking.config, data_dir=folder)
+        client.config = replace(client.config, data_dir=folder)
         listener = socket.socket(proto=socket.IPPROTO_TCP)
         listener.bind((HOST, 0))
         port = listener.getsockname()[1]
-        server = create_server(create_app(asking, {"HOME": folder}), HOST, port, drain=1)
+        server = create_server(create_app(client, {"HOME": folder}), HOST, port, drain=1)
         running = asyncio.create_task(server.serve(sockets=[listener]))
         try:
             async with asyncio.timeout(10):
@@ -134,6 +134,6 @@ async def served(asking: Asking) -> AsyncIterator[str]:
             await running
 
 
-def playing(dialect: str) -> list[ScriptedResponse]:
+def search_then_answer(dialect: str) -> list[ScriptedResponse]:
     """A model that searches once, and then answers."""
     return [answer(dialect, SEARCHES), answer(dialect, ANSWERS)]
