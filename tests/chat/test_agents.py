@@ -26,7 +26,7 @@ from groundwire.model.value import replace
 from groundwire.store.base import Agent
 from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
-from tests.chat.speaking import answered, chatting, said
+from tests.chat.scripted_chat import answer_in, answered, open_chat
 from tests.faces.gateway.serving import provider_at
 
 pytestmark = pytest.mark.server
@@ -212,21 +212,23 @@ def test_what_is_typed_as_an_address_is_taken_for_its_domain() -> None:
     )
 
 
-async def asked_with(folder: Path, dialect: str, *tools: object) -> tuple[list[str], str]:
+async def ask_with(folder: Path, dialect: str, *tools: object) -> tuple[list[str], str]:
     """The codes of the warnings, and the body that was sent."""
     async with (
         Upstream(answer(dialect, answer_events("So it is."))) as upstream,
-        chatting(folder, {"p": provider_at(dialect, upstream.url)}) as chat,
+        open_chat(folder, {"p": provider_at(dialect, upstream.url)}) as chat,
     ):
         agent = await chat.save_agent(read_app(app(*tools)), "")
         turn = await answered(chat, ChatQuestion("What?", "", agent=agent.id))
-        return [warning.code for warning in said(turn.answer).warnings], upstream.requests[0].body.decode()
+        return [warning.code for warning in answer_in(turn.answer).warnings], upstream.requests[
+            0
+        ].body.decode()
 
 
 async def test_the_options_of_an_app_reach_the_provider(tmp_path: Path) -> None:
     async with (
         Upstream(answer("openai_responses", answer_events("So."))) as upstream,
-        chatting(tmp_path, {"openai": ProviderSettings(base_url=f"{upstream.url}/v1")}) as chat,
+        open_chat(tmp_path, {"openai": ProviderSettings(base_url=f"{upstream.url}/v1")}) as chat,
     ):
         agent = await chat.save_agent(read_app(app(OPENAI)), "")
         await answered(chat, ChatQuestion("What?", "", agent=agent.id))
@@ -239,11 +241,11 @@ async def test_the_options_of_an_app_reach_the_provider(tmp_path: Path) -> None:
 async def test_a_restriction_of_an_app_that_a_provider_cannot_honour_is_refused(tmp_path: Path) -> None:
     async with (
         Upstream(answer("openai_responses", answer_events("So."))) as upstream,
-        chatting(tmp_path, {"p": provider_at("openai_responses", upstream.url)}) as chat,
+        open_chat(tmp_path, {"p": provider_at("openai_responses", upstream.url)}) as chat,
     ):
         agent = await chat.save_agent(read_app(app(OPENAI)), "")
         turn = await answered(chat, ChatQuestion("What?", "", agent=agent.id))
-        assert isinstance(said(turn.answer).error, UnsupportedFeature)
+        assert isinstance(answer_in(turn.answer).error, UnsupportedFeature)
         assert not upstream.requests
 
 
@@ -260,7 +262,7 @@ async def test_a_restriction_of_an_app_that_a_provider_cannot_honour_is_refused(
 async def test_a_search_that_is_not_the_one_an_agent_names_is_told(
     tools: list[object], dialect: str, warned: bool, tmp_path: Path
 ) -> None:
-    codes, _ = await asked_with(tmp_path, dialect, *tools)
+    codes, _ = await ask_with(tmp_path, dialect, *tools)
     assert ("other_search" in codes) == warned
 
 
@@ -268,7 +270,7 @@ async def test_an_agent_that_names_google_and_no_provider_is_answered_by_gemini(
     async with (
         Upstream(answer("openai_responses", answer_events("So."))) as other,
         Upstream(answer("gemini", answer_events("So."))) as google,
-        chatting(tmp_path, _providers(other.url, google.url)) as chat,
+        open_chat(tmp_path, _providers(other.url, google.url)) as chat,
     ):
         agent = await chat.save_agent(read_app(app("googleSearch")), "")
         assert names_google(agent)

@@ -25,7 +25,7 @@ ANSWER = Answer(
     ),
     finish="stop",
 )
-TALK = SessionTurns(
+CONVERSATION = SessionTurns(
     Session("s", "a", "", "What\nis it?"),
     Agent("a", {"en": "Helper", "de": "Helfer"}),
     (
@@ -44,7 +44,7 @@ def test_claims_have_footnotes_and_footnotes_their_sources() -> None:
 
 def test_every_footnote_of_a_session_is_defined_once() -> None:
     later = StoredMessage("r2", "s", ANSWER, "p", number=4)
-    text = "".join(session_as_markdown(replace(TALK, turns=(*TALK.turns, later)), "de"))
+    text = "".join(session_as_markdown(replace(CONVERSATION, turns=(*CONVERSATION.turns, later)), "de"))
     used = set(re.findall(r"\[\^([\d-]+)\](?!:)", text))
     defined = re.findall(r"^\[\^([\d-]+)\]:", text, re.MULTILINE)
     assert used == set(defined)
@@ -54,15 +54,20 @@ def test_every_footnote_of_a_session_is_defined_once() -> None:
 
 
 def test_an_answer_that_broke_off_is_exported_as_such() -> None:
-    turns = (*TALK.turns[:1], replace(TALK.turns[1], content=replace(ANSWER, error=stopped())))
-    assert "**Helper** (stopped)" in "".join(session_as_markdown(replace(TALK, turns=turns)))
+    turns = (
+        *CONVERSATION.turns[:1],
+        replace(CONVERSATION.turns[1], content=replace(ANSWER, error=stopped())),
+    )
+    assert "**Helper** (stopped)" in "".join(session_as_markdown(replace(CONVERSATION, turns=turns)))
 
 
 def test_json_holds_everything_that_is_kept() -> None:
-    body = json.loads("".join(session_as_json(TALK)))
-    assert [decode(item["content"]) for item in body["messages"]] == [turn.content for turn in TALK.turns]
+    body = json.loads("".join(session_as_json(CONVERSATION)))
+    assert [decode(item["content"]) for item in body["messages"]] == [
+        turn.content for turn in CONVERSATION.turns
+    ]
     assert (body["version"], body["title"]) == (1, "What\nis it?")
-    assert json.loads("".join(session_as_json(replace(TALK, turns=()))))["messages"] == []
+    assert json.loads("".join(session_as_json(replace(CONVERSATION, turns=()))))["messages"] == []
 
 
 def test_no_export_holds_anything_that_nobody_sees() -> None:
@@ -73,8 +78,8 @@ def test_no_export_holds_anything_that_nobody_sees() -> None:
     answer = Answer(
         (Text(f"Claim {hostile}."),), (Citation(Span(0, 5), (Evidence(source, hostile),)),), finish="stop"
     )
-    talk = replace(
-        TALK,
+    ask_repeatedly = replace(
+        CONVERSATION,
         session=Session("s", "a", "", f"Subject {hostile}"),
         turns=(
             StoredMessage("q", "s", Message("user", (Text(hostile),)), number=1),
@@ -82,7 +87,7 @@ def test_no_export_holds_anything_that_nobody_sees() -> None:
         ),
     )
     unseen = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
-    markdown, body = "".join(session_as_markdown(talk)), "".join(session_as_json(talk))
+    markdown, body = "".join(session_as_markdown(ask_repeatedly)), "".join(session_as_json(ask_repeatedly))
     assert unseen.search(markdown) is None
     assert unseen.search(body) is None
     assert hidden not in markdown

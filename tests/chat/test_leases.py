@@ -21,28 +21,28 @@ from groundwire.store.open import open_store
 from groundwire.testing.answers import answer_events
 from groundwire.testing.script import ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer
-from tests.chat.speaking import answered, chatting, expire_leases, said
+from tests.chat.scripted_chat import answer_in, answered, expire_leases, open_chat
 from tests.faces.gateway.serving import provider_at
 
 pytestmark = pytest.mark.server
 
 # Asks one question in a session, and prints how that ended: `done`, or the status of the refusal.
-ASKER = """
+CLIENT_PROCESS = """
 import asyncio, sys
 from pathlib import Path
 from groundwire.chat.questions import ChatQuestion
 from groundwire.chat.answers import state_of
 from groundwire.errors import TurnedAway
-from tests.chat.speaking import answered, chatting, said
+from tests.chat.scripted_chat import answer_in, answered, open_chat
 from tests.faces.gateway.serving import provider_at
 
 async def run(folder, store, url, session):
-    async with chatting(Path(folder), {"p": provider_at("openai_chat", url)}, address=store) as chat:
+    async with open_chat(Path(folder), {"p": provider_at("openai_chat", url)}, address=store) as chat:
         print("ready", flush=True)
         sys.stdin.readline()
         try:
             turn = await answered(chat, ChatQuestion("And?", "", session))
-            print(state_of(said(turn.answer)))
+            print(state_of(answer_in(turn.answer)))
         except TurnedAway as error:
             print(error.status_hint)
 
@@ -63,7 +63,7 @@ async def outcome(chat: Chat, session: str) -> str:
         turn = await answered(chat, ChatQuestion("And?", "", session))
     except TurnedAway as error:
         return str(error.status_hint)
-    return state_of(said(turn.answer))
+    return state_of(answer_in(turn.answer))
 
 
 async def test_of_six_questions_at_once_one_is_answered_and_five_are_refused(
@@ -72,7 +72,7 @@ async def test_of_six_questions_at_once_one_is_answered_and_five_are_refused(
     slow = answer("openai_chat", answer_events("Said."))
     async with (
         Upstream(slow) as upstream,
-        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}, address=address) as chat,
+        open_chat(tmp_path, {"p": provider_at("openai_chat", upstream.url)}, address=address) as chat,
     ):
         turn = await answered(chat, ChatQuestion("First?", ""))
         name = turn.session.id
@@ -103,7 +103,7 @@ async def test_of_six_questions_at_once_one_is_answered_and_five_are_refused(
 async def test_questions_at_the_same_moment_never_interleave(tmp_path: Path, address: str) -> None:
     async with (
         Upstream(answer("openai_chat", answer_events("Said."))) as upstream,
-        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}, address=address) as chat,
+        open_chat(tmp_path, {"p": provider_at("openai_chat", upstream.url)}, address=address) as chat,
     ):
         name = (await answered(chat, ChatQuestion("First?", ""))).session.id
         found = Counter(await asyncio.gather(*(outcome(chat, name) for _ in range(6))))
@@ -112,19 +112,19 @@ async def test_questions_at_the_same_moment_never_interleave(tmp_path: Path, add
         turns = (await chat.open("", name)).turns
         kinds = [type(turn.content).__name__ for turn in turns]
         assert kinds == ["Message", "Answer"] * (found["done"] + 1)
-        assert all(state_of(said(turn)) == "done" for turn in turns[1::2])
+        assert all(state_of(answer_in(turn)) == "done" for turn in turns[1::2])
 
 
 async def test_processes_that_share_a_store_answer_one_at_a_time(tmp_path: Path, address: str) -> None:
     async with (
         Upstream(ScriptedResponse(delay=60)) as upstream,
-        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}, address=address) as chat,
+        open_chat(tmp_path, {"p": provider_at("openai_chat", upstream.url)}, address=address) as chat,
         aclosing(chat.ask(ChatQuestion("First?", ""))) as turns,
     ):
         name = (await anext(turns)).session.id
-        asker = [sys.executable, "-c", ASKER, str(tmp_path), address, upstream.url, name]
+        command = [sys.executable, "-c", CLIENT_PROCESS, str(tmp_path), address, upstream.url, name]
         process = await asyncio.create_subprocess_exec(
-            *asker, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+            *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
         )
         async with asyncio.timeout(60):
             out, _ = await process.communicate(b"\n")
@@ -139,7 +139,7 @@ async def test_the_lease_is_renewed_while_nobody_reads_the_answer(
     async def run() -> None:
         async with (
             Upstream(ScriptedResponse(delay=60)) as upstream,
-            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+            open_chat(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
             aclosing(chat.ask(ChatQuestion("First?", ""))) as turns,
         ):
             name = (await anext(turns)).session.id
@@ -165,7 +165,7 @@ async def test_an_answer_whose_lease_was_taken_over_does_not_overwrite_what_othe
 ) -> None:
     async with (
         Upstream(answer("openai_chat", answer_events("Said."))) as upstream,
-        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+        open_chat(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
     ):
         async with aclosing(chat.ask(ChatQuestion("First?", ""))) as turns:
             turn = await anext(turns)
@@ -175,16 +175,16 @@ async def test_an_answer_whose_lease_was_taken_over_does_not_overwrite_what_othe
                 assert other.take_lease(name, "somebody else", 1000)
                 late = [one async for one in turns][-1]
         # Its reader sees all of it, and that it was not kept.
-        assert said(late.answer).text == "Said."
-        assert said(late.answer).warnings[-1].code == "not_stored"
-        assert said((await chat.open("", name)).turns[-1]).text == ""
+        assert answer_in(late.answer).text == "Said."
+        assert answer_in(late.answer).warnings[-1].code == "not_stored"
+        assert answer_in((await chat.open("", name)).turns[-1]).text == ""
 
 
 async def test_a_question_whose_asker_leaves_while_it_is_stored_frees_the_session(tmp_path: Path) -> None:
     async def run() -> None:
         async with (
             Upstream(answer("openai_chat", answer_events("Said."))) as upstream,
-            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+            open_chat(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
             name = (await answered(chat, ChatQuestion("First?", ""))).session.id
             put, stored, go_on = chat._store.add_message, threading.Event(), threading.Event()
@@ -203,7 +203,7 @@ async def test_a_question_whose_asker_leaves_while_it_is_stored_frees_the_sessio
             async with asyncio.timeout(8):  # less than the lease lasts
                 while (await outcome(chat, name)) == "409":
                     await asyncio.sleep(0.01)
-            states = [state_of(said(turn)) for turn in (await chat.open("", name)).turns[1::2]]
+            states = [state_of(answer_in(turn)) for turn in (await chat.open("", name)).turns[1::2]]
             assert states == ["done", "stopped", "done"]
 
     await run()

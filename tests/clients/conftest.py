@@ -7,25 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.jail import is_inside
-from tests.clients.stage import Stage, staged
+from tests.clients.network_namespace import is_inside
+from tests.clients.running_gateway import RunningGateway, run_gateway
 
 _SHOWN: pytest.StashKey[list[tuple[str, str]]] = pytest.StashKey()
 
 
 @pytest.fixture(scope="session")
-def running() -> Iterator[Stage]:
+def session_gateway() -> Iterator[RunningGateway]:
     """The stage, for the whole session."""
-    with staged() as stage:
-        yield stage
+    with run_gateway() as gateway:
+        yield gateway
 
 
 @pytest.fixture
-def stage(running: Stage) -> Stage:
+def gateway(session_gateway: RunningGateway) -> RunningGateway:
     """The stage, with nothing asked of the model yet."""
-    running.asked.clear()
-    running.script.clear()
-    return running
+    session_gateway.model_requests.clear()
+    session_gateway.script.clear()
+    return session_gateway
 
 
 @pytest.fixture

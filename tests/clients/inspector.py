@@ -7,23 +7,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.clients.driving import Run, drive
-from tests.clients.installing import INSPECTOR
-from tests.clients.stage import GROUNDWIRE, Stage
+from tests.clients.packages import INSPECTOR
+from tests.clients.run_client import ClientRun, run_client
+from tests.clients.running_gateway import GROUNDWIRE, RunningGateway
 
 ERAS = ("legacy", "modern")
 """The versions that begin with `initialize`, and the one that does not."""
 
 
-def target_of(way: str, stage: Stage) -> list[str]:
+def target_of(transport: str, gateway: RunningGateway) -> list[str]:
     """What the Inspector is pointed at: a program, or an address."""
-    return [f"{stage.url}/mcp"] if way == "http" else [GROUNDWIRE, "mcp"]
+    return [f"{gateway.url}/mcp"] if transport == "http" else [GROUNDWIRE, "mcp"]
 
 
-def inspect(home: Path, target: Sequence[str], era: str, method: str, *words: str) -> Run:
+def inspect(home: Path, target: Sequence[str], era: str, method: str, *words: str) -> ClientRun:
     """One request to a server."""
-    asked = ["--method", method, "--quiet", "--protocol-era", era, "--connect-timeout", "60000"]
-    return drive(INSPECTOR, ["--cli", *target, *asked, *words], home, {})
+    model_requests = ["--method", method, "--quiet", "--protocol-era", era, "--connect-timeout", "60000"]
+    return run_client(INSPECTOR, ["--cli", *target, *model_requests, *words], home, {})
 
 
 def inspect_call(
@@ -36,7 +36,7 @@ def inspect_call(
     return printed_by(run)
 
 
-def printed_by(run: Run) -> dict[str, Any]:
+def printed_by(run: ClientRun) -> dict[str, Any]:
     """The JSON on standard output."""
     printed = json.loads(run.out)
     assert isinstance(printed, dict), run

@@ -14,8 +14,17 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from tests.clients.pages import ANSWER_URL, FACT, QUESTION, addresses_in
-from tests.clients.wires import GEMINI, WIRES, Body, Call, Said, ToolName, Wire, frames
+from tests.clients.pages import ANSWER_URL, FACT, QUESTION, urls_in
+from tests.clients.vendor_apis import (
+    GEMINI,
+    VENDOR_APIS,
+    Body,
+    Call,
+    ModelOutput,
+    ToolName,
+    VendorApi,
+    frames,
+)
 
 _PLAIN: Mapping[str, Any] = {"query": QUESTION}
 SEARCHES: Mapping[ToolName, Mapping[str, Any]] = {
@@ -44,19 +53,19 @@ GROUNDED = "grounded"
 _PASSAGE = re.compile(r'^\{"passage".*$', re.MULTILINE)
 
 
-class Asked(NamedTuple):
+class ModelRequest(NamedTuple):
     """One request, and what was said to it."""
 
-    wire: str
+    api: str
     path: str
-    said: Said
+    output: ModelOutput
 
 
-def follow(wire: Wire, body: Body, script: Sequence[str]) -> Said | None:
+def next_scripted_call(api: VendorApi, body: Body, script: Sequence[str]) -> ModelOutput | None:
     """The call of the next tool that the model is to use; None when it has used them all."""
-    given = wire.results(body)
+    given = api.results(body)
     results = [text for text in given if not _loads(text)]
-    offered = wire.tools(body)
+    offered = api.tools(body)
     if not offered or len(results) >= len(script):
         return None
     name = script[len(results)]
@@ -74,18 +83,18 @@ def _loads(result: str) -> bool:
     return not result or "Tool loaded" in result or "tool_reference" in result
 
 
-def decide(wire: Wire, body: Body, script: Sequence[str] = ()) -> Said:
+def next_output(api: VendorApi, body: Body, script: Sequence[str] = ()) -> ModelOutput:
     """What the model says."""
-    results = wire.results(body)
-    if (scripted := follow(wire, body, script)) is not None:
+    results = api.results(body)
+    if (scripted := next_scripted_call(api, body, script)) is not None:
         return scripted
     if numbered := [json.loads(line) for text in results for line in _PASSAGE.findall(text)]:
         return " ".join(f"{passage['title']} [{passage['passage']}]." for passage in numbered[:2])
-    if found := addresses_in(results):
+    if found := urls_in(results):
         return f"It was lit on {FACT}. I was given: {' , '.join(found)}"
     if "responseJsonSchema" in body.get("generationConfig", {}):
         return json.dumps({"complexity_reasoning": "simple", "complexity_score": 10})
-    offered = wire.tools(body)
+    offered = api.tools(body)
     if not all(map(_loads, results)):
         return f"The tool gave no address: {results[-1][:500]}"
     for tool, arguments in SEARCHES.items():
@@ -109,44 +118,46 @@ def grounded(model: str) -> Body:
     return whole
 
 
-def wire_at(path: str) -> Wire | None:
+def api_at(path: str) -> VendorApi | None:
     """The language that is spoken at a path."""
-    return next((wire for wire in WIRES if wire.path.lower() in path.lower()), None)
+    return next((api for api in VENDOR_APIS if api.path.lower() in path.lower()), None)
 
 
-def respond(path: str, body: Body, asked: list[Asked], script: Sequence[str] = ()) -> tuple[int, str, bytes]:
+def respond(
+    path: str, body: Body, model_requests: list[ModelRequest], script: Sequence[str] = ()
+) -> tuple[int, str, bytes]:
     """Status, content type and body of the response to a request."""
-    wire = wire_at(path)
-    if wire is None:
+    api = api_at(path)
+    if api is None:
         return 404, "application/json", b'{"error": {"message": "no such path"}}'
     model = str(body.get("model", "scripted"))
-    if wire is GEMINI and ("", "googleSearch") in wire.tools(body):
-        asked.append(Asked(wire.name, path, GROUNDED))
+    if api is GEMINI and ("", "googleSearch") in api.tools(body):
+        model_requests.append(ModelRequest(api.name, path, GROUNDED))
         whole = grounded(model)
         events: Iterator[tuple[str, Any]] = iter([("", whole)])
     else:
-        said = decide(wire, body, script)
-        asked.append(Asked(wire.name, path, said))
-        whole, events = wire.whole(said, model), wire.stream(said, model)
+        output = next_output(api, body, script)
+        model_requests.append(ModelRequest(api.name, path, output))
+        whole, events = api.whole(output, model), api.stream(output, model)
     if body.get("stream") or "streamGenerateContent" in path:
         return 200, "text/event-stream", frames(events)
     return 200, "application/json", json.dumps(whole).encode()
 
 
 @contextmanager
-def scripted_model(script: Sequence[str] = ()) -> Iterator[tuple[str, list[Asked]]]:
+def scripted_model(script: Sequence[str] = ()) -> Iterator[tuple[str, list[ModelRequest]]]:
     """Serve the model; gives its address, and the list of what it was asked.
 
     It uses our tools in the order of the script, which may change between two conversations.
     """
-    asked: list[Asked] = []
+    model_requests: list[ModelRequest] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class ModelHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            status, kind, data = respond(self.path.partition("?")[0], body, asked, script)
+            status, kind, data = respond(self.path.partition("?")[0], body, model_requests, script)
             self.send_response(status)
             self.send_header("content-type", kind)
             self.send_header("content-length", str(len(data)))
@@ -156,12 +167,12 @@ def scripted_model(script: Sequence[str] = ()) -> Iterator[tuple[str, list[Asked
         def log_message(self, *_: object) -> None:
             """Silent: what was asked is remembered."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), ModelHandler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
+        yield f"http://127.0.0.1:{server.server_port}", model_requests
     finally:
         server.shutdown()
         server.server_close()

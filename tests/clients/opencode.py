@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.clients.driving import Run, drive
-from tests.clients.installing import OPENCODE
+from tests.clients.packages import OPENCODE
 from tests.clients.pages import QUESTION
-from tests.clients.stage import Stage
+from tests.clients.run_client import ClientRun, run_client
+from tests.clients.running_gateway import RunningGateway
 
 QUIET = {
     **dict.fromkeys(
@@ -36,14 +36,14 @@ PACKAGES = {
 
 
 def write_config(
-    stage: Stage, home: Path, dialect: str, model: str, options: Mapping[str, Any] | None = None
+    gateway: RunningGateway, home: Path, dialect: str, model: str, options: Mapping[str, Any] | None = None
 ) -> None:
     """Our gateway as the only provider, in the folder that OpenCode is started in."""
     package, path = PACKAGES[dialect]
     name = {"name": model, **({"options": options} if options else {})}
     provider = {
         "npm": package,
-        "options": {"baseURL": stage.url + path, "apiKey": "dummy-key"},
+        "options": {"baseURL": gateway.url + path, "apiKey": "dummy-key"},
         "models": {model: name},
     }
     config = {
@@ -60,19 +60,19 @@ def write_config(
     (work / "opencode.json").write_text(json.dumps(config), "utf-8")
 
 
-def ask_opencode(home: Path, more: Mapping[str, str] | None = None, words: Sequence[str] = ()) -> Run:
+def ask_opencode(home: Path, more: Mapping[str, str] | None = None, words: Sequence[str] = ()) -> ClientRun:
     """Ask our question without a terminal."""
     # Word by word: around an argument with spaces OpenCode puts quotes, which ask for the very phrase.
-    asked = ["run", "--format", "json", *words, *QUESTION.split()]
-    return drive(OPENCODE, asked, home, {**QUIET, **(more or {})})
+    model_requests = ["run", "--format", "json", *words, *QUESTION.split()]
+    return run_client(OPENCODE, model_requests, home, {**QUIET, **(more or {})})
 
 
-def parts_of(run: Run, kind: str) -> list[dict[str, Any]]:
+def parts_of(run: ClientRun, kind: str) -> list[dict[str, Any]]:
     """The parts of one kind, as they were printed."""
     lines = [json.loads(line) for line in run.out.splitlines() if line.startswith("{")]
     return [line["part"] for line in lines if line["type"] == kind]
 
 
-def printed_by(run: Run) -> str:
+def printed_by(run: ClientRun) -> str:
     """What the model said, as it was printed."""
     return "\n".join(str(part["text"]) for part in parts_of(run, "text"))

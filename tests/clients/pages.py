@@ -38,6 +38,6 @@ def write_pages(folder: Path) -> None:
         )
 
 
-def addresses_in(texts: Iterable[str]) -> list[str]:
+def urls_in(texts: Iterable[str]) -> list[str]:
     """The addresses of ours in texts, each once, in order."""
     return list(dict.fromkeys(found for text in texts for found in _ADDRESS.findall(text)))

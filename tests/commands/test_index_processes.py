@@ -73,7 +73,7 @@ def test_an_interrupted_crawl_keeps_what_it_has_and_goes_on(tmp_path: Path) -> N
         with open_index(tmp_path / ".local/share/groundwire/index") as index:
             assert len(list(index.pages("site"))) == 5
 
-        site.asked.clear()
+        site.requests.clear()
         with start(tmp_path, *words) as process:
             out, err = process.communicate(timeout=BOUND)
         assert process.returncode == 0, err

@@ -34,9 +34,9 @@ def test_every_setting_of_a_provider_and_of_a_search_has_its_key() -> None:
     assert {key.removeprefix("providers.NAME.") for key in KEYS if key.startswith("providers.")} == set(
         field_names(ProviderSettings)
     )
-    place = set(field_names(Location)) - {"latitude", "longitude"}
+    location = set(field_names(Location)) - {"latitude", "longitude"}
     options = set(field_names(SearchOptions)) - {"location", "extras"}
-    assert {key.removeprefix("search.") for key in KEYS if key.startswith("search.")} == place | options
+    assert {key.removeprefix("search.") for key in KEYS if key.startswith("search.")} == location | options
     gateway = {key.removeprefix("gateway.") for key in KEYS if key.startswith("gateway.")}
     assert gateway == set(field_names(GatewaySettings))
 
@@ -71,8 +71,8 @@ def test_the_schema_knows_every_key_and_no_other() -> None:
 
 def test_the_schema_says_what_a_project_may_not_set() -> None:
     row = at("properties", "providers", "additionalProperties", "properties")
-    told = {name for name, item in row.items() if "Not in a project's file." in json.dumps(item)}
-    assert told == {"dialect", "base_url", "key_env"}
+    refused = {name for name, item in row.items() if "Not in a project's file." in json.dumps(item)}
+    assert refused == {"dialect", "base_url", "key_env"}
 
 
 @pytest.mark.parametrize("name", KEYS)

@@ -6,7 +6,7 @@ import pytest
 
 from groundwire.config.kinds import parse_time
 from groundwire.errors import ConfigError
-from tests.config.world import NOW
+from tests.config.machine import NOW
 
 CASES = {
     "7d": "2026-09-14T14:13:20Z",

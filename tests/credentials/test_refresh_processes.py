@@ -60,13 +60,13 @@ class Team:
     def _hire(self) -> subprocess.Popen[str]:
         return subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603
 
-    def tell(self, number: int, now: float, die: tuple[str, int] | None = None) -> None:
+    def send(self, number: int, now: float, die: tuple[str, int] | None = None) -> None:
         pipe = self.members[number].stdin
         assert pipe is not None
         pipe.write(json.dumps({"now": now, "die": die}) + "\n")
         pipe.flush()
 
-    def hear(self, number: int) -> dict[str, str] | None:
+    def receive(self, number: int) -> dict[str, str] | None:
         """The answer of a member; who was killed gives none, and is replaced."""
         member = self.members[number]
         assert member.stdout is not None
@@ -82,8 +82,8 @@ class Team:
         """Everybody at once."""
         numbers = range(len(self.members))
         for number in numbers:
-            self.tell(number, now)
-        return [self.hear(number) for number in numbers]
+            self.send(number, now)
+        return [self.receive(number) for number in numbers]
 
     def close(self) -> None:
         for member in self.members:
@@ -139,12 +139,12 @@ def expire(rounds: int, size: int, home: Path, kind: str, kills: int = 0) -> Non
     """Let a session end again and again, in some rounds with a kill inside the refresh."""
     path = write_session(home, kind, "access-first", FIRST, 0.0)
     rotation = Rotation(FIRST, LIFE, access)
-    chance = random.Random(rounds)
-    deadly = set(chance.sample(range(1, rounds + 1), kills))
+    rng = random.Random(rounds)
+    deadly = set(rng.sample(range(1, rounds + 1), kills))
     with login_service(rotation) as service, always_parses(path), team(size, home, kind, service) as workers:
         for number in range(1, rounds + 1):
             if number in deadly:
-                murder(workers, service, number, chance)
+                murder(workers, service, number, rng)
             answers = workers.round(number * STEP)
             alive = [answer for answer in answers if answer is not None]
             assert alive == [{"access": access(number)}] * len(alive)
@@ -154,15 +154,15 @@ def expire(rounds: int, size: int, home: Path, kind: str, kills: int = 0) -> Non
         assert service.posts <= rounds + kills
 
 
-def murder(workers: Team, service: LoginService, number: int, chance: random.Random) -> None:
+def murder(workers: Team, service: LoginService, number: int, rng: random.Random) -> None:
     """Kill a process inside the refresh of a round."""
-    place = chance.choice([*HARMLESS, None])
-    if place is None:
+    kill_point = rng.choice([*HARMLESS, None])
+    if kill_point is None:
         service.kill = "before"  # whoever asks first
         return
-    victim = chance.randrange(len(workers.members))
-    workers.tell(victim, number * STEP, place)
-    assert workers.hear(victim) is None
+    victim = rng.randrange(len(workers.members))
+    workers.send(victim, number * STEP, kill_point)
+    assert workers.receive(victim) is None
 
 
 @pytest.mark.parametrize("kind", ["opencode", "codex"])
@@ -178,11 +178,11 @@ def test_a_process_killed_inside_a_refresh_loses_nothing(tmp_path: Path) -> None
         always_parses(path),
         team(1, tmp_path, "codex", service) as workers,
     ):
-        for number, place in enumerate(HARMLESS, 1):
-            workers.tell(0, number * STEP, place)
-            assert workers.hear(0) is None, place
-            assert workers.round(number * STEP) == [{"access": access(number)}], place
-            assert (rotation.rotations, rotation.reuses) == (number, 0), place
+        for number, kill_point in enumerate(HARMLESS, 1):
+            workers.send(0, number * STEP, kill_point)
+            assert workers.receive(0) is None, kill_point
+            assert workers.round(number * STEP) == [{"access": access(number)}], kill_point
+            assert (rotation.rotations, rotation.reuses) == (number, 0), kill_point
             assert stored_refresh(path) == rotation.current
         workers.round((len(HARMLESS) + 1) * STEP)
         assert sorted(item.name for item in path.parent.iterdir()) == ["auth.json", "auth.json.lock"]
@@ -196,9 +196,9 @@ def test_a_process_killed_before_the_response_arrives_costs_a_login_and_one_requ
         service.kill = "after"
         answers = [*workers.round(STEP), *workers.round(STEP)]
         assert answers.count(None) == 1
-        told = [answer["error"] for answer in answers if answer is not None]
-        assert all("refresh_token_reused" in error and "`codex login`" in error for error in told)
-        assert sum("an earlier refresh was cut off" in error for error in told) == 1
+        message = [answer["error"] for answer in answers if answer is not None]
+        assert all("refresh_token_reused" in error and "`codex login`" in error for error in message)
+        assert sum("an earlier refresh was cut off" in error for error in message) == 1
         assert (service.posts, rotation.reuses) == (2, 1)
         assert path.read_bytes() == before
         rotation.login("refresh-again")

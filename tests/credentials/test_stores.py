@@ -168,9 +168,9 @@ INVALID: list[object] = [
 def test_invalid_records_are_passed_over_and_counted(tmp_path: Path) -> None:
     records = {f"bad{index}": record for index, record in enumerate(INVALID)}
     write_opencode(tmp_path, {**records, "google": {"type": "api", "key": "g-1"}})
-    shelf = read_opencode(lookup_context(tmp_path))
-    assert list(shelf.credentials) == ["google"]
-    assert shelf.dropped == len(INVALID)
+    store = read_opencode(lookup_context(tmp_path))
+    assert list(store.credentials) == ["google"]
+    assert store.dropped == len(INVALID)
     (finding,) = explain((Lookup("opencode", "x"),), lookup_context(tmp_path))
     assert finding.detail == f"has nothing for x; {len(INVALID)} invalid records were skipped"
 

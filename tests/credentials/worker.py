@@ -74,10 +74,10 @@ def main() -> None:
     home, kind, url, *more = sys.argv[1:]
     away = refresh_process({}) if more else None
     for line in sys.stdin:
-        told = json.loads(line)
-        if told.get("die"):
-            arm(*told["die"])
-        answer = asyncio.run(turn(home, kind, url, told["now"], away))
+        message = json.loads(line)
+        if message.get("die"):
+            arm(*message["die"])
+        answer = asyncio.run(turn(home, kind, url, message["now"], away))
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 

@@ -62,12 +62,12 @@ def answered(index: Index, query: str) -> Composition:
 def test_the_right_page_is_cited_first_and_every_quote_is_verbatim(
     index: Index, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = questions()
-    assert len(asked) == COUNT
-    assert sum(question.names_it for question in asked) <= COUNT / 2
+    cases = questions()
+    assert len(cases) == COUNT
+    assert sum(question.names_it for question in cases) <= COUNT / 2
     misses: list[str] = []
     quotes = 0
-    for question in asked:
+    for question in cases:
         composition = answered(index, question.text)
         cited = [item for citation in composition.citations for item in citation.evidence]
         for item in cited:
@@ -92,36 +92,36 @@ def test_the_right_page_is_cited_first_and_every_quote_is_verbatim(
 def test_what_people_type_leads_to_the_page_that_answers_it(
     index: Index, capsys: pytest.CaptureFixture[str], kind: str, rows: str
 ) -> None:
-    asked = usual_questions(rows)
+    cases = usual_questions(rows)
     misses: list[str] = []
     first = 0
-    for query, pages in asked:
+    for query, pages in cases:
         citations = answered(index, query).citations
         cited = [item.source.url.partition("#")[0] for citation in citations for item in citation.evidence]
         first += bool(cited) and cited[0].endswith(pages)
         if not any(url.endswith(pages) for url in cited):
             misses.append(f"{query}\n    cited {', '.join(dict.fromkeys(cited))}")
-    right = 1 - len(misses) / len(asked)
+    right = 1 - len(misses) / len(cases)
     with capsys.disabled():
         show(
-            f"{right:.1%} of {len(asked)} {kind} questions cite a right page, {first / len(asked):.1%} first",
+            f"{right:.1%} of {len(cases)} {kind} questions cite a right page, {first / len(cases):.1%} first",
             misses,
         )
     assert right >= WANTED_AT_ALL
-    assert first / len(asked) >= WANTED_FIRST[kind]
+    assert first / len(cases) >= WANTED_FIRST[kind]
 
 
 @pytest.mark.parametrize("kind", FRESH)
 def test_what_a_newcomer_types_leads_to_the_page_wanted_first(
     index: Index, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
-    asked = FRESH[kind]
-    cited = [_first_cited(index, question) for question in asked]
-    pairs = zip(asked, cited, strict=True)
+    cases = FRESH[kind]
+    cited = [_first_cited(index, question) for question in cases]
+    pairs = zip(cases, cited, strict=True)
     misses = [f"{item.query}\n    cited {url}" for item, url in pairs if not item.is_answered_by(url)]
-    right = 1 - len(misses) / len(asked)
+    right = 1 - len(misses) / len(cases)
     with capsys.disabled():
-        show(f"{right:.0%} of {len(asked)} fresh questions ({kind}) cite a page wanted first", misses)
+        show(f"{right:.0%} of {len(cases)} fresh questions ({kind}) cite a page wanted first", misses)
     assert right >= WANTED_FRESH[kind]
 
 
@@ -134,12 +134,12 @@ def _first_cited(index: Index, question: Fresh) -> str:
 def test_what_no_page_answers_is_reported_as_not_found(
     index: Index, capsys: pytest.CaptureFixture[str], half: str
 ) -> None:
-    asked = getattr(fresh_questions, f"{half}UNANSWERABLE").strip().splitlines()
-    answers = {query: answered(index, query) for query in asked}
+    cases = getattr(fresh_questions, f"{half}UNANSWERABLE").strip().splitlines()
+    answers = {query: answered(index, query) for query in cases}
     invented = [f"{query}\n    {answer.text[:90]}" for query, answer in answers.items() if answer.found]
-    silent = 1 - len(invented) / len(asked)
+    silent = 1 - len(invented) / len(cases)
     with capsys.disabled():
-        show(f"{silent:.0%} of {len(asked)} questions that no page answers are left unanswered", invented)
+        show(f"{silent:.0%} of {len(cases)} questions that no page answers are left unanswered", invented)
     assert silent >= WANTED_SILENCE[half]
 
 

@@ -83,8 +83,8 @@ def test_small_words_are_left_out_of_a_question_unless_they_are_all_there_is() -
 
 
 def test_a_query_is_taken_apart() -> None:
-    asked = parse_query('json.JSONDecoder "exact words" seri* parse parse')
-    assert asked == ParsedQuery(
+    parsed = parse_query('json.JSONDecoder "exact words" seri* parse parse')
+    assert parsed == ParsedQuery(
         ("json", "jsondecoder", "parse"), ("decoder",), ("json.jsondecoder",), ("exact words",), ("seri",)
     )
     assert not parse_query('"" * ?!')
@@ -92,9 +92,9 @@ def test_a_query_is_taken_apart() -> None:
 
 @given(st.text())
 def test_every_query_can_be_read(query: str) -> None:
-    asked = parse_query(query)
-    assert len(asked.words) <= 32
-    assert set(asked.words) <= set(tokenize(query))
+    parsed = parse_query(query)
+    assert len(parsed.words) <= 32
+    assert set(parsed.words) <= set(tokenize(query))
 
 
 def test_with_one_content_word_stop_words_improve_the_ranking() -> None:
@@ -130,9 +130,9 @@ def test_camel_case_are_small_letters_before_capitals_or_capitals_before_small_l
 
 
 def test_a_whole_question_between_quotation_marks_is_a_question() -> None:
-    asked = parse_query('"When did the first release of the project come out?"')
-    assert asked.phrases == ()
-    assert "release" in asked.words
+    parsed = parse_query('"When did the first release of the project come out?"')
+    assert parsed.phrases == ()
+    assert "release" in parsed.words
     assert parse_query('"come out of there"').phrases == ("come out of there",)
 
 

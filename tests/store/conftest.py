@@ -20,7 +20,7 @@ from groundwire.transport.migrations import Migration
 from tests.memory import tmp_path
 from tests.servers.fixtures import postgres, postgres_server
 
-__all__ = ["migrated", "opener", "postgres", "postgres_server", "store", "tmp_path"]
+__all__ = ["open_at", "reopen", "postgres", "postgres_server", "store", "tmp_path"]
 
 Row: TypeAlias = tuple[object, ...]
 Statements: TypeAlias = Callable[[LiteralString, Sequence[object]], list[Row]]
@@ -28,7 +28,7 @@ Statements: TypeAlias = Callable[[LiteralString, Sequence[object]], list[Row]]
 NEWEST = ON_SQLITE[-1].version
 
 
-class Migrated(Protocol):
+class StoreOpener(Protocol):
     """One store, at first empty, of which every version can be opened."""
 
     def __call__(self, until: int = NEWEST, more: Sequence[Migration] = ()) -> Store:
@@ -43,7 +43,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def migrated(request: pytest.FixtureRequest) -> Iterator[Migrated]:
+def open_at(request: pytest.FixtureRequest) -> Iterator[StoreOpener]:
     """Opens the same store by the steps given."""
     if request.param == "sqlite":
         steps = ON_SQLITE
@@ -63,15 +63,15 @@ def migrated(request: pytest.FixtureRequest) -> Iterator[Migrated]:
 
 
 @pytest.fixture
-def opener(migrated: Migrated) -> Callable[[], Store]:
+def reopen(open_at: StoreOpener) -> Callable[[], Store]:
     """Opens the same store again and again."""
-    return migrated
+    return open_at
 
 
 @pytest.fixture
-def store(opener: Callable[[], Store]) -> Store:
+def store(reopen: Callable[[], Store]) -> Store:
     """An empty store."""
-    return opener()
+    return reopen()
 
 
 def on_sqlite(path: Path, statement: LiteralString, values: Sequence[object]) -> list[Row]:
@@ -88,9 +88,9 @@ def on_postgres(address: str, statement: LiteralString, values: Sequence[object]
 
 
 @pytest.fixture
-def statements(request: pytest.FixtureRequest, migrated: Migrated) -> Statements:
+def statements(request: pytest.FixtureRequest, open_at: StoreOpener) -> Statements:
     """Statements on the database of the store, past the store."""
-    del migrated  # it says which database that is
+    del open_at  # it says which database that is
     if "sqlite" in request.node.callspec.id:
         return partial(on_sqlite, request.getfixturevalue("file"))
     return partial(on_postgres, request.getfixturevalue("postgres"))

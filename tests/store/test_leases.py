@@ -17,8 +17,8 @@ SESSION = Session("s1", "a", "", "", "2026-01-01", "2026-01-01")
 LONG = 1000.0
 
 
-def test_only_one_holder_has_the_lease_of_a_session_until_it_lets_go(opener: Callable[[], Store]) -> None:
-    one, other = opener(), opener()
+def test_only_one_holder_has_the_lease_of_a_session_until_it_lets_go(reopen: Callable[[], Store]) -> None:
+    one, other = reopen(), reopen()
     one.put_session(SESSION)
     one.put_session(Session("s2", "a", ""))
     assert one.take_lease("s1", "me", LONG)
@@ -51,8 +51,8 @@ def test_a_lease_that_is_renewed_is_not_free_after_its_first_time(store: Store) 
     assert not store.take_lease("s1", "you", LONG)
 
 
-def test_of_concurrent_claims_of_a_lease_one_succeeds(opener: Callable[[], Store]) -> None:
-    stores = [opener() for _ in range(3)]
+def test_of_concurrent_claims_of_a_lease_one_succeeds(reopen: Callable[[], Store]) -> None:
+    stores = [reopen() for _ in range(3)]
     stores[0].put_session(SESSION)
     with ThreadPoolExecutor(12) as pool:
         for _ in range(5):

@@ -11,7 +11,7 @@ import pytest
 from groundwire.model import Answer, Message
 from groundwire.store.base import Store
 from groundwire.transport.migrations import Migration
-from tests.store.conftest import NEWEST, Migrated, Row, Statements, on_sqlite
+from tests.store.conftest import NEWEST, Row, Statements, StoreOpener, on_sqlite
 
 pytestmark = pytest.mark.server
 
@@ -111,16 +111,16 @@ def test_every_earlier_version_has_its_rows_here() -> None:
 
 @pytest.mark.parametrize("version", sorted(ROWS))
 def test_everything_in_a_store_of_an_earlier_version_is_kept(
-    version: int, migrated: Migrated, statements: Statements
+    version: int, open_at: StoreOpener, statements: Statements
 ) -> None:
-    migrated(version).close()
+    open_at(version).close()
     write(statements, ROWS[version])
-    store = migrated()
+    store = open_at()
     assert {statement: statements(statement, ()) for statement in KEPT} == KEPT
-    said = store.messages("s1")
-    assert [type(turn.content) for turn in said] == [Message, Answer]
-    assert [turn.number for turn in said] == [1, 2]
-    assert said[1].content.citations[0].evidence[0].source.url == "https://dom.example/"
+    turns = store.messages("s1")
+    assert [type(turn.content) for turn in turns] == [Message, Answer]
+    assert [turn.number for turn in turns] == [1, 2]
+    assert turns[1].content.citations[0].evidence[0].source.url == "https://dom.example/"
     assert [agent.web_search for agent in store.agents()] == [True]
     assert [(total.provider, total.errors) for total in store.usage("")] == [("anthropic", 0)]
     assert [(total.provider, total.errors) for total in store.usage("me")] == [("gemini", 1)]
@@ -128,21 +128,21 @@ def test_everything_in_a_store_of_an_earlier_version_is_kept(
 
 @pytest.mark.parametrize("version", sorted(ROWS))
 def test_messages_of_an_earlier_version_are_found(
-    version: int, migrated: Migrated, statements: Statements
+    version: int, open_at: StoreOpener, statements: Statements
 ) -> None:
-    migrated(version).close()
+    open_at(version).close()
     write(statements, ROWS[version])
-    store = migrated()
+    store = open_at()
     assert [turn.id for turn in store.find_messages("kolner DOM", "")] == ["m1"]
     assert [turn.id for turn in store.find_messages("1880", "")] == ["m2"]
     assert [turn.id for turn in store.find_messages("dom", "somebody")] == ["m3"]
 
 
-def test_a_store_that_goes_on_is_written_as_before(migrated: Migrated, statements: Statements) -> None:
-    migrated(1).close()
+def test_a_store_that_goes_on_is_written_as_before(open_at: StoreOpener, statements: Statements) -> None:
+    open_at(1).close()
     write(statements, ROWS[1])
-    first = _dump(migrated())
-    assert _dump(migrated()) == first
+    first = _dump(open_at())
+    assert _dump(open_at()) == first
     assert statements(
         "SELECT version FROM groundwire_migrations WHERE component = 'store' ORDER BY 1", ()
     ) == [(version,) for version in range(1, NEWEST + 1)]
@@ -156,14 +156,14 @@ def _dump(store: Store) -> list[object]:
 
 @pytest.mark.parametrize("broken", range(2, NEWEST + 1))
 def test_a_step_that_fails_leaves_the_version_before_it(
-    broken: int, migrated: Migrated, statements: Statements
+    broken: int, open_at: StoreOpener, statements: Statements
 ) -> None:
-    migrated(1).close()
+    open_at(1).close()
     write(statements, ROWS[1])
     with pytest.raises(Exception, match="nonsense"):
-        migrated(broken - 1, more=[Migration(broken, ("DELETE FROM groundwire_usage", "SELECT nonsense"))])
+        open_at(broken - 1, more=[Migration(broken, ("DELETE FROM groundwire_usage", "SELECT nonsense"))])
     assert statements("SELECT max(version) FROM groundwire_migrations WHERE component = 'store'", ()) == [
         (broken - 1,)
     ]
-    migrated()
+    open_at()
     assert {statement: statements(statement, ()) for statement in KEPT} == KEPT

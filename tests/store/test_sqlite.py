@@ -25,7 +25,7 @@ from groundwire.store.sqlite import open_sqlite
 pytestmark = pytest.mark.server
 
 PROJECT = Path(__file__).parents[2]
-LIMIT = 60.0
+TIMEOUT = 60.0
 KEPT = Session("s", "a", "", title="before")
 DISK_FULL = """
 import resource, sys
@@ -53,24 +53,24 @@ with open_sqlite(Path(sys.argv[1])) as store:
 """
 
 
-def started(stack: ExitStack, acknowledged: Path, *words: str) -> subprocess.Popen[bytes]:
+def start_writer(stack: ExitStack, acknowledged: Path, *words: str) -> subprocess.Popen[bytes]:
     output = stack.enter_context(acknowledged.open("ab"))
     command = [sys.executable, "-m", "tests.store.writer", *words]
     process = subprocess.Popen(command, cwd=PROJECT, stdout=output)  # noqa: S603
-    stack.callback(process.wait, LIMIT)
+    stack.callback(process.wait, TIMEOUT)
     stack.callback(process.kill)
     return process
 
 
-def grown_to(path: Path, size: int) -> None:
+def wait_for_size(path: Path, size: int) -> None:
     """Wait until so much was said."""
-    until = monotonic() + LIMIT
+    until = monotonic() + TIMEOUT
     while not path.exists() or path.stat().st_size < size:
         assert monotonic() < until, "the writer says nothing"
         sleep(0.001)
 
 
-def is_whole(path: Path) -> bool:
+def is_intact(path: Path) -> bool:
     with closing(sqlite3.connect(path)) as connection:
         found: str = connection.execute("PRAGMA integrity_check").fetchone()[0]
         return found == "ok"
@@ -78,27 +78,29 @@ def is_whole(path: Path) -> bool:
 
 def kill_while_writing(folder: Path, rounds: int) -> int:
     """Kill two writers again and again; says how much they were promised."""
-    chance = random.Random(7)
+    rng = random.Random(7)
     path, acknowledged = folder / "store.db", folder / "acknowledged"
     with open_sqlite(path) as store:
         store.put_session(KEPT)
     for number in range(rounds):
         before = acknowledged.stat().st_size if acknowledged.exists() else 0
         with ExitStack() as stack:
-            writers = [started(stack, acknowledged, "write", str(path), f"{number}{name}") for name in "ab"]
-            grown_to(acknowledged, before + chance.randint(10, 200))
-            end = perf_counter() + chance.random() * 0.01
+            writers = [
+                start_writer(stack, acknowledged, "write", str(path), f"{number}{name}") for name in "ab"
+            ]
+            wait_for_size(acknowledged, before + rng.randint(10, 200))
+            end = perf_counter() + rng.random() * 0.01
             while perf_counter() < end:
                 pass
             for writer in writers:
                 writer.kill()
         with open_sqlite(path) as store:
-            kept = {message.id: message.number for message in store.messages("s")}
-        promised = acknowledged.read_text().split()
-        assert set(promised) <= kept.keys()
+            kept = {output_file.id: output_file.number for output_file in store.messages("s")}
+        acknowledged_ids = acknowledged.read_text().split()
+        assert set(acknowledged_ids) <= kept.keys()
         assert sorted(kept.values()) == list(range(1, len(kept) + 1))
-        assert is_whole(path)
-    return len(promised)
+        assert is_intact(path)
+    return len(acknowledged_ids)
 
 
 def test_nothing_acknowledged_is_lost_to_kill_9(tmp_path: Path) -> None:
@@ -112,16 +114,16 @@ def test_nothing_acknowledged_is_lost_to_two_hundred_kills(tmp_path: Path) -> No
 
 def kill_while_migrating(folder: Path, rounds: int) -> int:
     """Kill migrations of copies of one store; says how many had not been done."""
-    chance = random.Random(11)
+    rng = random.Random(11)
     undone = 0
     for number in range(rounds):
-        path, said = folder / f"{number}.db", folder / f"{number}.said"
+        path, output_file = folder / f"{number}.db", folder / f"{number}.said"
         with open_sqlite(path) as store:
             store.put_session(KEPT)
         with ExitStack() as stack:
-            process = started(stack, said, "migrate", str(path))
-            grown_to(said, len("started\n"))
-            end = perf_counter() + chance.random() * 0.25
+            process = start_writer(stack, output_file, "migrate", str(path))
+            wait_for_size(output_file, len("started\n"))
+            end = perf_counter() + rng.random() * 0.25
             while perf_counter() < end and process.poll() is None:
                 pass
             process.kill()
@@ -131,8 +133,8 @@ def kill_while_migrating(folder: Path, rounds: int) -> int:
             (title,) = connection.execute("SELECT title FROM groundwire_sessions").fetchone()
         done = versions > ON_SQLITE[-1].version
         assert (done, done, done) == ("large" in names, "large_body" in names, title == "migrated")
-        assert done or "done" not in said.read_text()
-        assert is_whole(path)
+        assert done or "done" not in output_file.read_text()
+        assert is_intact(path)
         undone += not done
     return undone
 
@@ -149,10 +151,10 @@ def test_a_hundred_migrations_killed_at_any_time_are_complete_or_not_begun(tmp_p
 def test_a_full_disk_is_reported_and_the_store_works_again_when_there_is_space(tmp_path: Path) -> None:
     command = [sys.executable, "-c", DISK_FULL, str(tmp_path / "store.db")]
     result = subprocess.run(  # noqa: S603
-        command, capture_output=True, text=True, timeout=LIMIT, check=False
+        command, capture_output=True, text=True, timeout=TIMEOUT, check=False
     )
     assert result.stdout.split() == ["STORE_UNAVAILABLE", "True", "True", "True", "True"], result.stderr
-    assert is_whole(tmp_path / "store.db")
+    assert is_intact(tmp_path / "store.db")
 
 
 def test_a_store_that_others_hold_is_worth_another_try(

@@ -27,7 +27,7 @@ from tests.store.test_migrations import MESSAGES, SESSIONS
 pytestmark = pytest.mark.server
 
 PROJECT = Path(__file__).parents[2]
-LIMIT = 60.0
+TIMEOUT = 60.0
 SIZE = 1500
 """Messages of a store: enough to be interrupted anywhere."""
 
@@ -93,9 +93,9 @@ def upgrade(address: str, kill_after: float | None) -> tuple[float, bool]:
             pass
         if kill_after is not None:
             process.kill()
-        said = process.stdout.read()
-        process.wait(LIMIT)
-        return perf_counter() - began, said == b"done\n"
+        output = process.stdout.read()
+        process.wait(TIMEOUT)
+        return perf_counter() - began, output == b"done\n"
 
 
 def check_half(statements: Statements) -> int:
@@ -118,14 +118,14 @@ def check_half(statements: Statements) -> int:
 
 @pytest.mark.parametrize("runs", [4, pytest.param(100, marks=pytest.mark.thorough)])
 def test_a_killed_migration_is_done_step_by_step_and_gone_on_with(runs: int, copy: Copy) -> None:
-    chance = Random(runs)
+    rng = Random(runs)
     whole, done = upgrade(copy()[0], None)
     assert done
     ended = 0
     for number in range(runs):
         address, statements = copy()
         # A moment of each stretch of the whole; if it goes faster now than it did, sooner.
-        took, done = upgrade(address, (number + chance.random()) / runs * whole)
+        took, done = upgrade(address, (number + rng.random()) / runs * whole)
         whole = min(whole, took) if done else whole
         version = check_half(statements)
         assert not done or version == NEWEST

@@ -54,10 +54,10 @@ def upgrade(address: str) -> None:
 
 
 if __name__ == "__main__":
-    job, place, *names = sys.argv[1:]
+    job, target, *names = sys.argv[1:]
     if job == "write":
-        write(Path(place), names[0])
+        write(Path(target), names[0])
     elif job == "migrate":
-        migrate(Path(place))
+        migrate(Path(target))
     else:
-        upgrade(place)
+        upgrade(target)

@@ -188,14 +188,14 @@ def test_the_documentation_says_what_each_api_gets() -> None:
     rows = [
         line.split("|")[1:4] for line in page.splitlines() if line.startswith("| `") and line.count("|") == 4
     ]
-    said = {
+    documented = {
         name: (web.strip(), google.strip())
         for names, web, google in rows
         for name in re.findall(r"`(\w+)`", names)
         if name in DIALECTS
     }
-    assert set(said) == set(DIALECTS)
-    for name, texts in said.items():
+    assert set(documented) == set(DIALECTS)
+    for name, texts in documented.items():
         for tool, text in zip((WEB, GOOGLE), texts, strict=True):
             assert bool(convert([tool], name)) == (not text.startswith("nothing")), (name, text)
 

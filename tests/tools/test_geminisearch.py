@@ -39,7 +39,7 @@ def config(provider: Loopback, block: Mapping[str, str], model: str = "") -> Con
     return Config(providers=settings, geminisearch=block, config_dir="/nonexistent")
 
 
-def asked(provider: Loopback) -> tuple[str, str]:
+def key_and_path(provider: Loopback) -> tuple[str, str]:
     request = provider.requests[-1]
     return request["headers"]["x-goog-api-key"], request["path"]
 
@@ -48,7 +48,7 @@ def test_the_block_gives_key_and_model(provider: Loopback, tmp_path: Path) -> No
     block = {"apiKey": "block-key-123456", "model": "gemini-2.5-pro"}
     result = call(config(provider, block), {"HOME": str(tmp_path), "GEMINI_API_KEY": "other-key-123456"})
     assert "error" not in result
-    assert asked(provider) == ("block-key-123456", "/v1beta/models/gemini-2.5-pro:generateContent")
+    assert key_and_path(provider) == ("block-key-123456", "/v1beta/models/gemini-2.5-pro:generateContent")
 
 
 @pytest.mark.parametrize("block", [{}, {"apiKey": "", "model": " "}, {"apiKey": "no key: blanks"}])
@@ -56,7 +56,7 @@ def test_an_incomplete_block_falls_back_to_the_variable_and_the_default(
     provider: Loopback, tmp_path: Path, block: dict[str, str]
 ) -> None:
     call(config(provider, block), {"HOME": str(tmp_path), "GEMINI_API_KEY": "variable-key-123"})
-    assert asked(provider) == (
+    assert key_and_path(provider) == (
         "variable-key-123",
         f"/v1beta/models/{default_model('gemini')}:generateContent",
     )
@@ -76,12 +76,12 @@ def test_other_providers_settings_are_not_looked_at(provider: Loopback, tmp_path
     }
     assert provider.requests == []
     call(config(provider, {}, model="gemini-3-pro"), {**env, "GEMINI_API_KEY": "variable-key-123"})
-    assert asked(provider) == (
+    assert key_and_path(provider) == (
         "variable-key-123",
         f"/v1beta/models/{default_model('gemini')}:generateContent",
     )
     call(config(provider, {}, model="gemini-3-pro"), env, "websearch_gemini")
-    assert asked(provider) == ("opencode-key-1234", "/v1beta/models/gemini-3-pro:generateContent")
+    assert key_and_path(provider) == ("opencode-key-1234", "/v1beta/models/gemini-3-pro:generateContent")
 
 
 def test_the_query_is_sent_as_one_user_message_with_google_search(provider: Loopback, tmp_path: Path) -> None:

@@ -77,8 +77,8 @@ def test_no_answer_is_told_as_nothing_found_without_sources(name: str, text: str
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_an_engine_that_finds_nothing_says_so_in_the_words_of_the_contract(name: str) -> None:
-    said = (Started(), TextDelta(2, "Nothing was found for “x”."), Finished("stop", NOTHING_FOUND))
-    assert call(name, {"query": "x"}, said) == {
+    message = (Started(), TextDelta(2, "Nothing was found for “x”."), Finished("stop", NOTHING_FOUND))
+    assert call(name, {"query": "x"}, message) == {
         "llmContent": 'No search results or information found for query: "x"',
         "returnDisplay": "No information found.",
     }
@@ -116,10 +116,10 @@ def test_an_extra_argument_is_refused_by_name(name: str) -> None:
 @pytest.mark.parametrize("name", TOOLS)
 @pytest.mark.parametrize("arguments", [{}, {"query": ""}, {"query": " \n\t"}, {"query": None}])
 async def test_a_blank_query_is_refused_and_nobody_is_asked(name: str, arguments: dict[str, object]) -> None:
-    asker = FakeClient(LATE)
-    result = await run_tool(asker, name, arguments)
+    client = FakeClient(LATE)
+    result = await run_tool(client, name, arguments)
     assert error_type(result) == "INVALID_QUERY"
-    assert asker.requests == []
+    assert client.requests == []
 
 
 @pytest.mark.parametrize("name", TOOLS)
@@ -134,9 +134,9 @@ def test_a_query_that_is_no_text_is_refused(query: object) -> None:
 
 
 async def test_a_query_is_trimmed() -> None:
-    asker = FakeClient(LATE)
-    await run_tool(asker, "websearch_gemini", {"query": "  x \n"})
-    assert asker.requests[0][0].query == "x"
+    client = FakeClient(LATE)
+    await run_tool(client, "websearch_gemini", {"query": "  x \n"})
+    assert client.requests[0][0].query == "x"
 
 
 def test_an_unknown_tool_is_refused() -> None:
@@ -162,12 +162,12 @@ def test_a_failure_carries_the_code_of_its_tool(name: str, error: GroundwireErro
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("message", "sentence"),
     [("no route", "no route. Try"), ("no route.", "no route. Try"), ("no network?", "no network? Try")],
 )
-def test_advice_follows_a_failure_as_a_sentence_of_its_own(said: str, told: str) -> None:
-    result = call("websearch_web", {"query": "x"}, [Unreachable(said)])
-    assert str(result["llmContent"]).partition("Details: ")[2].startswith(told)
+def test_advice_follows_a_failure_as_a_sentence_of_its_own(message: str, sentence: str) -> None:
+    result = call("websearch_web", {"query": "x"}, [Unreachable(message)])
+    assert str(result["llmContent"]).partition("Details: ")[2].startswith(sentence)
 
 
 def test_a_missing_key_keeps_its_own_code() -> None:
@@ -199,10 +199,10 @@ def test_warnings_are_told_beside_the_contract() -> None:
 
 
 async def test_the_unified_tool_asks_whom_it_is_told_to() -> None:
-    asker = FakeClient(LATE)
-    await run_tool(asker, "websearch", {"query": "x", "provider": "anthropic", "model": "m"})
-    await run_tool(asker, "websearch", {"query": "x", "provider": None, "model": ""})
-    assert [(provider, model) for _, provider, model in asker.requests] == [("anthropic", "m"), ("auto", "")]
+    client = FakeClient(LATE)
+    await run_tool(client, "websearch", {"query": "x", "provider": "anthropic", "model": "m"})
+    await run_tool(client, "websearch", {"query": "x", "provider": None, "model": ""})
+    assert [(provider, model) for _, provider, model in client.requests] == [("anthropic", "m"), ("auto", "")]
 
 
 def test_the_unified_tool_fails_in_the_name_of_whom_it_asked() -> None:
@@ -220,7 +220,7 @@ def test_an_unknown_provider_is_refused_with_those_that_are_known() -> None:
 
 
 async def test_the_unified_tool_takes_options_in_place_of_the_configured_ones() -> None:
-    asker = FakeClient(
+    client = FakeClient(
         LATE, Config(search=SearchOptions(blocked_domains=("spam.example",), language="de", max_uses=9))
     )
     arguments = {
@@ -231,8 +231,8 @@ async def test_the_unified_tool_takes_options_in_place_of_the_configured_ones() 
         "live": False,
         "context_size": "low",
     }
-    await run_tool(asker, "websearch", arguments)
-    assert asker.requests[0][0].search == SearchOptions(
+    await run_tool(client, "websearch", arguments)
+    assert client.requests[0][0].search == SearchOptions(
         allowed_domains=("a.com",),
         blocked_domains=("spam.example",),
         location=Location("DE"),
@@ -246,9 +246,9 @@ async def test_the_unified_tool_takes_options_in_place_of_the_configured_ones() 
 @pytest.mark.parametrize("name", PROVIDER_TOOLS)
 async def test_a_provider_tool_keeps_the_configured_restrictions(name: str) -> None:
     options = SearchOptions(blocked_domains=("spam.example",))
-    asker = FakeClient(LATE, Config(search=options))
-    await run_tool(asker, name, {"query": "x"})
-    assert asker.requests[0][0].search == options
+    client = FakeClient(LATE, Config(search=options))
+    await run_tool(client, name, {"query": "x"})
+    assert client.requests[0][0].search == options
 
 
 @pytest.mark.parametrize(
@@ -260,9 +260,9 @@ async def test_a_provider_tool_keeps_the_configured_restrictions(name: str) -> N
     ],
 )
 def test_times_are_made_absolute(given: dict[str, str], since: str, until: str) -> None:
-    asker = FakeClient(LATE)
-    asyncio.run(run_tool(asker, "websearch", {"query": "x", **given}, lambda: 1_800_000_000.0))
-    search = asker.requests[0][0].search
+    client = FakeClient(LATE)
+    asyncio.run(run_tool(client, "websearch", {"query": "x", **given}, lambda: 1_800_000_000.0))
+    search = client.requests[0][0].search
     assert search is not None
     assert (search.since, search.until) == (since, until)
 

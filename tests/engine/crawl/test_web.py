@@ -133,7 +133,7 @@ def test_an_interrupted_crawl_goes_on_where_it_was(site: Site, tmp_path: Path) -
 
     before = asyncio.run(begin())
     assert len(list((tmp_path / "crawls").iterdir())) == 1
-    site.asked.clear()
+    site.requests.clear()
     after = urls(gather(f"{site.address}/p1", fetcher=site.fetcher(), scope=CRAWL, kept=tmp_path / "crawls"))
     assert before[:11] + after == [f"{site.address}/p{number}" for number in range(1, 31)]
     assert len(site.paths) == 1 + 19
@@ -183,7 +183,7 @@ def test_a_site_s_own_delay_is_kept(site: Site) -> None:
     build(site, 3)
     site.put("/robots.txt", "User-agent: *\nCrawl-delay: 0.2", "text/plain")
     assert len(urls(gather(f"{site.address}/p1", fetcher=site.fetcher(), scope=CRAWL))) == 3
-    moments = [moment for moment, path in site.asked if path != "/robots.txt"]
+    moments = [moment for moment, path in site.requests if path != "/robots.txt"]
     assert all(later - earlier > 0.15 for earlier, later in pairwise(moments))
 
 

@@ -30,14 +30,14 @@ class Site:
         self.port = port
         self.address = f"http://127.0.0.1:{port}"
         self.answers: dict[str, CannedResponse] = {}
-        self.asked: list[tuple[float, str]] = []
+        self.requests: list[tuple[float, str]] = []
         self.before: Callable[[str], None] = lambda _: None
         """Called before a path is answered."""
 
     @property
     def paths(self) -> list[str]:
         """What was asked for, in order."""
-        return [path for _, path in self.asked]
+        return [path for _, path in self.requests]
 
     def put(self, path: str, body: str, media_type: str = "text/html; charset=utf-8") -> None:
         """Let a text stand at a path."""
@@ -65,7 +65,7 @@ def website() -> Iterator[Site]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            site.asked.append((time.monotonic(), self.path))
+            site.requests.append((time.monotonic(), self.path))
             site.before(self.path)
             answer = site.answers.get(self.path, CannedResponse(b"nothing here", status=404))
             self.send_response(answer.status)

@@ -100,10 +100,10 @@ def check(folder: Path, last: int) -> None:
 
 @pytest.mark.parametrize("kills", [12, pytest.param(50, marks=pytest.mark.thorough)])
 def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path, kills: int) -> None:
-    chance = random.Random(kills)
+    rng = random.Random(kills)
     last = -1
     for _ in range(kills):
-        last = run_and_kill(tmp_path / "index", last + 1, chance.uniform(0, 0.5))
+        last = run_and_kill(tmp_path / "index", last + 1, rng.uniform(0, 0.5))
         check(tmp_path / "index", last)
     assert last > 0
     sys.stdout.write(f"{kills} kills, {last + 1} steps acknowledged, 0 lost\n")

@@ -183,22 +183,22 @@ def test_a_replaced_store_is_searched_before_long(folder: Path, monkeypatch: pyt
 
 
 def test_a_search_reads_the_store_only_after_a_write(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[sqlite3.Connection] = []
+    reads: list[sqlite3.Connection] = []
     gone = page_table.removed_pages
 
     def noted(store: sqlite3.Connection) -> list[int]:
-        asked.append(store)
+        reads.append(store)
         return gone(store)
 
     with open_index(folder) as index, open_index(folder) as other:
         index.search("number3")
         monkeypatch.setattr(page_table, "removed_pages", noted)
         index.search("number4")
-        assert asked == []
+        assert reads == []
         other.remove(urls=[PAGES[3].url])
-        asked.clear()
+        reads.clear()
         assert index.search("number3") == []
-        assert len(asked) == 1
+        assert len(reads) == 1
 
 
 def test_what_a_writer_removed_that_then_died_is_not_shown_by_others(

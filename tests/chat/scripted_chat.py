@@ -21,7 +21,7 @@ SEARCHING = Agent("finder", {"en": "Finder", "de": "Finder"}, web_search=True)
 
 
 @asynccontextmanager
-async def chatting(
+async def open_chat(
     folder: Path,
     providers: Mapping[str, ProviderSettings],
     agent: Agent = SEARCHING,
@@ -47,14 +47,14 @@ def expire_leases(chat: Chat) -> None:
         transaction.rows("UPDATE groundwire_leases SET expires = 0", {})
 
 
-async def answered(chat: Chat, asked: ChatQuestion) -> Turn:
+async def answered(chat: Chat, question: ChatQuestion) -> Turn:
     """The turn when it is complete."""
-    async with aclosing(chat.ask(asked)) as turns:
-        told = [turn async for turn in turns]
-    return told[-1]
+    async with aclosing(chat.ask(question)) as turns:
+        snapshots = [turn async for turn in turns]
+    return snapshots[-1]
 
 
-def said(message: StoredMessage) -> Answer:
+def answer_in(message: StoredMessage) -> Answer:
     """The answer that a message is."""
     assert isinstance(message.content, Answer)
     return message.content

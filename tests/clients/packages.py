@@ -13,7 +13,7 @@ SECONDS = 300.0
 """For one client: some are half a gigabyte."""
 
 
-class Package(NamedTuple):
+class ClientPackage(NamedTuple):
     """A client in one version."""
 
     name: str
@@ -26,12 +26,12 @@ class Package(NamedTuple):
         return f"{self.command} {self.version}"
 
 
-CLAUDE_OLD = Package("@anthropic-ai/claude-code", "2.1.197", "claude")
-CLAUDE_NEW = Package("@anthropic-ai/claude-code", "2.1.325", "claude")
-GEMINI = Package("@google/gemini-cli", "0.61.0", "gemini")
-CODEX = Package("@openai/codex", "0.166.0", "codex")
-OPENCODE = Package("opencode-ai", "1.18.33", "opencode")
-INSPECTOR = Package("@modelcontextprotocol/inspector", "2.12.0", "mcp-inspector")
+CLAUDE_OLD = ClientPackage("@anthropic-ai/claude-code", "2.1.197", "claude")
+CLAUDE_NEW = ClientPackage("@anthropic-ai/claude-code", "2.1.325", "claude")
+GEMINI = ClientPackage("@google/gemini-cli", "0.61.0", "gemini")
+CODEX = ClientPackage("@openai/codex", "0.166.0", "codex")
+OPENCODE = ClientPackage("opencode-ai", "1.18.33", "opencode")
+INSPECTOR = ClientPackage("@modelcontextprotocol/inspector", "2.12.0", "mcp-inspector")
 PACKAGES = (CLAUDE_OLD, CLAUDE_NEW, GEMINI, CODEX, OPENCODE, INSPECTOR)
 
 
@@ -45,12 +45,12 @@ def folder() -> Path:
     return Path(base) / "groundwire-clients"
 
 
-def program(package: Package) -> Path:
+def program(package: ClientPackage) -> Path:
     """The executable of a client."""
-    return _place(package) / "node_modules" / ".bin" / package.command
+    return _folder(package) / "node_modules" / ".bin" / package.command
 
 
-def install(package: Package) -> None:
+def install(package: ClientPackage) -> None:
     """Install a client, unless it is there. Raises a sentence where that fails."""
     if program(package).exists():
         return
@@ -58,9 +58,9 @@ def install(package: Package) -> None:
     npm = shutil.which("npm")
     if npm is None:
         raise NotInstalled(f"{what} could not be installed: npm is missing (node 20 or newer brings it)")
-    place = _place(package)
-    place.mkdir(parents=True, exist_ok=True)
-    words = [npm, "install", "--prefix", str(place), "--no-audit", "--no-fund", "--no-progress", what]
+    target = _folder(package)
+    target.mkdir(parents=True, exist_ok=True)
+    words = [npm, "install", "--prefix", str(target), "--no-audit", "--no-fund", "--no-progress", what]
     try:
         done = subprocess.run(  # noqa: S603  a fixed command
             words, capture_output=True, text=True, timeout=SECONDS, check=False, stdin=subprocess.DEVNULL
@@ -71,7 +71,7 @@ def install(package: Package) -> None:
         raise NotInstalled(f"{what} could not be installed on {platform.machine()}: {_reason(done.stderr)}")
 
 
-def _place(package: Package) -> Path:
+def _folder(package: ClientPackage) -> Path:
     return folder() / f"{package.name.rpartition('/')[2]}-{package.version}"
 
 

@@ -17,7 +17,7 @@ NOW = 1_790_000_000.0
 """2026-09-21T14:13:20Z"""
 
 
-class World:
+class Machine:
     """Paths, and a way to load what is in them."""
 
     def __init__(self, root: Path) -> None:
@@ -31,11 +31,11 @@ class World:
         for folder in (self.home, self.project / ".git", self.managed):
             folder.mkdir(parents=True)
 
-    def user(self, text: str) -> Path:
+    def write_user_file(self, text: str) -> Path:
         """Write the user's own file."""
         return write(self.user_file, text)
 
-    def of_project(self, text: str) -> Path:
+    def write_project_file(self, text: str) -> Path:
         """Write the project's file."""
         return write(self.project_file, text)
 
@@ -48,7 +48,9 @@ class World:
         """What is configured here."""
         return load(env or {}, str(self.home), str(cwd or self.project), flags, lambda: NOW)
 
-    def refusal(self, env: Mapping[str, str] | None = None, flags: Mapping[str, Json] | None = None) -> str:
+    def load_error(
+        self, env: Mapping[str, str] | None = None, flags: Mapping[str, Json] | None = None
+    ) -> str:
         """Why nothing can be loaded."""
         with pytest.raises(ConfigError) as caught:
             self.load(env, flags)

@@ -12,15 +12,15 @@ from collections.abc import Sequence
 
 INSIDE = "GROUNDWIRE_TEST_JAILED"
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1
-_WAYS = (("unshare", "--net"), ("unshare", "--map-root-user", "--net"))
+_COMMANDS = (("unshare", "--net"), ("unshare", "--map-root-user", "--net"))
 """As root; and for everybody else, where the kernel lets them."""
 
 
-def jailed(words: Sequence[str]) -> list[str]:
+def isolated(words: Sequence[str]) -> list[str]:
     """The command that runs a command without a network; the command itself where that is impossible."""
-    for way in _WAYS:
-        if shutil.which(way[0]) and _works([*way, "true"]):
-            return [*way, *words]
+    for transport in _COMMANDS:
+        if shutil.which(transport[0]) and _works([*transport, "true"]):
+            return [*transport, *words]
     return list(words)
 
 
@@ -33,16 +33,16 @@ def is_inside() -> bool:
 
 def raise_loopback() -> None:
     """Loopback is down in a new namespace."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         request = struct.pack("16sh14x", b"lo", flags_of("lo") | _UP)
-        fcntl.ioctl(asking, _SET_FLAGS, request)
+        fcntl.ioctl(probe, _SET_FLAGS, request)
 
 
 def flags_of(interface: str) -> int:
     """The flags of a network interface."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
-        said = fcntl.ioctl(asking, _GET_FLAGS, struct.pack("16sh14x", interface.encode(), 0))
-    flags: int = struct.unpack("16sh14x", said)[1]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        output = fcntl.ioctl(probe, _GET_FLAGS, struct.pack("16sh14x", interface.encode(), 0))
+    flags: int = struct.unpack("16sh14x", output)[1]
     return flags
 
 

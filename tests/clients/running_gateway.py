@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
 
-from tests.clients.model import Asked, scripted_model
+from tests.clients.model import ModelRequest, scripted_model
 from tests.clients.pages import BASE, write_pages
 
 GROUNDWIRE = str(Path(sys.executable).with_name("groundwire"))
@@ -39,11 +39,11 @@ search = "engine:local"
 
 
 @dataclass
-class Stage:
+class RunningGateway:
     """Everything that runs."""
 
     url: str
-    asked: list[Asked]
+    model_requests: list[ModelRequest]
     """What the model was asked."""
     env: dict[str, str]
     """With which any process of groundwire finds the same pages and the same model."""
@@ -53,15 +53,15 @@ class Stage:
 
 
 @contextmanager
-def staged() -> Iterator[Stage]:
+def run_gateway() -> Iterator[RunningGateway]:
     """Serve until the block ends."""
     script: list[str] = []
     with (
         tempfile.TemporaryDirectory(prefix="groundwire-clients-") as name,
-        scripted_model(script) as (model, asked),
+        scripted_model(script) as (model, model_requests),
     ):
         folder = Path(name)
-        env = surroundings(folder, model)
+        env = environment(folder, model)
         write_pages(folder / "pages")
         add = [GROUNDWIRE, "index", "add", str(folder / "pages"), "--base-url", BASE]
         subprocess.run(add, env=env, check=True, capture_output=True, timeout=BOUND)  # noqa: S603
@@ -77,7 +77,7 @@ def staged() -> Iterator[Stage]:
                 start_new_session=True,
             )
         try:
-            yield Stage(_address(process, log), asked, env, log, script)
+            yield RunningGateway(_address(process, log), model_requests, env, log, script)
         finally:
             os.killpg(process.pid, signal.SIGTERM)
             try:
@@ -87,7 +87,7 @@ def staged() -> Iterator[Stage]:
                 process.wait(10)
 
 
-def surroundings(folder: Path, model: str) -> dict[str, str]:
+def environment(folder: Path, model: str) -> dict[str, str]:
     """The environment of somebody who has keys of all vendors, each of which is the scripted model."""
     home = folder / "home"
     home.mkdir()

@@ -10,14 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.clients.installing import Package, program
+from tests.clients.packages import ClientPackage, program
 
 SECONDS = 90.0
 _KEPT = ("PATH", "LANG", "TERM")
 
 
 @dataclass
-class Run:
+class ClientRun:
     """What a client did."""
 
     code: int
@@ -28,7 +28,7 @@ class Run:
         return f"exit code {self.code}\n{self.out[-6000:]}\n{self.err[-3000:]}"
 
 
-def drive(package: Package, words: Sequence[str], home: Path, env: Mapping[str, str]) -> Run:
+def run_client(package: ClientPackage, words: Sequence[str], home: Path, env: Mapping[str, str]) -> ClientRun:
     """Run a client in a home of its own, in the folder `work` there."""
     work = home / "work"
     work.mkdir(exist_ok=True)
@@ -50,7 +50,7 @@ def drive(package: Package, words: Sequence[str], home: Path, env: Mapping[str, 
         err += f"\nended after {SECONDS:.0f} s".encode()
     finally:
         _end(process.pid)
-    return Run(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+    return ClientRun(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 
 
 def _end(group: int) -> None:

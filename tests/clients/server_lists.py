@@ -8,45 +8,47 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.clients import claude_code, opencode
-from tests.clients.driving import Run, drive
-from tests.clients.installing import CLAUDE_NEW, CLAUDE_OLD, CODEX, GEMINI, OPENCODE, Package
+from tests.clients.packages import CLAUDE_NEW, CLAUDE_OLD, CODEX, GEMINI, OPENCODE, ClientPackage
+from tests.clients.run_client import ClientRun, run_client
 
 OTHER = "harbour"
 """A server that the user has already."""
 STATES = ("missing", "empty", "existing", "with comments", "connected")
 
 
-class Listing(NamedTuple):
+class ServerList(NamedTuple):
     """A client, its file, and its word for "what have you got?"."""
 
     client: str
-    package: Package
+    package: ClientPackage
     file: str
     words: tuple[str, ...]
     env: Mapping[str, str]
     existing: str
     commented: str
     """Empty where the client itself takes a comment for damage."""
-    servers: Callable[[Run], dict[str, str]]
+    servers: Callable[[ClientRun], dict[str, str]]
     """What is printed about each server."""
 
 
-def ask_for_servers(listing: Listing, home: Path) -> Run:
+def ask_for_servers(server_list: ServerList, home: Path) -> ClientRun:
     """Let the client tell."""
-    return drive(listing.package, listing.words, home, {**listing.env, "CODEX_HOME": str(home / ".codex")})
+    return run_client(
+        server_list.package, server_list.words, home, {**server_list.env, "CODEX_HOME": str(home / ".codex")}
+    )
 
 
-def _lines(run: Run) -> dict[str, str]:
+def _lines(run: ClientRun) -> dict[str, str]:
     """`name: command - state`, one to a line, perhaps with a mark before it."""
-    said = (line.lstrip("✓✔✘✗○… ").partition(": ") for line in (run.out + run.err).splitlines())
-    return {name: rest for name, colon, rest in said if colon and " - " in rest}
+    output = (line.lstrip("✓✔✘✗○… ").partition(": ") for line in (run.out + run.err).splitlines())
+    return {name: rest for name, colon, rest in output if colon and " - " in rest}
 
 
-def _codex(run: Run) -> dict[str, str]:
+def _codex(run: ClientRun) -> dict[str, str]:
     return {entry["name"]: json.dumps(entry["transport"]) for entry in json.loads(run.out)}
 
 
-def _opencode(run: Run) -> dict[str, str]:
+def _opencode(run: ClientRun) -> dict[str, str]:
     return {name: json.dumps(entry) for name, entry in json.loads(run.out).get("mcp", {}).items()}
 
 
@@ -120,9 +122,9 @@ _OPENCODE_COMMENTED = """\
 """
 _ASK_GEMINI = {"GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
 
-LISTINGS = (
+SERVER_LISTS = (
     *(
-        Listing(
+        ServerList(
             "claude-code",
             package,
             ".claude.json",
@@ -134,7 +136,7 @@ LISTINGS = (
         )
         for package in (CLAUDE_OLD, CLAUDE_NEW)
     ),
-    Listing(
+    ServerList(
         "gemini-cli",
         GEMINI,
         ".gemini/settings.json",
@@ -144,7 +146,7 @@ LISTINGS = (
         _GEMINI_COMMENTED,
         _lines,
     ),
-    Listing(
+    ServerList(
         "codex",
         CODEX,
         ".codex/config.toml",
@@ -154,7 +156,7 @@ LISTINGS = (
         _CODEX_COMMENTED,
         _codex,
     ),
-    Listing(
+    ServerList(
         "opencode",
         OPENCODE,
         ".config/opencode/opencode.json",
@@ -167,7 +169,7 @@ LISTINGS = (
 )
 
 
-def text_in(listing: Listing, state: str) -> str | None:
+def text_in(server_list: ServerList, state: str) -> str | None:
     """What stands in the file before it is connected; None if there is no file."""
-    texts = {"missing": None, "empty": "", "with comments": listing.commented}
-    return texts.get(state, listing.existing)
+    texts = {"missing": None, "empty": "", "with comments": server_list.commented}
+    return texts.get(state, server_list.existing)
