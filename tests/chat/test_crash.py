@@ -134,8 +134,8 @@ async def check(chat: Chat, lines: list[TurnLine]) -> list[str]:
         assert WHOLE.text.startswith(stored.text)
         assert (stored.text == WHOLE.text) == (states[-1] == "done")
         assert states[-1] in ((line["state"],) if line["over"] else ("done", "interrupted"))
-        early = [line for line in lines if line["answer"] == name and line["at"] <= line["at"] - MAX_LOSS]
-        assert len(stored.text) >= max((len(line["text"]) for line in early), default=0)
+        early = [item for item in lines if item["answer"] == name and item["at"] <= line["at"] - MAX_LOSS]
+        assert len(stored.text) >= max((len(item["text"]) for item in early), default=0)
         assert links(stored) <= links(WHOLE)
         assert len(stored.citations) >= stored.text.count(".") - 1
     return states

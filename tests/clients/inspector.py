@@ -22,8 +22,8 @@ def target_of(transport: str, gateway: RunningGateway) -> list[str]:
 
 def inspect(home: Path, target: Sequence[str], era: str, method: str, *words: str) -> ClientRun:
     """One request to a server."""
-    model_requests = ["--method", method, "--quiet", "--protocol-era", era, "--connect-timeout", "60000"]
-    return run_client(INSPECTOR, ["--cli", *target, *model_requests, *words], home, {})
+    options = ["--method", method, "--quiet", "--protocol-era", era, "--connect-timeout", "60000"]
+    return run_client(INSPECTOR, ["--cli", *target, *options, *words], home, {})
 
 
 def inspect_call(

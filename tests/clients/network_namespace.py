@@ -18,9 +18,9 @@ _COMMANDS = (("unshare", "--net"), ("unshare", "--map-root-user", "--net"))
 
 def isolated(words: Sequence[str]) -> list[str]:
     """The command that runs a command without a network; the command itself where that is impossible."""
-    for transport in _COMMANDS:
-        if shutil.which(transport[0]) and _works([*transport, "true"]):
-            return [*transport, *words]
+    for prefix in _COMMANDS:
+        if shutil.which(prefix[0]) and _works([*prefix, "true"]):
+            return [*prefix, *words]
     return list(words)
 
 
@@ -41,8 +41,8 @@ def raise_loopback() -> None:
 def flags_of(interface: str) -> int:
     """The flags of a network interface."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        output = fcntl.ioctl(probe, _GET_FLAGS, struct.pack("16sh14x", interface.encode(), 0))
-    flags: int = struct.unpack("16sh14x", output)[1]
+        response = fcntl.ioctl(probe, _GET_FLAGS, struct.pack("16sh14x", interface.encode(), 0))
+    flags: int = struct.unpack("16sh14x", response)[1]
     return flags
 
 

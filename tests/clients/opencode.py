@@ -63,8 +63,8 @@ def write_config(
 def ask_opencode(home: Path, more: Mapping[str, str] | None = None, words: Sequence[str] = ()) -> ClientRun:
     """Ask our question without a terminal."""
     # Word by word: around an argument with spaces OpenCode puts quotes, which ask for the very phrase.
-    model_requests = ["run", "--format", "json", *words, *QUESTION.split()]
-    return run_client(OPENCODE, model_requests, home, {**QUIET, **(more or {})})
+    arguments = ["run", "--format", "json", *words, *QUESTION.split()]
+    return run_client(OPENCODE, arguments, home, {**QUIET, **(more or {})})
 
 
 def parts_of(run: ClientRun, kind: str) -> list[dict[str, Any]]:

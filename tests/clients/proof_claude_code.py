@@ -35,6 +35,6 @@ def test_claude_code_prints_what_its_web_search_found_in_our_index(
 def test_the_model_is_not_asked_to_search(gateway: RunningGateway, home: Path) -> None:
     run = claude(CLAUDE_NEW, gateway, home, ["--allowedTools", "WebSearch"])
     assert run.code == 0, run
-    assert [model_requests.api for model_requests in gateway.model_requests] == ["anthropic_messages"] * 3, (
+    assert [request.api for request in gateway.model_requests] == ["anthropic_messages"] * 3, (
         gateway.model_requests
     )

@@ -27,4 +27,4 @@ def test_gemini_cli_prints_what_its_web_search_found_in_our_index(
     assert ANSWER_URL in printed_by(run), (run, gateway.model_requests)
     results = [json.loads(line) for line in run.out.splitlines() if '"tool_result"' in line]
     assert [result["output"] for result in results] == [f'Search results for "{QUESTION}" returned.']
-    assert GROUNDED not in [model_requests.output for model_requests in gateway.model_requests]
+    assert GROUNDED not in [request.output for request in gateway.model_requests]

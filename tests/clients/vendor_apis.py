@@ -181,12 +181,12 @@ def _response(output: ModelOutput, model: str) -> dict[str, Any]:
 def _responses_stream(output: ModelOutput, model: str) -> Iterator[tuple[str, Any]]:
     whole, item = _response(output, model), _responses_item(output)
     opening = {**whole, "status": "in_progress", "output": [], "usage": None}
-    target = {"item_id": item["id"], "output_index": 0}
+    location = {"item_id": item["id"], "output_index": 0}
     events: list[dict[str, Any]] = [{"type": "response.created", "response": opening}]
     if isinstance(output, str):
         begun = {**item, "content": [], "status": "in_progress"}
         part = {"type": "output_text", "text": "", "annotations": []}
-        at = {**target, "content_index": 0}
+        at = {**location, "content_index": 0}
         events += (
             {"type": "response.output_item.added", "output_index": 0, "item": begun},
             {"type": "response.content_part.added", **at, "part": part},
@@ -198,7 +198,7 @@ def _responses_stream(output: ModelOutput, model: str) -> Iterator[tuple[str, An
         begun = {**item, "arguments": "", "status": "in_progress"}
         events += (
             {"type": "response.output_item.added", "output_index": 0, "item": begun},
-            {"type": "response.function_call_arguments.done", **target, "arguments": item["arguments"]},
+            {"type": "response.function_call_arguments.done", **location, "arguments": item["arguments"]},
         )
     events.append({"type": "response.output_item.done", "output_index": 0, "item": item})
     events.append({"type": "response.completed", "response": whole})

@@ -171,9 +171,9 @@ def test_no_key_of_a_projects_own_file_changes_a_host_or_a_key(machine: Machine)
     for table, key, form in itertools.product(TABLES, KEYS, FORMS):
         machine.write_project_file(_toml(table, key, form))
         count += 1
-        after, warning = load_outcome(machine)
-        refused += bool(warning)
-        assert after == before or str(machine.project_file) in warning, (table, key, form)
+        after, error = load_outcome(machine)
+        refused += bool(error)
+        assert after == before or str(machine.project_file) in error, (table, key, form)
     assert count > 2000
     # Nothing but an alias may be called anything.
     assert count - refused == len(KEYS)

@@ -158,12 +158,12 @@ INVALID: Mapping[str, tuple[Json, str]] = {
 
 @pytest.mark.parametrize("case", INVALID)
 def test_an_invalid_block_means_the_default_and_a_warning(machine: Machine, case: str) -> None:
-    content, warning = INVALID[case]
+    content, expected = INVALID[case]
     path = write(machine.opencode_file, content)
     config = machine.load()
     assert config.providers == {}
     (warning,) = config.warnings
-    assert warning.startswith(f"{path}: {warning}")
+    assert warning.startswith(f"{path}: {expected}")
 
 
 def test_an_invalid_block_hides_what_it_replaced(machine: Machine) -> None:
@@ -198,8 +198,8 @@ def test_a_broken_file_is_a_warning_with_line_and_column(machine: Machine, text:
     write(machine.project_opencode_file, websearch("still-read"))
     path = write(machine.opencode_file, text)
     config = machine.load()
-    warning = BROKEN[text].replace("{folder}", str(path.parent))
-    assert config.warnings == (f"{path}{warning} (in OpenCode's configuration; the file is ignored)",)
+    problem = BROKEN[text].replace("{folder}", str(path.parent))
+    assert config.warnings == (f"{path}{problem} (in OpenCode's configuration; the file is ignored)",)
     assert config.provider("gemini").model == "still-read"
 
 
@@ -254,9 +254,9 @@ def test_a_key_that_cannot_be_sent_is_ignored(machine: Machine, key: Json) -> No
     assert config.warnings == (f"{path}: provider.geminisearch.options.apiKey is not a key; it is ignored",)
 
 
-@pytest.mark.parametrize(("warning", "read"), [(True, "true"), (False, ""), ("yes", None)])
-def test_a_block_may_ask_for_the_raw_metadata(machine: Machine, warning: Json, read: str | None) -> None:
-    options: Json = {"groundingMetadata": warning}
+@pytest.mark.parametrize(("value", "read"), [(True, "true"), (False, ""), ("yes", None)])
+def test_a_block_may_ask_for_the_raw_metadata(machine: Machine, value: Json, read: str | None) -> None:
+    options: Json = {"groundingMetadata": value}
     write(machine.project / "opencode.json", {"provider": {"geminisearch": {"options": options}}})
     config = machine.load()
     assert config.geminisearch.get("groundingMetadata") == read

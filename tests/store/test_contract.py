@@ -155,7 +155,7 @@ def test_the_same_message_again_replaces_it(store_with_session: Store) -> None:
     store_with_session.add_message(user_message(2))
     again = store_with_session.add_message(replace(user_message(1), content=ANSWER, created="2026-09-09"))
     assert (again.number, again.created) == (1, "2026-01-03")
-    assert [user_message.content for user_message in store_with_session.messages("s1")] == [
+    assert [message.content for message in store_with_session.messages("s1")] == [
         ANSWER,
         user_message(2).content,
     ]
@@ -166,9 +166,7 @@ def test_a_message_cannot_be_taken_over_from_another_session(store_with_session:
     store_with_session.put_session(replace(SESSION, id="s2"))
     with pytest.raises(RequestError, match="another session"):
         store_with_session.add_message(replace(user_message(1, "s2"), content=ANSWER))
-    assert [user_message.content for user_message in store_with_session.messages("s1")] == [
-        user_message(1).content
-    ]
+    assert [message.content for message in store_with_session.messages("s1")] == [user_message(1).content]
     assert store_with_session.messages("s2") == []
 
 
@@ -186,8 +184,8 @@ def test_concurrent_writers_get_every_number_once(reopen: Callable[[], Store]) -
     stores[0].put_session(SESSION)
     with ThreadPoolExecutor(6) as pool:
         added = list(pool.map(lambda number: stores[number % 3].add_message(user_message(number)), range(45)))
-    assert sorted(user_message.number for user_message in added) == list(range(1, 46))
-    assert stores[1].messages("s1") == sorted(added, key=lambda user_message: user_message.number)
+    assert sorted(message.number for message in added) == list(range(1, 46))
+    assert stores[1].messages("s1") == sorted(added, key=lambda message: message.number)
 
 
 def test_usage_is_added_up_by_day_and_model(store: Store) -> None:
@@ -223,7 +221,7 @@ def test_hostile_text_is_only_ever_text(store: Store, text: str) -> None:
     assert found is not None
     assert (found.owner, found.title) == (stored, stored)
     assert found in store.sessions(text)
-    assert [user_message.provider for user_message in store.messages(f"x{text}")] == [stored]
+    assert [message.provider for message in store.messages(f"x{text}")] == [stored]
     assert [total.model for total in store.usage(owner=text)] == [stored]
     assert store.remove_agent(f"x{text}")
     assert store.remove_session(f"x{text}")

@@ -95,7 +95,7 @@ def kill_while_writing(folder: Path, rounds: int) -> int:
             for writer in writers:
                 writer.kill()
         with open_sqlite(path) as store:
-            kept = {output_file.id: output_file.number for output_file in store.messages("s")}
+            kept = {message.id: message.number for message in store.messages("s")}
         acknowledged_ids = acknowledged.read_text().split()
         assert set(acknowledged_ids) <= kept.keys()
         assert sorted(kept.values()) == list(range(1, len(kept) + 1))
@@ -117,7 +117,7 @@ def kill_while_migrating(folder: Path, rounds: int) -> int:
     rng = random.Random(11)
     undone = 0
     for number in range(rounds):
-        path, output_file = folder / f"{number}.db", folder / f"{number}.said"
+        path, output_file = folder / f"{number}.db", folder / f"{number}.output"
         with open_sqlite(path) as store:
             store.put_session(KEPT)
         with ExitStack() as stack:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.server
 KEPT = Session("s", "a", "", title="before")
 
 
-def message(name: str, size: int = 10) -> StoredMessage:
+def user_message(name: str, size: int = 10) -> StoredMessage:
     return StoredMessage(name, "s", Message("user", (Text("x" * size),)))
 
 
@@ -50,7 +50,7 @@ def fill_up(store: Store) -> tuple[list[str], GroundwireError]:
     acknowledged: list[str] = []
     for number in range(1000):
         try:
-            store.add_message(message(f"m{number}", 5000))
+            store.add_message(user_message(f"m{number}", 5000))
         except GroundwireError as error:
             return acknowledged, error
         acknowledged.append(f"m{number}")
@@ -69,7 +69,7 @@ def test_a_full_disk_has_its_own_error_and_the_store_works_again_when_there_is_s
         assert [message.id for message in store.messages("s")] == acknowledged
         assert store.find_messages("x" * 100, "") != []
         ballast.unlink()
-        store.add_message(message("after"))
+        store.add_message(user_message("after"))
         assert [message.id for message in store.messages("s")] == [*acknowledged, "after"]
     with closing(sqlite3.connect(small_disk / "store.db")) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -83,7 +83,7 @@ def test_a_read_only_disk_is_reported_with_advice_and_used_when_it_is_writable(s
         open_sqlite(small_disk / "store.db")
     assert mount("-o", "remount,rw", str(small_disk))
     with open_sqlite(small_disk / "store.db") as store:
-        store.add_message(message("m2"))
+        store.add_message(user_message("m2"))
         assert [message.id for message in store.messages("s")] == ["m2"]
 
 
@@ -99,8 +99,8 @@ def test_a_store_locked_by_another_process_is_reported_and_works_again(
         other.execute("BEGIN EXCLUSIVE")
         for _ in range(3):
             with pytest.raises(GroundwireError) as caught:
-                store.add_message(message("m1"))
+                store.add_message(user_message("m1"))
             assert (caught.value.code, caught.value.status_hint) == ("STORE_UNAVAILABLE", 503)
         other.execute("COMMIT")
-        store.add_message(message("m2"))
+        store.add_message(user_message("m2"))
         assert [message.id for message in store.messages("s")] == ["m2"]
