@@ -173,14 +173,16 @@ def check_kills(states: list[str], runs: int) -> None:
 
 
 @pytest.mark.parametrize("runs", [3, pytest.param(200, marks=pytest.mark.thorough)])
-async def test_killed_chats_on_sqlite_lose_nothing_and_mark_what_broke_off(runs: int, tmp_path: Path) -> None:
+async def test_a_killed_chat_on_sqlite_loses_nothing_and_marks_interrupted_answers(
+    runs: int, tmp_path: Path
+) -> None:
     store = f"sqlite:///{tmp_path}/chat.db"
     states = await kill_again_and_again(tmp_path, store, runs, Random(22))
     check_kills(states, runs)
 
 
 @pytest.mark.parametrize("runs", [1, pytest.param(40, marks=pytest.mark.thorough)])
-async def test_killed_chats_on_postgres_lose_nothing_and_mark_what_broke_off(
+async def test_a_killed_chat_on_postgres_loses_nothing_and_marks_interrupted_answers(
     runs: int, tmp_path: Path, postgres: str
 ) -> None:
     states = await kill_again_and_again(tmp_path, postgres, runs, Random(23))
@@ -188,7 +190,7 @@ async def test_killed_chats_on_postgres_lose_nothing_and_mark_what_broke_off(
 
 
 @pytest.mark.parametrize("deaths", [1, pytest.param(10, marks=pytest.mark.thorough)])
-async def test_a_killed_postgres_loses_nothing_and_the_chat_goes_on_when_it_is_back(
+async def test_a_killed_postgres_loses_nothing_and_the_chat_continues_after_its_restart(
     deaths: int, tmp_path: Path, postgres: str, postgres_server: PostgresServer
 ) -> None:
     rng = Random(24)

@@ -35,7 +35,7 @@ CONVERSATION = SessionTurns(
 )
 
 
-def test_claims_have_footnotes_and_footnotes_their_sources() -> None:
+def test_claims_have_footnotes_with_their_sources() -> None:
     text = footnoted(ANSWER)
     body, _, notes = text.partition("\n\n")
     assert body == "First claim.[^1] Second claim[^1][^2] [1]."
@@ -53,7 +53,7 @@ def test_every_footnote_of_a_session_is_defined_once() -> None:
     assert text.startswith("# What is it?\n\n> What?\n> Really?\n\n**Helfer**")
 
 
-def test_an_answer_that_broke_off_is_exported_as_such() -> None:
+def test_an_interrupted_answer_is_exported_as_interrupted() -> None:
     turns = (
         *CONVERSATION.turns[:1],
         replace(CONVERSATION.turns[1], content=replace(ANSWER, error=stopped())),
@@ -61,7 +61,7 @@ def test_an_answer_that_broke_off_is_exported_as_such() -> None:
     assert "**Helper** (stopped)" in "".join(session_as_markdown(replace(CONVERSATION, turns=turns)))
 
 
-def test_json_holds_everything_that_is_kept() -> None:
+def test_the_json_export_contains_everything_that_is_stored() -> None:
     body = json.loads("".join(session_as_json(CONVERSATION)))
     assert [decode(item["content"]) for item in body["messages"]] == [
         turn.content for turn in CONVERSATION.turns
@@ -70,7 +70,7 @@ def test_json_holds_everything_that_is_kept() -> None:
     assert json.loads("".join(session_as_json(replace(CONVERSATION, turns=()))))["messages"] == []
 
 
-def test_no_export_holds_anything_that_nobody_sees() -> None:
+def test_no_export_contains_invisible_characters() -> None:
     hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
     flag = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
     hostile = f"\x1b]0;owned\x07 \u202eexe.txt {hidden}{flag}\x9b31m"

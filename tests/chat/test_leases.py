@@ -66,7 +66,7 @@ async def outcome(chat: Chat, session: str) -> str:
     return state_of(answer_in(turn.answer))
 
 
-async def test_of_six_questions_at_once_one_is_answered_and_five_are_refused(
+async def test_of_six_concurrent_questions_one_is_answered_and_five_are_refused(
     tmp_path: Path, address: str
 ) -> None:
     slow = answer("openai_chat", answer_events("Said."))
@@ -100,7 +100,7 @@ async def test_of_six_questions_at_once_one_is_answered_and_five_are_refused(
         assert await outcome(chat, name) == "done"
 
 
-async def test_questions_at_the_same_moment_never_interleave(tmp_path: Path, address: str) -> None:
+async def test_concurrent_questions_never_interleave(tmp_path: Path, address: str) -> None:
     async with (
         Upstream(answer("openai_chat", answer_events("Said."))) as upstream,
         open_chat(tmp_path, {"p": provider_at("openai_chat", upstream.url)}, address=address) as chat,
@@ -131,7 +131,7 @@ async def test_processes_that_share_a_store_answer_one_at_a_time(tmp_path: Path,
         assert out.split() == [b"ready", b"409"]
 
 
-async def test_the_lease_is_renewed_while_nobody_reads_the_answer(
+async def test_the_lease_is_renewed_while_the_client_does_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(storage, "RENEWAL", 0.02)
@@ -160,7 +160,7 @@ async def test_the_lease_is_renewed_while_nobody_reads_the_answer(
     await run()
 
 
-async def test_an_answer_whose_lease_was_taken_over_does_not_overwrite_what_others_wrote(
+async def test_an_answer_that_lost_its_lease_does_not_overwrite_newer_data(
     tmp_path: Path,
 ) -> None:
     async with (
@@ -180,7 +180,7 @@ async def test_an_answer_whose_lease_was_taken_over_does_not_overwrite_what_othe
         assert answer_in((await chat.open("", name)).turns[-1]).text == ""
 
 
-async def test_a_question_whose_asker_leaves_while_it_is_stored_frees_the_session(tmp_path: Path) -> None:
+async def test_a_disconnect_while_the_question_is_stored_releases_the_session(tmp_path: Path) -> None:
     async def run() -> None:
         async with (
             Upstream(answer("openai_chat", answer_events("Said."))) as upstream,

@@ -32,7 +32,7 @@ async def refused(call: Awaitable[object]) -> None:
     assert caught.value.status_hint == 404
 
 
-async def test_an_agent_belongs_to_whoever_made_it(tmp_path: Path) -> None:
+async def test_an_agent_belongs_to_its_creator(tmp_path: Path) -> None:
     async with open_chat(tmp_path, {}) as chat:
         stored = await chat.save_agent(PRIVATE_AGENT, "me")
         assert [agent.id for agent in await chat.agents("me")] == ["finder", "mine"]
@@ -45,7 +45,7 @@ async def test_an_agent_belongs_to_whoever_made_it(tmp_path: Path) -> None:
         await refused(chat.agent("mine", "me"))
 
 
-async def test_whoever_changes_what_is_not_theirs_gets_a_copy(tmp_path: Path) -> None:
+async def test_changing_the_agent_of_another_owner_creates_a_copy(tmp_path: Path) -> None:
     async with open_chat(tmp_path, {}) as chat:
         await chat.save_agent(PRIVATE_AGENT, "me")
         for other in (PRIVATE_AGENT, SEARCHING, DEFAULT):
@@ -59,7 +59,7 @@ async def test_whoever_changes_what_is_not_theirs_gets_a_copy(tmp_path: Path) ->
         assert (await chat.agent("finder", "you")).model == ""
 
 
-async def test_an_agent_cannot_be_given_to_others_by_any_field(tmp_path: Path) -> None:
+async def test_the_owner_field_cannot_transfer_an_agent(tmp_path: Path) -> None:
     async with open_chat(tmp_path, {}) as chat:
         stored = await chat.save_agent(replace(PRIVATE_AGENT, owner=""), "me")
         assert stored.owner == "me"
@@ -67,7 +67,7 @@ async def test_an_agent_cannot_be_given_to_others_by_any_field(tmp_path: Path) -
         assert (taken.owner, (await chat.agent("mine", "me")).model) == ("you", "")
 
 
-async def test_a_session_whose_agent_is_another_s_goes_on_with_the_default_one(tmp_path: Path) -> None:
+async def test_a_session_whose_agent_belongs_to_another_owner_uses_the_default_agent(tmp_path: Path) -> None:
     async with (
         Upstream(answer("openai_chat", answer_events("Said."))) as upstream,
         open_chat(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
@@ -107,7 +107,7 @@ def fill(store: Store, owners: int) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("attempts", [400, pytest.param(10_000, marks=pytest.mark.thorough)])
-async def test_nobody_gets_at_what_is_another_s_by_its_id(attempts: int, tmp_path: Path) -> None:
+async def test_ids_give_no_access_to_data_of_other_owners(attempts: int, tmp_path: Path) -> None:
     rng = Random(12)
     with open_store(f"sqlite:///{tmp_path}/chat.db") as store:
         owners_by_session = fill(store, 25)

@@ -41,7 +41,7 @@ def body_of(upstream: Upstream, nth: int = 0) -> str:
 
 
 @pytest.mark.parametrize("dialect", ["anthropic_messages", "openai_responses", "gemini", "openai_chat"])
-async def test_an_answer_is_kept_as_it_was_told_and_read_again_the_same(dialect: str, tmp_path: Path) -> None:
+async def test_an_answer_is_stored_and_read_back_unchanged(dialect: str, tmp_path: Path) -> None:
     async with (
         Upstream(answer(dialect, answer_events("It does.", PAGE, query="does it?"))) as upstream,
         open_chat(tmp_path, {"p": provider_at(dialect, upstream.url)}) as chat,
@@ -68,7 +68,7 @@ async def test_a_question_is_on_disk_before_it_is_acknowledged(tmp_path: Path) -
         assert state_of(answer_in(empty)) == "running"
 
 
-async def test_leaving_stops_the_provider_and_keeps_what_was_seen(tmp_path: Path) -> None:
+async def test_a_disconnect_cancels_the_provider_and_keeps_the_text_so_far(tmp_path: Path) -> None:
     whole = answer("openai_chat", answer_events("Words that were said before it stalled.", PAGE))
     stream = whole.stream or b""
     at = stream.index(b"\n\n", stream.index(b"stalled")) + 2
@@ -107,7 +107,7 @@ async def test_an_answer_whose_writer_died_becomes_interrupted(tmp_path: Path) -
             await turns.aclose()
 
 
-async def test_a_session_that_is_being_answered_takes_no_second_question(tmp_path: Path) -> None:
+async def test_a_session_that_is_being_answered_refuses_a_second_question(tmp_path: Path) -> None:
     async with (
         Upstream(ScriptedResponse(delay=30)) as upstream,
         open_chat(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
@@ -118,7 +118,7 @@ async def test_a_session_that_is_being_answered_takes_no_second_question(tmp_pat
             await answered(chat, ChatQuestion("Second?", "", session=turn.session.id))
 
 
-async def test_an_error_of_the_provider_is_the_end_of_the_turn(tmp_path: Path) -> None:
+async def test_an_error_of_the_provider_ends_the_turn(tmp_path: Path) -> None:
     async with (
         Upstream(ScriptedResponse(400, body=b'{"error": {"message": "no such thing"}}')) as upstream,
         open_chat(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
@@ -162,7 +162,7 @@ async def test_encrypted_results_go_back_to_their_provider_and_readable_ones_to_
         assert PAGE.url in body_of(second)
 
 
-async def test_a_tool_call_that_nobody_asked_for_is_never_carried_out_nor_sent_back(tmp_path: Path) -> None:
+async def test_an_unrequested_tool_call_is_neither_executed_nor_sent_back(tmp_path: Path) -> None:
     events: list[Event] = [
         Started("1", "m"),
         TextDelta(0, "Let me run this."),
@@ -181,7 +181,7 @@ async def test_a_tool_call_that_nobody_asked_for_is_never_carried_out_nor_sent_b
         assert "Let me run this." in body_of(upstream, 1)
 
 
-async def test_asking_again_takes_the_place_of_what_came_after(tmp_path: Path) -> None:
+async def test_asking_again_replaces_all_later_turns(tmp_path: Path) -> None:
     script = [answer("openai_chat", answer_events(f"Answer {number}.")) for number in range(4)]
     async with (
         Upstream(Script(tuple(script))) as upstream,
@@ -202,7 +202,7 @@ async def test_asking_again_takes_the_place_of_what_came_after(tmp_path: Path) -
         assert "One?" not in body_of(upstream, 3)
 
 
-async def test_search_is_asked_for_only_if_the_agent_wants_it(tmp_path: Path) -> None:
+async def test_search_is_requested_only_if_the_agent_enables_it(tmp_path: Path) -> None:
     async with (
         Upstream(answer("openai_responses", answer_events("Fine."))) as upstream,
         open_chat(tmp_path, {"openai": ProviderSettings(base_url=f"{upstream.url}/v1")}) as chat,
@@ -218,7 +218,7 @@ async def test_search_is_asked_for_only_if_the_agent_wants_it(tmp_path: Path) ->
         assert tool["user_location"]["country"] == "DE"
 
 
-async def test_an_agent_that_does_not_search_is_not_led_to_an_engine(tmp_path: Path) -> None:
+async def test_an_agent_without_search_is_not_routed_to_an_engine(tmp_path: Path) -> None:
     silent = Agent("silent", {"en": "Silent"})
     async with open_chat(tmp_path, {}, silent) as chat:
         turn = await answered(chat, ChatQuestion("Anything?", "", agent="silent"))
@@ -227,7 +227,7 @@ async def test_an_agent_that_does_not_search_is_not_led_to_an_engine(tmp_path: P
         assert "turn on web search" in error.message
 
 
-async def test_nobody_reads_or_changes_the_sessions_of_another(tmp_path: Path) -> None:
+async def test_sessions_of_other_owners_cannot_be_read_or_changed(tmp_path: Path) -> None:
     async with (
         Upstream(answer("openai_chat", answer_events("Mine."))) as upstream,
         open_chat(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
@@ -249,7 +249,7 @@ async def test_nobody_reads_or_changes_the_sessions_of_another(tmp_path: Path) -
         assert await chat.usage("bob") == []
 
 
-async def test_a_store_that_fails_while_an_answer_comes_does_not_silence_it(tmp_path: Path) -> None:
+async def test_a_store_failure_during_an_answer_does_not_interrupt_it(tmp_path: Path) -> None:
     async def run() -> None:
         async with (
             Upstream(answer("openai_chat", answer_events("Still said."))) as upstream,
@@ -272,7 +272,7 @@ async def test_a_store_that_fails_while_an_answer_comes_does_not_silence_it(tmp_
     await run()
 
 
-async def test_an_empty_question_makes_no_session(tmp_path: Path) -> None:
+async def test_an_empty_question_creates_no_session(tmp_path: Path) -> None:
     async with open_chat(tmp_path, {}) as chat:
         with pytest.raises(RequestError):
             await answered(chat, ChatQuestion("  ", ""))

@@ -38,7 +38,7 @@ def _bytes(file: Path) -> bytes | None:
 
 
 @pytest.mark.parametrize(("server_list", "state"), _cases())
-def test_the_client_lists_what_was_written_and_no_longer_what_was_undone(
+def test_the_client_lists_the_server_until_it_is_undone(
     server_list: ServerList, state: str, gateway: RunningGateway, home: Path, show: Callable[[str, str], None]
 ) -> None:
     configure_index(gateway, home)

@@ -33,7 +33,7 @@ def test_the_inspector_lists_our_tools_and_finds_no_fault_in_their_schemas(
 
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_the_inspector_is_given_cited_answers_and_links(
+def test_the_inspector_receives_cited_answers_and_links(
     transport: str, era: str, gateway: RunningGateway, home: Path, show: Callable[[str, str], None]
 ) -> None:
     configure_index(gateway, home)
@@ -65,7 +65,7 @@ def test_the_inspector_fetches_the_page_that_it_found(
 
 
 @pytest.mark.parametrize("client", ["cursor", "claude-desktop"])
-def test_the_inspector_finds_us_in_the_file_of_another_client(
+def test_the_inspector_reads_the_server_from_the_file_of_another_client(
     client: str, gateway: RunningGateway, home: Path, show: Callable[[str, str], None]
 ) -> None:
     connect_server(client, "stdio", gateway, home)

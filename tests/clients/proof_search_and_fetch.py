@@ -58,7 +58,7 @@ CLIENTS: Mapping[ClientPackage, RunClient] = {
 
 
 @pytest.mark.parametrize("package", CLIENTS, ids=lambda package: package.label)
-def test_a_client_reads_the_page_that_it_has_found(
+def test_a_client_fetches_the_page_that_it_found(
     package: ClientPackage, gateway: RunningGateway, home: Path, show: Callable[[str, str], None]
 ) -> None:
     gateway.script[:] = SCRIPT

@@ -29,7 +29,7 @@ NOTHING = (Started(), Finished())
 PARTIAL: tuple[Event, ...] = (*LATE[:5], Failed(Interrupted("the stream ended")))
 
 
-def test_in_a_pipe_the_whole_answer_is_printed_and_nothing_else() -> None:
+def test_only_the_answer_is_printed_into_a_pipe() -> None:
     bench = Bench(FakeClient(LATE))
     assert bench.run("search", "how", "many?") == 0
     assert bench.stdout == render_answer(assemble(LATE)) + "\n"
@@ -37,7 +37,7 @@ def test_in_a_pipe_the_whole_answer_is_printed_and_nothing_else() -> None:
     assert bench.asker.closed
 
 
-def test_the_question_is_asked_as_it_was_typed() -> None:
+def test_the_question_is_sent_as_it_was_typed() -> None:
     bench = Bench(FakeClient(LATE))
     bench.run("search", "--provider", "gemini", "--model", "m", "how", "many", "people?")
     request, provider, model = bench.asker.requests[0]
@@ -124,7 +124,7 @@ def test_markdown_and_raw() -> None:
     assert bench.stdout == TEXT + "\n"
 
 
-def test_on_a_terminal_the_answer_comes_with_sources_and_what_it_cost() -> None:
+def test_a_terminal_shows_the_answer_with_sources_and_cost() -> None:
     bench = Bench(FakeClient(LATE), terminal=True)
     assert bench.run("search", "q") == 0
     screen = Screen()
@@ -144,7 +144,7 @@ def test_on_a_terminal_without_streaming_the_answer_comes_at_once() -> None:
     assert bench.stdout.count("Köln hat") == 1
 
 
-def test_a_terminal_that_knows_nothing_gets_plain_text() -> None:
+def test_a_dumb_terminal_gets_plain_text() -> None:
     bench = Bench(FakeClient(LATE), terminal=True, env={"TERM": "dumb"})
     assert bench.run("search", "q") == 0
     assert bench.stdout == render_answer(assemble(LATE)) + "\n"
@@ -171,7 +171,7 @@ def test_an_answer_without_sources_says_so() -> None:
     assert "Not grounded" in bench.stderr
 
 
-def test_warnings_are_told_on_standard_error() -> None:
+def test_warnings_are_printed_on_standard_error() -> None:
     bench = Bench(FakeClient((Warned("option_ignored", "gemini has no\x1b max_uses"), *LATE)))
     bench.run("search", "q")
     assert bench.stderr == "Warning: gemini has no max_uses\n"
@@ -205,7 +205,7 @@ def test_a_blank_question_is_refused(query: str) -> None:
     assert bench.asker.requests == []
 
 
-def test_an_unknown_provider_is_refused_with_those_that_are_known() -> None:
+def test_an_unknown_provider_is_refused_with_a_list_of_known_ones() -> None:
     bench = Bench()
     assert bench.run("search", "--provider", "nobody", "q") == 2
     assert "unknown provider 'nobody'; known are gemini, anthropic, openai" in bench.stderr
@@ -278,7 +278,7 @@ def test_what_came_before_an_answer_broke_off_is_kept() -> None:
     assert (body["text"], body["error"]["code"]) == (TEXT[:20], "UPSTREAM_INTERRUPTED")
 
 
-def test_a_broken_configuration_is_told_to_programs_too() -> None:
+def test_a_broken_configuration_is_also_reported_as_json() -> None:
     bench = Bench(env={"GROUNDWIRE_CONFIG": "/nonexistent/config.toml"})
     assert bench.run("search", "--json", "q") == 4
     assert json.loads(bench.stdout)["error"]["code"] == "INVALID_CONFIG"

@@ -59,7 +59,7 @@ def protected(config: Config) -> object:
 
 
 @pytest.mark.parametrize("name", PRIVATE)
-def test_a_project_sets_no_host_and_no_key(machine: Machine, name: str) -> None:
+def test_a_project_may_not_set_hosts_or_keys(machine: Machine, name: str) -> None:
     path = machine.write_project_file(f'# a project\n\n{name} = "{PRIVATE[name]}"')
     assert machine.load_error() == (
         f"{path}:3: {name}: a project's file may not set this, because its author would decide where "
@@ -67,7 +67,7 @@ def test_a_project_sets_no_host_and_no_key(machine: Machine, name: str) -> None:
     )
 
 
-def test_a_project_switches_off_and_never_on(machine: Machine) -> None:
+def test_a_project_may_disable_providers_but_not_enable_them(machine: Machine) -> None:
     machine.write_user_file("[providers.copilot]\nenabled = false")
     path = machine.write_project_file("[providers.copilot]\nenabled = true")
     assert machine.load_error() == (
@@ -78,18 +78,18 @@ def test_a_project_switches_off_and_never_on(machine: Machine) -> None:
     assert machine.load().provider("gemini").enabled is False
 
 
-def test_a_project_may_not_hold_a_key(machine: Machine) -> None:
+def test_a_project_file_may_not_contain_a_key(machine: Machine) -> None:
     path = machine.write_project_file("[providers.gemini]\napi_key = 'sk-1'")
     assert machine.load_error() == f"{path}:2: providers.gemini.api_key: a project's file may not hold keys"
 
 
-def test_a_project_names_no_provider_that_the_user_does_not_have(machine: Machine) -> None:
+def test_a_project_may_not_define_providers(machine: Machine) -> None:
     path = machine.write_project_file("[providers.evil]\nmodel = 'x'")
     assert machine.load_error().startswith(f"{path}:1: providers.evil: there is no provider 'evil'; ")
     assert machine.load_error().endswith(f"set its dialect and base_url in {machine.user_file}")
 
 
-def test_a_relative_xdg_path_does_not_make_the_project_the_user(
+def test_a_relative_xdg_path_does_not_make_a_project_file_a_user_file(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(machine.project)
@@ -230,7 +230,7 @@ def test_no_key_of_a_projects_opencode_file_changes_a_host_or_a_key(machine: Mac
     "item", ["evil-key", "{file:key.txt}", "{file:~/secret}", "{env:MINE_KEY}", "{env:EVIL_MODEL}"]
 )
 @pytest.mark.parametrize("name", ["opencode.json", ".opencode/opencode.jsonc"])
-def test_a_project_sets_no_key_and_the_user_is_warned(machine: Machine, name: str, item: str) -> None:
+def test_a_key_in_a_project_file_is_ignored_with_a_warning(machine: Machine, name: str, item: str) -> None:
     path = write(machine.project / name, geminisearch(apiKey=item))
     write(path.parent / "key.txt", "evil-key")
     write(machine.home / "secret", "file-canary")
@@ -268,7 +268,7 @@ STOLEN = (
 
 
 @pytest.mark.parametrize("model", STOLEN)
-def test_a_project_puts_nothing_of_the_users_into_the_name_of_a_model(machine: Machine, model: str) -> None:
+def test_a_project_cannot_read_secrets_through_a_model_name(machine: Machine, model: str) -> None:
     secret = write(machine.home / "secret", "file-canary")
     (machine.project / "link").symlink_to(secret)
     (machine.project / "folder").symlink_to(machine.home)
@@ -302,7 +302,7 @@ def test_a_project_may_take_a_model_from_its_own_files_and_from_variables_for_mo
     assert config.warnings == ()
 
 
-def test_what_a_project_may_not_have_does_not_disturb_what_we_do_not_read(machine: Machine) -> None:
+def test_forbidden_values_in_unused_settings_cause_no_warning(machine: Machine) -> None:
     body = {
         "provider": {
             "anthropic": {"options": {"apiKey": "{env:ANTHROPIC_API_KEY}", "baseURL": EVIL}},
@@ -315,7 +315,7 @@ def test_what_a_project_may_not_have_does_not_disturb_what_we_do_not_read(machin
     assert (config.provider("gemini").model, config.warnings) == ("chosen", ())
 
 
-def test_the_users_own_directory_is_trusted_also_when_it_is_the_current_one(machine: Machine) -> None:
+def test_the_users_own_directory_is_trusted_as_the_current_directory(machine: Machine) -> None:
     for folder in (machine.opencode_file.parent, machine.home / ".opencode"):
         path = write(folder / "opencode.json", geminisearch(apiKey="own"))
         config = machine.load(cwd=folder)
@@ -323,7 +323,7 @@ def test_the_users_own_directory_is_trusted_also_when_it_is_the_current_one(mach
         path.unlink()
 
 
-def test_a_linked_project_file_is_still_the_projects(machine: Machine, tmp_path: Path) -> None:
+def test_a_symlinked_project_file_has_the_limits_of_a_project_file(machine: Machine, tmp_path: Path) -> None:
     elsewhere = write(tmp_path / "elsewhere.toml", f'[providers.gemini]\nbase_url = "{EVIL}"')
     machine.project_file.symlink_to(elsewhere)
     assert "may not set this" in machine.load_error()

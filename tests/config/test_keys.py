@@ -41,7 +41,7 @@ def test_every_setting_of_a_provider_and_of_a_search_has_its_key() -> None:
     assert gateway == set(field_names(GatewaySettings))
 
 
-def test_the_schema_knows_every_key_and_no_other() -> None:
+def test_the_schema_has_exactly_the_known_keys() -> None:
     assert at()["additionalProperties"] is False
     assert list(at("properties")) == [
         *(
@@ -69,7 +69,7 @@ def test_the_schema_knows_every_key_and_no_other() -> None:
     assert at("properties", "aliases", "additionalProperties")["type"] == "string"
 
 
-def test_the_schema_says_what_a_project_may_not_set() -> None:
+def test_the_schema_describes_what_a_project_may_not_set() -> None:
     row = at("properties", "providers", "additionalProperties", "properties")
     refused = {name for name, item in row.items() if "Not in a project's file." in json.dumps(item)}
     assert refused == {"dialect", "base_url", "key_env"}
@@ -96,7 +96,7 @@ def test_variables_are_named_after_their_provider() -> None:
     assert variable_name("my-llm.v2", "model") == "GROUNDWIRE_MY_LLM_V2_MODEL"
 
 
-def test_the_written_schema_is_up_to_date() -> None:
+def test_the_generated_schema_is_up_to_date() -> None:
     script = PROJECT / "scripts" / "config_schema.py"
     result = subprocess.run(  # noqa: S603
         [sys.executable, script, "--check"], capture_output=True, text=True, check=False, timeout=60

@@ -49,6 +49,6 @@ def test_a_day_ends_with_its_last_second() -> None:
         "0001-01-01T00:00+23:59",
     ],
 )
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_invalid_times_are_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="expected a time such as 7d"):
         parse_time(text, NOW)

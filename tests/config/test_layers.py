@@ -17,25 +17,25 @@ def test_every_provider_has_its_variables(machine: Machine, name: str) -> None:
     assert config.warnings == ()
 
 
-def test_the_vendors_own_addresses_are_never_used(machine: Machine) -> None:
+def test_base_url_variables_of_vendors_are_ignored(machine: Machine) -> None:
     vendors = ("ANTHROPIC", "OPENAI", "GEMINI", "GOOGLE_GEMINI", "OPENROUTER", "GOOGLE", "CODEX")
     config = machine.load({f"{vendor}_BASE_URL": "http://127.0.0.1:8484" for vendor in vendors})
     assert config == machine.load()
 
 
-def test_copilots_variables_are_left_to_its_provider(machine: Machine) -> None:
+def test_variables_of_copilot_do_not_change_the_configuration(machine: Machine) -> None:
     names = ("WEB_SEARCH_MODEL", "WEB_SEARCH_TIMEOUT", "COPILOT_PATH", "ENABLE_WEB_SEARCH")
     assert machine.load(dict.fromkeys(names, "60000")) == machine.load()
 
 
 @pytest.mark.parametrize("value", ["false", "0", " OFF ", "no"])
-def test_searches_of_claude_code_can_be_switched_off(machine: Machine, value: str) -> None:
+def test_searches_of_claude_code_can_be_disabled(machine: Machine, value: str) -> None:
     config = machine.load({"ENABLE_WEB_SEARCH": value})
     assert config.gateway.search == "none"
     assert origin(config, "gateway.search") == "environment ENABLE_WEB_SEARCH"
 
 
-def test_the_order_is_a_list_with_commas(machine: Machine) -> None:
+def test_the_order_variable_is_a_comma_separated_list(machine: Machine) -> None:
     config = machine.load({"GROUNDWIRE_ORDER": " openai, gemini ,openai,, web "})
     assert config.order == ("openai", "gemini", "web")
     assert origin(config, "order") == "environment GROUNDWIRE_ORDER"

@@ -54,7 +54,7 @@ def write_config(machine: Machine, env: dict[str, str], place: str, content: Jso
 
 
 @pytest.mark.parametrize(("loser", "winner"), list(combinations(FILES, 2)))
-def test_of_two_files_the_later_wins(machine: Machine, loser: str, winner: str) -> None:
+def test_the_later_of_two_files_wins(machine: Machine, loser: str, winner: str) -> None:
     env: dict[str, str] = {}
     here = machine.project / HERE
     here.mkdir(parents=True)
@@ -67,7 +67,7 @@ def test_of_two_files_the_later_wins(machine: Machine, loser: str, winner: str) 
 
 
 @pytest.mark.parametrize("switch", ["1", "true", "TRUE"])
-def test_a_project_can_be_left_out(machine: Machine, switch: str) -> None:
+def test_project_files_can_be_disabled(machine: Machine, switch: str) -> None:
     env = {"OPENCODE_DISABLE_PROJECT_CONFIG": switch}
     here = machine.project / HERE
     here.mkdir(parents=True)
@@ -82,7 +82,7 @@ def test_a_project_can_be_left_out(machine: Machine, switch: str) -> None:
     )
 
 
-def test_nothing_above_the_worktree_counts(machine: Machine) -> None:
+def test_files_above_the_worktree_are_ignored(machine: Machine) -> None:
     write(machine.project.parent / "opencode.json", websearch("outside"))
     assert machine.load().providers == {}
 
@@ -94,7 +94,7 @@ def test_a_worktree_may_be_marked_by_a_file(machine: Machine) -> None:
     assert machine.load(cwd=here).providers == {}
 
 
-def test_without_a_worktree_everything_above_counts(machine: Machine) -> None:
+def test_files_in_all_parent_directories_are_read_without_a_worktree(machine: Machine) -> None:
     (machine.project / ".git").rmdir()
     write(machine.project.parent / "opencode.json", websearch("above"))
     assert machine.load().provider("gemini").model == "above"
@@ -105,7 +105,7 @@ def test_the_global_directory_can_be_moved(machine: Machine) -> None:
     assert machine.load({"XDG_CONFIG_HOME": str(machine.home / "moved")}).provider("gemini").model == "moved"
 
 
-def test_every_provider_gives_its_model_to_ours(machine: Machine) -> None:
+def test_the_search_models_of_opencode_are_mapped_to_our_providers(machine: Machine) -> None:
     providers = {
         name: {"options": {"websearch": {"model": f"{name}-model"}}}
         for name in ("google", "openai", "openrouter", "anthropic", "gemini", "copilot")
@@ -121,7 +121,7 @@ def test_every_provider_gives_its_model_to_ours(machine: Machine) -> None:
     }
 
 
-def test_nothing_else_of_theirs_is_read(machine: Machine) -> None:
+def test_other_settings_of_opencode_are_ignored(machine: Machine) -> None:
     options = {
         "apiKey": "sk-1",
         "baseURL": "https://elsewhere.example",
@@ -157,7 +157,7 @@ INVALID: Mapping[str, tuple[Json, str]] = {
 
 
 @pytest.mark.parametrize("case", INVALID)
-def test_an_invalid_block_means_the_default_and_a_warning(machine: Machine, case: str) -> None:
+def test_an_invalid_block_is_a_warning_and_the_default_is_used(machine: Machine, case: str) -> None:
     content, expected = INVALID[case]
     path = write(machine.opencode_file, content)
     config = machine.load()
@@ -177,7 +177,7 @@ def test_an_invalid_block_hides_what_it_replaced(machine: Machine) -> None:
 @pytest.mark.parametrize(
     "content", [{}, {"provider": None}, {"provider": {"google": {}}}, websearch(None), ""]
 )
-def test_a_missing_block_means_the_default_and_no_warning(machine: Machine, content: Json) -> None:
+def test_a_missing_block_is_no_warning_and_the_default_is_used(machine: Machine, content: Json) -> None:
     write(machine.opencode_file, content)
     config = machine.load()
     assert (config.providers, config.warnings) == ({}, ())
@@ -231,7 +231,7 @@ def test_comments_and_trailing_commas_are_read(machine: Machine) -> None:
     assert machine.load().provider("gemini").model == "gemini-2.5-flash"
 
 
-def test_the_block_of_geminisearch_is_read_and_its_key_not_shown(machine: Machine) -> None:
+def test_the_geminisearch_block_is_read_and_its_key_is_not_shown(machine: Machine) -> None:
     key = "AIza-canary-key"
     write(
         machine.opencode_file, geminisearch(apiKey=key, model="gemini-2.5-pro", baseURL="https://x.example")
@@ -255,7 +255,7 @@ def test_a_key_that_cannot_be_sent_is_ignored(machine: Machine, key: Json) -> No
 
 
 @pytest.mark.parametrize(("value", "read"), [(True, "true"), (False, ""), ("yes", None)])
-def test_a_block_may_ask_for_the_raw_metadata(machine: Machine, value: Json, read: str | None) -> None:
+def test_a_block_may_request_the_raw_metadata(machine: Machine, value: Json, read: str | None) -> None:
     options: Json = {"groundingMetadata": value}
     write(machine.project / "opencode.json", {"provider": {"geminisearch": {"options": options}}})
     config = machine.load()
@@ -263,7 +263,7 @@ def test_a_block_may_ask_for_the_raw_metadata(machine: Machine, value: Json, rea
     assert bool(config.warnings) == (read is None)
 
 
-def test_a_key_from_an_unset_variable_is_no_key(machine: Machine) -> None:
+def test_a_key_from_an_unset_variable_is_missing(machine: Machine) -> None:
     write(machine.opencode_file, geminisearch(apiKey="{env:GEMINI_API_KEY}", model="m"))
     config = machine.load()
     assert (config.geminisearch, config.warnings) == ({"model": "m"}, ())
@@ -284,9 +284,7 @@ def merged(below: Json, above: Json) -> Json:
 
 
 @given(st.lists(BODIES, max_size=4), st.lists(NAMES, min_size=1, max_size=3))
-def test_walking_the_files_is_the_same_as_merging_them(
-    bodies: list[dict[str, Json]], path: list[str]
-) -> None:
+def test_resolving_a_path_equals_merging_the_files(bodies: list[dict[str, Json]], path: list[str]) -> None:
     whole: Json = {}
     for body in bodies:
         whole = merged(whole, body)

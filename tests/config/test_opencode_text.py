@@ -54,11 +54,11 @@ CASES = {
 
 
 @pytest.mark.parametrize("text", CASES)
-def test_tokens_are_replaced_as_opencode_does(text: str) -> None:
+def test_tokens_are_replaced_as_in_opencode(text: str) -> None:
     assert substituted(text) == CASES[text]
 
 
-def test_a_token_without_an_answer_stays() -> None:
+def test_an_unresolved_token_is_unchanged() -> None:
     assert substitute("{env:A} {file:b}", lambda _: None, lambda _: None).text == "{env:A} {file:b}"
 
 
@@ -71,7 +71,7 @@ def test_a_missing_file_is_reported_at_the_position_of_its_token() -> None:
 @given(
     st.lists(st.sampled_from(["abc", "\n", " ", "{env:NAME}", "{env:LINES}", "{env:EMPTY}", "{file:a}", "é"]))
 )
-def test_every_offset_leads_back_to_where_it_came_from(parts: list[str]) -> None:
+def test_every_offset_maps_back_to_its_origin(parts: list[str]) -> None:
     raw = "".join(parts)
     result = substitute(raw, lambda name: ENV.get(name, ""), content)
     expected: list[int] = []
@@ -88,14 +88,14 @@ def test_every_offset_leads_back_to_where_it_came_from(parts: list[str]) -> None
 @pytest.mark.parametrize(
     "unit", ["{env:", "{env:}", "{env:A", "{file:", "{file:a}", "{env:NAME}", "// {file:a}", "\n{file:a}"]
 )
-def test_the_time_grows_with_the_size_and_no_faster(unit: str) -> None:
+def test_substitution_takes_linear_time(unit: str) -> None:
     def insert(size: int) -> None:
         substitute(unit * (size // len(unit)), lambda name: "x", lambda name: "y")
 
     assert growth(insert, 20_000) < LINEAR
 
 
-def test_what_grows_without_bound_is_stopped() -> None:
+def test_unbounded_expansion_is_refused() -> None:
     with pytest.raises(Malformed, match="the inserted text is too large"):
         substitute("{env:BIG}" * 1000, lambda _: "x" * 10_000, lambda _: None)
     with pytest.raises(Malformed, match="line 1, column 1: the inserted text is too large"):
@@ -105,7 +105,7 @@ def test_what_grows_without_bound_is_stopped() -> None:
 # in files
 
 
-def test_the_users_files_take_variables_and_files(machine: Machine) -> None:
+def test_files_of_the_user_may_insert_variables_and_files(machine: Machine) -> None:
     write(machine.opencode_file.parent / "model.txt", " from-file \n")
     write(machine.home / "key.txt", "key-from-home\n")
     write(machine.opencode_file, websearch("{file:model.txt}"))
@@ -118,7 +118,7 @@ def test_the_users_files_take_variables_and_files(machine: Machine) -> None:
     assert config.warnings == ()
 
 
-def test_files_may_be_absolute_and_relative_ones_start_at_the_file(machine: Machine) -> None:
+def test_relative_paths_are_resolved_from_the_configuration_file(machine: Machine) -> None:
     absolute = write(machine.home / "a.txt", "absolute")
     write(machine.opencode_file, websearch(f"{{file:{absolute}}}"))
     assert machine.load().provider("gemini").model == "absolute"
@@ -129,7 +129,7 @@ def test_files_may_be_absolute_and_relative_ones_start_at_the_file(machine: Mach
     assert machine.load(inline).provider("gemini").model == "beside"
 
 
-def test_an_unset_variable_leaves_a_blank_model_and_so_the_default(machine: Machine) -> None:
+def test_an_unset_variable_in_a_model_name_selects_the_default_model(machine: Machine) -> None:
     write(machine.opencode_file, websearch("{env:UNSET}"))
     config = machine.load()
     assert config.providers == {}
@@ -150,7 +150,7 @@ def test_a_backslash_in_a_variable_is_read_as_an_escape(machine: Machine) -> Non
     assert machine.load({"PATH_LIKE": r"a\u002db"}).provider("gemini").model == "a-b"
 
 
-def test_a_line_end_in_a_variable_leaves_its_comment(machine: Machine) -> None:
+def test_a_line_end_in_a_variable_ends_a_comment(machine: Machine) -> None:
     path = write(machine.opencode_file, "// {env:LINES}\n{}")
     assert machine.load({"LINES": "one\ntwo"}).warnings[0].startswith(f"{path}:1:4: a value is expected here")
 
@@ -176,7 +176,7 @@ def test_a_login_of_opencode_defines_a_variable(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "/", ".", "a\\u0000b", "loop"])
-def test_what_is_no_file_breaks_only_its_own(machine: Machine, path: str) -> None:
+def test_an_unreadable_insertion_causes_one_warning(machine: Machine, path: str) -> None:
     loop = machine.opencode_file.parent / "loop"
     loop.parent.mkdir(parents=True)
     loop.symlink_to(loop)
@@ -184,7 +184,7 @@ def test_what_is_no_file_breaks_only_its_own(machine: Machine, path: str) -> Non
     assert len(machine.load().warnings) == 1
 
 
-def test_a_pipe_is_not_waited_for(machine: Machine, tmp_path: Path) -> None:
+def test_a_pipe_does_not_block(machine: Machine, tmp_path: Path) -> None:
     import os
 
     os.mkfifo(tmp_path / "pipe")

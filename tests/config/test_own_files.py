@@ -54,18 +54,18 @@ WRONG_TYPES = {
 
 
 @pytest.mark.parametrize("text", WRONG_TYPES)
-def test_a_value_of_the_wrong_kind_is_reported_with_file_line_and_key(machine: Machine, text: str) -> None:
+def test_a_value_of_the_wrong_type_is_reported_with_file_line_and_key(machine: Machine, text: str) -> None:
     path = machine.write_user_file(f"# first line\n\n{text}\n")
     assert machine.load_error().startswith(f"{path}:3: {WRONG_TYPES[text]}")
 
 
 @pytest.mark.parametrize("seconds", ["0", "0.0", "60"])
-def test_the_cache_can_be_switched_off_by_its_seconds(machine: Machine, seconds: str) -> None:
+def test_zero_cache_seconds_disable_the_cache(machine: Machine, seconds: str) -> None:
     machine.write_user_file(f"gateway.cache_seconds = {seconds}")
     assert machine.load().gateway.cache_seconds == float(seconds)
 
 
-def test_a_hundred_domains_are_possible_and_one_more_is_not(machine: Machine) -> None:
+def test_at_most_a_hundred_domains_are_accepted(machine: Machine) -> None:
     domains = [f"site{number}.example" for number in range(101)]
     machine.write_user_file(f"search.allowed_domains = {domains[:100]}")
     assert machine.load().search.allowed_domains == tuple(domains[:100])
@@ -134,22 +134,22 @@ def test_a_file_that_is_not_text_is_reported_with_its_line(machine: Machine) -> 
     assert machine.load_error() == f"{path}:2: this is not UTF-8; save the file as UTF-8 text"
 
 
-def test_a_byte_order_mark_is_no_mistake(machine: Machine) -> None:
+def test_a_byte_order_mark_is_accepted(machine: Machine) -> None:
     machine.write_user_file("").write_bytes(b"\xef\xbb\xbftimeout = 1\r\n")
     assert machine.load().timeout == 1
 
 
-def test_a_file_without_end_is_refused(machine: Machine) -> None:
+def test_a_file_that_is_too_large_is_refused(machine: Machine) -> None:
     path = machine.write_user_file("#" * (1024 * 1024 + 1))
     assert machine.load_error() == f"{path} is larger than 1048576 bytes; make it smaller or remove it"
 
 
-def test_something_that_is_no_file_is_refused(machine: Machine) -> None:
+def test_a_directory_in_place_of_the_file_is_refused(machine: Machine) -> None:
     machine.user_file.mkdir(parents=True)
     assert machine.load_error() == f"{machine.user_file} is not a file; remove it or put a file in its place"
 
 
-def test_a_pipe_does_not_hold_us(machine: Machine) -> None:
+def test_a_pipe_in_place_of_the_file_does_not_block(machine: Machine) -> None:
     os.mkfifo(machine.project_file)
     assert "is not a file" in machine.load_error()
 
@@ -181,7 +181,7 @@ def test_a_named_file_must_exist(machine: Machine) -> None:
     )
 
 
-def test_home_is_understood_in_a_named_file(machine: Machine) -> None:
+def test_a_tilde_is_expanded_in_the_path_of_a_named_file(machine: Machine) -> None:
     write(machine.home / "mine.toml", "timeout = 3")
     assert machine.load({"GROUNDWIRE_CONFIG": "~/mine.toml"}).timeout == 3
 
@@ -211,7 +211,7 @@ REFUSED_ADDRESSES = {
 
 
 @pytest.mark.parametrize("url", REFUSED_ADDRESSES)
-def test_an_address_that_could_lose_a_key_is_refused(machine: Machine, url: str) -> None:
+def test_an_unsafe_base_url_is_refused(machine: Machine, url: str) -> None:
     path = machine.write_user_file(f"[providers.gemini]\nbase_url = '{url}'")
     assert machine.load_error().startswith(f"{path}:2: providers.gemini.base_url: {REFUSED_ADDRESSES[url]}")
 
@@ -228,7 +228,7 @@ def test_an_address_that_could_lose_a_key_is_refused(machine: Machine, url: str)
         "http://[::1]:9/v1",
     ],
 )
-def test_an_address_of_the_users_own_is_taken(machine: Machine, url: str) -> None:
+def test_https_and_loopback_base_urls_are_accepted(machine: Machine, url: str) -> None:
     machine.write_user_file(f"[providers.gemini]\nbase_url = '{url}'")
     assert machine.load().provider("gemini") == ProviderSettings(base_url=url)
 
@@ -253,7 +253,7 @@ def test_flags_are_checked_like_files(machine: Machine) -> None:
     )
 
 
-def test_a_provider_of_ones_own_is_known_everywhere_once_described(machine: Machine) -> None:
+def test_a_provider_that_the_user_defines_can_be_used_everywhere(machine: Machine) -> None:
     machine.write_user_file("[providers.my-llm]\ndialect = 'openai_chat'\nbase_url = 'http://localhost:1'")
     machine.write_project_file("order = ['my-llm']\n[providers.my-llm]\nmodel = 'project'")
     config = machine.load({"GROUNDWIRE_MY_LLM_BASE_URL": "http://localhost:2"})
@@ -261,7 +261,9 @@ def test_a_provider_of_ones_own_is_known_everywhere_once_described(machine: Mach
     assert config.provider("my-llm") == ProviderSettings("openai_chat", "http://localhost:2", model="project")
 
 
-def test_a_provider_that_a_package_brings_is_known(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_of_an_installed_package_is_known(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("groundwire.config.layers.installed", lambda: frozenset({"extra"}))
     monkeypatch.setattr("groundwire.config.layers.installed", lambda: frozenset({"extra"}))
     machine.write_user_file("order = ['extra']\n[providers.extra]\nmodel = 'm'")
@@ -269,6 +271,6 @@ def test_a_provider_that_a_package_brings_is_known(machine: Machine, monkeypatch
     assert config.provider("extra") == ProviderSettings(base_url="https://extra.example", model="m")
 
 
-def test_a_missing_home_is_an_empty_one(machine: Machine, tmp_path: Path) -> None:
+def test_a_missing_home_directory_is_treated_as_empty(machine: Machine, tmp_path: Path) -> None:
     machine.home = tmp_path / "nowhere"
     assert machine.load().settings[0].origin == "default"

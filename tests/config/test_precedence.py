@@ -43,7 +43,7 @@ def origins(machine: Machine) -> Mapping[str, str]:
 
 
 @pytest.mark.parametrize(("winner", "loser"), list(combinations(ORDER, 2)))
-def test_of_two_sources_the_one_nearer_to_the_user_wins(machine: Machine, winner: str, loser: str) -> None:
+def test_the_source_with_higher_precedence_wins(machine: Machine, winner: str, loser: str) -> None:
     inputs = Inputs()
     for source in (loser, winner):
         SET_MODEL[source](machine, inputs, f"from-{source}")
@@ -61,7 +61,7 @@ def test_every_source_alone_is_used(machine: Machine, source: str) -> None:
     assert origin(config, "providers.gemini.model") == origins(machine)[source]
 
 
-def test_without_anything_there_are_the_defaults(machine: Machine) -> None:
+def test_defaults_are_used_without_any_source(machine: Machine) -> None:
     config = machine.load()
     assert config == Config(
         order=DEFAULT_ORDER,
@@ -182,7 +182,7 @@ def test_every_key_of_a_file_arrives(machine: Machine) -> None:
     assert len(names) == 3 + 13 + 8
 
 
-def test_flags_may_be_tables_and_those_not_given_do_not_count(machine: Machine) -> None:
+def test_flags_may_be_tables_and_none_values_are_ignored(machine: Machine) -> None:
     machine.write_user_file("timeout = 5")
     config = machine.load(
         flags={"timeout": None, "search": {"city": "Kiel"}, "search.country": "DE", "data_dir": "x"}
@@ -202,13 +202,13 @@ def test_a_file_named_in_the_environment_replaces_the_users_own(machine: Machine
     assert config.config_dir == str(machine.home / ".config" / "groundwire")
 
 
-def test_a_project_file_that_the_user_names_is_the_users_own(machine: Machine) -> None:
+def test_a_project_file_named_by_the_user_is_trusted(machine: Machine) -> None:
     machine.write_project_file('[providers.gemini]\nbase_url = "https://mine.example"')
     config = machine.load({"GROUNDWIRE_CONFIG": "groundwire.toml"})
     assert config.provider("gemini").base_url == "https://mine.example"
 
 
-def test_only_the_project_file_of_the_current_directory_counts(machine: Machine) -> None:
+def test_only_the_project_file_of_the_current_directory_is_read(machine: Machine) -> None:
     machine.write_project_file("timeout = 5")
     inner = machine.project / "inner"
     inner.mkdir()
@@ -220,7 +220,7 @@ def test_empty_variables_are_ignored(machine: Machine) -> None:
     assert machine.load({f"GROUNDWIRE_{name}": "" for name in names}) == machine.load()
 
 
-def test_a_key_written_where_a_name_belongs_is_not_shown(machine: Machine) -> None:
+def test_a_key_in_the_place_of_a_name_is_not_shown(machine: Machine) -> None:
     key = "AIzaSy" + "x" * 33
     machine.write_user_file(
         f'[providers.gemini]\nmodel = "sk-proj-{"y" * 40}"\n[providers.openai]\nkey_env = "{key}"'

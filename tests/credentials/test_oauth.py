@@ -60,7 +60,7 @@ def test_a_secret_is_not_sent_in_the_open(url: str) -> None:
         token_url({"CODEX_REFRESH_TOKEN_URL_OVERRIDE": url})
 
 
-def test_an_answer_gives_tokens_and_their_end() -> None:
+def test_a_response_contains_tokens_and_their_expiry() -> None:
     access = jwt({"https://api.openai.com/auth": {"chatgpt_account_id": "acc"}, "exp": 5})
     body = {"access_token": access, "refresh_token": "r-2", "id_token": "i-2", "expires_in": 864000}
     assert read_refresh_answer(200, json.dumps(body).encode(), 1000.0) == Tokens(
@@ -142,7 +142,7 @@ def test_the_payload_is_read_whatever_its_length() -> None:
         assert claims(jwt({"a": "ÿ" * size})) == {"a": "ÿ" * size}
 
 
-def test_the_end_of_a_token_is_in_seconds() -> None:
+def test_the_expiry_of_a_token_is_in_seconds() -> None:
     assert expiry(jwt({"exp": 1790000000})) == 1790000000.0
     assert expiry(jwt({"exp": 1.5})) == 1.5
     assert expiry(jwt({})) is None

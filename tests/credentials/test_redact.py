@@ -69,7 +69,7 @@ def test_a_secret_quoted_in_part_is_masked(redactor: Redactor, secret: str) -> N
             assert not leaks(redactor.redact_known(f"key {secret[start:end]}…"))
 
 
-def test_what_providers_leave_of_a_masked_key_is_short_enough(redactor: Redactor) -> None:
+def test_keys_that_providers_mask_in_part_are_redacted(redactor: Redactor) -> None:
     said = f"Incorrect API key provided: {CANARIES[0][:8]}***********{CANARIES[0][-4:]}."
     assert not leaks(redactor.redact(said))
 
@@ -94,7 +94,7 @@ def test_encoded_forms_are_masked(redactor: Redactor, secret: str) -> None:
         assert max(len(before), len(after)) < 8, (form, shown)
 
 
-def test_short_words_and_credentials_without_secrets_are_not_learnt() -> None:
+def test_short_words_and_credentials_without_secrets_are_not_redacted() -> None:
     redactor = Redactor()
     redactor.add("seven77")
     redactor.add(Secret(""))
@@ -102,7 +102,7 @@ def test_short_words_and_credentials_without_secrets_are_not_learnt() -> None:
     assert redactor.redact("seven77 short") == "seven77 short"
 
 
-def test_a_credential_teaches_both_its_secrets() -> None:
+def test_both_secrets_of_a_credential_are_redacted() -> None:
     redactor = Redactor()
     redactor.add_credential(
         Credential(Secret("access-canary"), "oauth", "x", refresh=Secret("refresh-canary"))

@@ -166,7 +166,7 @@ def murder(workers: Team, service: LoginService, number: int, rng: random.Random
 
 
 @pytest.mark.parametrize("kind", ["opencode", "codex"])
-def test_each_end_of_a_session_costs_one_refresh(tmp_path: Path, kind: str) -> None:
+def test_each_expiry_of_a_session_costs_one_refresh(tmp_path: Path, kind: str) -> None:
     expire(20, 4, tmp_path, kind)
 
 
@@ -208,10 +208,10 @@ def test_a_process_killed_before_the_response_arrives_costs_a_login_and_one_requ
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["opencode", "codex"])
-def test_eight_processes_and_two_hundred_ends(tmp_path: Path, kind: str) -> None:
+def test_eight_processes_and_two_hundred_expiries(tmp_path: Path, kind: str) -> None:
     expire(200, 8, tmp_path, kind)
 
 
 @pytest.mark.thorough
-def test_eight_processes_two_hundred_ends_and_a_hundred_kills(tmp_path: Path) -> None:
+def test_eight_processes_two_hundred_expiries_and_a_hundred_kills(tmp_path: Path) -> None:
     expire(200, 8, tmp_path, "codex", kills=100)

@@ -46,7 +46,7 @@ def others(folder: Path) -> list[str]:
 
 
 @KINDS
-def test_a_session_with_time_left_is_left_alone(tmp_path: Path, kind: str) -> None:
+def test_a_valid_session_is_not_refreshed(tmp_path: Path, kind: str) -> None:
     path = write_session(tmp_path, kind, "a-0", "r-0", NOW + 301)
     before = path.read_bytes()
     stored_session = session(tmp_path, kind)
@@ -57,7 +57,9 @@ def test_a_session_with_time_left_is_left_alone(tmp_path: Path, kind: str) -> No
 
 @KINDS
 @pytest.mark.parametrize("left", [300.0, 0.0, -1e6])
-def test_a_session_about_to_end_is_refreshed_and_stored(tmp_path: Path, kind: str, left: float) -> None:
+def test_a_session_that_is_about_to_expire_is_refreshed_and_stored(
+    tmp_path: Path, kind: str, left: float
+) -> None:
     path = write_session(tmp_path, kind, "a-0", "r-0", NOW + left)
     service = Service(Rotation("r-0", life=5000).answer)
     found = fresh(session(tmp_path, kind), service)
@@ -221,7 +223,7 @@ def test_a_late_winner_never_overwrites_a_newer_session(tmp_path: Path, kind: st
     assert others(path.parent) == []
 
 
-def test_a_user_who_logged_out_meanwhile_is_not_logged_in_again(tmp_path: Path) -> None:
+def test_a_user_who_logged_out_during_a_refresh_stays_logged_out(tmp_path: Path) -> None:
     path = write_session(tmp_path, "opencode", "a-0", "r-0", NOW)
     rotation = Rotation("r-0")
 
@@ -246,7 +248,7 @@ def test_a_missing_session_requires_a_login(tmp_path: Path, gone: str | None) ->
         fresh(stored_session, Service(never))
 
 
-async def test_a_store_in_the_middle_of_being_written_is_waited_for(tmp_path: Path) -> None:
+async def test_a_store_that_is_being_written_is_read_again(tmp_path: Path) -> None:
     path = write_session(tmp_path, "codex", "a-0", "r-0", NOW)
     stored_session = session(tmp_path, "codex")
     whole = path.read_text()
@@ -290,7 +292,7 @@ def test_a_temporary_error_is_a_warning_while_the_session_lasts(
     assert others(path.parent) == []
 
 
-def test_a_connection_that_breaks_leaves_no_trace(tmp_path: Path) -> None:
+def test_a_broken_connection_leaves_no_journal_entry(tmp_path: Path) -> None:
     path = write_session(tmp_path, "opencode", "a-0", "r-0", NOW)
 
     def broken(_: bytes) -> tuple[int, bytes]:
@@ -301,7 +303,7 @@ def test_a_connection_that_breaks_leaves_no_trace(tmp_path: Path) -> None:
     assert others(path.parent) == []
 
 
-async def test_an_answer_that_never_comes_is_given_up(tmp_path: Path) -> None:
+async def test_a_response_that_never_arrives_times_out(tmp_path: Path) -> None:
     write_session(tmp_path, "opencode", "a-0", "r-0", NOW)
 
     async def send(*_: object) -> tuple[int, bytes]:
@@ -320,7 +322,9 @@ def test_nothing_is_spent_when_nothing_can_be_written(tmp_path: Path, blocked: s
         fresh(session(tmp_path, "opencode"), Service(never))
 
 
-def test_an_answer_that_could_not_be_stored_is_kept_and_stored_by_the_next(tmp_path: Path) -> None:
+def test_tokens_that_could_not_be_stored_are_journalled_and_stored_by_the_next_process(
+    tmp_path: Path,
+) -> None:
     path = write_session(tmp_path, "opencode", "a-0", "r-0", NOW)
     before = path.read_bytes()
     obstacle = path.parent / "auth.json.groundwire-tmp"
@@ -341,7 +345,7 @@ def test_an_answer_that_could_not_be_stored_is_kept_and_stored_by_the_next(tmp_p
     assert others(path.parent) == []
 
 
-def test_a_kept_answer_that_has_ended_as_well_is_refreshed_in_turn(tmp_path: Path) -> None:
+def test_a_journalled_session_that_has_expired_is_refreshed_again(tmp_path: Path) -> None:
     path = write_session(tmp_path, "opencode", "a-0", "r-0", NOW)
     obstacle = path.parent / "auth.json.groundwire-tmp"
     obstacle.mkdir()
@@ -486,7 +490,7 @@ def inline(home: Path) -> Credential:
     return found
 
 
-def test_an_inline_session_is_refreshed_once_for_each_end_however_many_ask(tmp_path: Path) -> None:
+def test_concurrent_requests_refresh_an_inline_session_once_per_expiry(tmp_path: Path) -> None:
     rotation = Rotation("r-0", life=1000)
     now = NOW
     refresher = Refresher(Service(rotation.answer).send, lambda: now, url="https://x", timeouts=QUICK)
@@ -588,7 +592,7 @@ async def test_stored_sessions_and_keys_pass_through(tmp_path: Path) -> None:
     assert stored_refresh(path) == "refresh-000002"
 
 
-async def test_a_cancelled_caller_leaves_when_the_work_is_done() -> None:
+async def test_a_cancelled_caller_waits_for_the_work_to_finish() -> None:
     done = []
 
     async def main() -> None:
@@ -611,7 +615,7 @@ async def test_a_cancelled_caller_leaves_when_the_work_is_done() -> None:
     assert done == ["work", "left"]
 
 
-async def test_the_grace_of_a_cancelled_caller_ends() -> None:
+async def test_a_cancelled_caller_stops_waiting_after_a_grace_period() -> None:
     task = asyncio.ensure_future(uninterrupted(asyncio.sleep(60), 0.01))
     await asyncio.sleep(0)
     task.cancel()
@@ -619,7 +623,7 @@ async def test_the_grace_of_a_cancelled_caller_ends() -> None:
         await asyncio.wait_for(task, 5)
 
 
-async def test_work_that_fails_after_its_caller_left_is_no_loose_end(
+async def test_an_error_after_the_caller_was_cancelled_is_retrieved(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def main() -> None:

@@ -47,7 +47,7 @@ def test_a_text_without_borders_is_cut_anyway() -> None:
 
 
 @given(st.text())
-def test_trimming_tells_where_the_words_begin(piece: str) -> None:
+def test_trimming_returns_the_offset_of_the_first_word(piece: str) -> None:
     before, words = strip_passage(piece)
     assert words == piece.strip()
     assert piece[before : before + len(words)] == words

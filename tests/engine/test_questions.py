@@ -89,7 +89,7 @@ def test_the_right_page_is_cited_first_and_every_quote_is_verbatim(
 
 
 @pytest.mark.parametrize(("kind", "rows"), [("tuned", USUAL), ("untuned", UNTUNED)])
-def test_what_people_type_leads_to_the_page_that_answers_it(
+def test_user_questions_cite_the_page_that_answers_them(
     index: Index, capsys: pytest.CaptureFixture[str], kind: str, rows: str
 ) -> None:
     cases = usual_questions(rows)
@@ -112,7 +112,7 @@ def test_what_people_type_leads_to_the_page_that_answers_it(
 
 
 @pytest.mark.parametrize("kind", FRESH)
-def test_what_a_newcomer_types_leads_to_the_page_wanted_first(
+def test_beginner_questions_cite_the_expected_page_first(
     index: Index, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
     cases = FRESH[kind]

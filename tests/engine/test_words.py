@@ -51,7 +51,7 @@ def test_names_are_distinguished_from_words() -> None:
         ("", ""),
     ],
 )
-def test_an_address_is_words(url: str, words: str) -> None:
+def test_a_url_is_split_into_words(url: str, words: str) -> None:
     assert url_words(url) == words
 
 
@@ -115,7 +115,7 @@ def test_neighbours_may_be_one_name() -> None:
 
 
 @given(text=st.text(alphabet="aBcDÄöÿ9_. ", max_size=40))
-def test_camel_case_are_small_letters_before_capitals_or_capitals_before_small_letters(text: str) -> None:
+def test_camel_case_is_detected_at_changes_of_case(text: str) -> None:
     def has_hump(word: str) -> bool:
         pairs = any(one.islower() and other.isupper() for one, other in pairwise(word))
         return pairs or any(
@@ -151,14 +151,14 @@ def test_a_whole_question_between_quotation_marks_is_a_question() -> None:
         ("haus", "häuser"),
     ],
 )
-def test_forms_of_one_word_meet(family: tuple[str, ...]) -> None:
+def test_forms_of_one_word_have_the_same_stem(family: tuple[str, ...]) -> None:
     assert len({stem_word(word) for word in family}) == 1
 
 
 @pytest.mark.parametrize(
     ("one", "other"), [("string", "strip"), ("data", "date"), ("test", "text"), ("sort", "short")]
 )
-def test_different_words_do_not_meet(one: str, other: str) -> None:
+def test_different_words_have_different_stems(one: str, other: str) -> None:
     assert stem_word(one) != stem_word(other)
 
 
@@ -172,7 +172,7 @@ def test_chinese_and_japanese_are_compared_in_pairs() -> None:
     assert split_words("東京都 x") == ["東京", "京都", "x"]
 
 
-def test_a_question_asks_about_what_carries_meaning() -> None:
+def test_stop_words_of_a_question_are_dropped() -> None:
     assert query_terms("How do I parse the JSON file?") == (stem_word("parse"), "json", stem_word("file"))
     assert query_terms("What is it?") == ("what", "is", "it")
     assert query_terms("") == ()

@@ -20,7 +20,7 @@ from groundwire.transport.migrations import Migration
 from tests.memory import tmp_path
 from tests.servers.fixtures import postgres, postgres_server
 
-__all__ = ["open_at", "reopen", "postgres", "postgres_server", "store", "tmp_path"]
+__all__ = ["open_at", "postgres", "postgres_server", "reopen", "store", "tmp_path"]
 
 Row: TypeAlias = tuple[object, ...]
 Statements: TypeAlias = Callable[[LiteralString, Sequence[object]], list[Row]]

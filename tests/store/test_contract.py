@@ -70,7 +70,7 @@ def store_with_session(store: Store) -> Store:
     return store
 
 
-def test_an_agent_comes_back_as_it_was_put(reopen: Callable[[], Store]) -> None:
+def test_an_agent_is_read_back_unchanged(reopen: Callable[[], Store]) -> None:
     reopen().put_agent(AGENT)
     again = reopen()
     assert again.agent("researcher") == AGENT
@@ -78,7 +78,7 @@ def test_an_agent_comes_back_as_it_was_put(reopen: Callable[[], Store]) -> None:
     assert again.agent("nobody") is None
 
 
-def test_an_agent_is_renewed_and_removed(store: Store) -> None:
+def test_an_agent_is_updated_and_removed(store: Store) -> None:
     store.put_agent(AGENT)
     later = replace(AGENT, model="", web_search=False, updated="2026-02-01T00:00:00Z")
     store.put_agent(later)
@@ -88,7 +88,7 @@ def test_an_agent_is_renewed_and_removed(store: Store) -> None:
     assert store.agents() == []
 
 
-def test_sessions_are_listed_by_owner_the_last_used_first(store: Store) -> None:
+def test_sessions_are_listed_by_owner_most_recently_used_first(store: Store) -> None:
     made = [
         Session(f"s{n}", "a", "me" if n % 2 else "you", f"No. {n}", "2026-01-01", f"2026-01-0{n}")
         for n in range(1, 8)
@@ -102,7 +102,7 @@ def test_sessions_are_listed_by_owner_the_last_used_first(store: Store) -> None:
     assert store.session("s4") == made[3]
 
 
-def test_renewing_a_session_does_not_change_its_owner(store: Store) -> None:
+def test_updating_a_session_does_not_change_its_owner(store: Store) -> None:
     store.put_session(replace(SESSION, owner="me"))
     store.put_session(replace(SESSION, owner="you", title="New"))
     stored = store.session("s1")
@@ -110,7 +110,7 @@ def test_renewing_a_session_does_not_change_its_owner(store: Store) -> None:
     assert (stored.owner, stored.title) == ("me", "New")
 
 
-def test_question_and_answer_come_back_to_the_letter(reopen: Callable[[], Store]) -> None:
+def test_question_and_answer_are_read_back_unchanged(reopen: Callable[[], Store]) -> None:
     store = reopen()
     store.put_session(SESSION)
     question = store.add_message(StoredMessage("m1", "s1", QUESTION, created="2026-01-03T10:00:00Z"))
@@ -132,13 +132,13 @@ def test_a_failed_answer_keeps_its_error(store_with_session: Store) -> None:
 
 @given(content=answers() | messages())
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-def test_any_answer_and_any_message_comes_back(store: Store, content: Answer | Message) -> None:
+def test_any_answer_and_any_message_is_read_back_unchanged(store: Store, content: Answer | Message) -> None:
     store.put_session(SESSION)
     store.add_message(StoredMessage("m1", "s1", content))
     assert store.messages("s1")[0].content == content
 
 
-def test_a_message_makes_its_session_the_last_used(store_with_session: Store) -> None:
+def test_a_message_makes_its_session_the_most_recently_used(store_with_session: Store) -> None:
     store_with_session.put_session(replace(SESSION, id="s2", updated="2026-01-02T12:00:00Z"))
     store_with_session.add_message(replace(user_message(1), created="2026-01-03T00:00:00Z"))
     assert [session.id for session in store_with_session.sessions("")] == ["s1", "s2"]
@@ -150,7 +150,7 @@ def test_a_message_without_a_session_is_refused(store_with_session: Store) -> No
     assert store_with_session.messages("nowhere") == []
 
 
-def test_the_same_message_again_replaces_it(store_with_session: Store) -> None:
+def test_a_message_with_the_same_id_replaces_the_earlier_one(store_with_session: Store) -> None:
     store_with_session.add_message(user_message(1))
     store_with_session.add_message(user_message(2))
     again = store_with_session.add_message(replace(user_message(1), content=ANSWER, created="2026-09-09"))
@@ -161,7 +161,7 @@ def test_the_same_message_again_replaces_it(store_with_session: Store) -> None:
     ]
 
 
-def test_a_message_cannot_be_taken_over_from_another_session(store_with_session: Store) -> None:
+def test_a_message_id_of_another_session_is_refused(store_with_session: Store) -> None:
     store_with_session.add_message(user_message(1))
     store_with_session.put_session(replace(SESSION, id="s2"))
     with pytest.raises(RequestError, match="another session"):
@@ -170,7 +170,7 @@ def test_a_message_cannot_be_taken_over_from_another_session(store_with_session:
     assert store_with_session.messages("s2") == []
 
 
-def test_a_session_goes_with_its_messages(store_with_session: Store) -> None:
+def test_removing_a_session_removes_its_messages(store_with_session: Store) -> None:
     store_with_session.add_message(user_message(1))
     assert store_with_session.remove_session("s1")
     assert not store_with_session.remove_session("s1")
@@ -188,7 +188,7 @@ def test_concurrent_writers_get_every_number_once(reopen: Callable[[], Store]) -
     assert stores[1].messages("s1") == sorted(added, key=lambda message: message.number)
 
 
-def test_usage_is_added_up_by_day_and_model(store: Store) -> None:
+def test_usage_is_summed_by_day_and_model(store: Store) -> None:
     rows = [
         UsageRow("u1", "2026-01-01T10:00:00Z", "gemini", "flash", Usage(1, 2, searches=1, cost=0.5), "me"),
         UsageRow(
@@ -228,7 +228,7 @@ def test_hostile_text_is_only_ever_text(store: Store, text: str) -> None:
     assert store.session("s1") == SESSION
 
 
-def test_a_migration_is_done_whole_or_not_at_all(open_at: StoreOpener) -> None:
+def test_a_migration_is_atomic(open_at: StoreOpener) -> None:
     open_at().put_session(SESSION)
     bad = Migration(
         NEWEST + 1, ("CREATE TABLE half (id text)", "DELETE FROM groundwire_sessions", "SELECT nonsense")
@@ -254,7 +254,7 @@ def test_concurrent_openers_of_a_new_store_migrate_it_once(reopen: Callable[[], 
 
 
 @pytest.mark.parametrize("position", [0, 1, 3])
-def test_a_row_that_the_database_does_not_take_is_dropped_and_the_others_are_kept(
+def test_a_row_that_the_database_rejects_is_dropped_and_the_others_are_stored(
     store: Store, caplog: pytest.LogCaptureFixture, position: int
 ) -> None:
     rows = [

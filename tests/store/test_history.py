@@ -31,7 +31,7 @@ def find(store: Store, words: str, owner: str = "") -> list[str]:
     return [message.id for message in store.find_messages(words, owner)]
 
 
-def test_turns_are_found_by_all_their_words_in_any_case_and_script(store: Store) -> None:
+def test_messages_are_found_by_all_query_words_in_any_case_and_script(store: Store) -> None:
     fill(store)
     assert find(store, "strassenbau FERTIG") == ["m0"]
     assert find(store, "nothing fertig") == []
@@ -41,7 +41,7 @@ def test_turns_are_found_by_all_their_words_in_any_case_and_script(store: Store)
     assert find(store, "") == []
 
 
-def test_the_last_word_may_be_a_beginning_and_the_others_are_whole(store: Store) -> None:
+def test_the_last_query_word_may_be_a_prefix_and_the_others_are_whole_words(store: Store) -> None:
     fill(store)
     assert find(store, "strassenbau fert") == ["m0"]
     assert find(store, "strass fertig") == []
@@ -60,7 +60,7 @@ def test_words_between_quotation_marks_are_a_phrase(store: Store) -> None:
 
 
 @pytest.mark.parametrize("query", ["strasse über", "STRASSE UBER", "straße u\u0308ber", "Ｓtraße über"])
-def test_accents_and_spellings_make_no_difference(query: str, store: Store) -> None:
+def test_accents_and_unicode_forms_are_ignored(query: str, store: Store) -> None:
     store.put_session(Session("s", "a", "", "t", NOW.format(0), NOW.format(0)))
     texts = ("Die Straße führt über Köln", "Die STRASSE FÜHRT U\u0308BER KÖLN")
     for number, text in enumerate(texts):
@@ -112,7 +112,7 @@ def test_many_hits_are_ordered_newest_first_and_phrases_are_found_among_all_of_t
     assert [message.id for message in store.find_messages('"two one" "one two"', "", limit=3)] == []
 
 
-def test_a_message_of_any_length_is_kept_and_found_by_its_beginning(store: Store) -> None:
+def test_a_message_of_any_length_is_stored_and_found_by_its_first_words(store: Store) -> None:
     store.put_session(Session("s", "a", "", "t", NOW.format(0), NOW.format(0)))
     text = "beginning " + " ".join(f"wörtlich{number}" for number in range(120_000)) + " " + "x" * 5000
     store.add_message(StoredMessage("m", "s", Message("user", (Text(text),))))
@@ -120,7 +120,7 @@ def test_a_message_of_any_length_is_kept_and_found_by_its_beginning(store: Store
     assert store.messages("s")[0].content.text == text
 
 
-def test_what_was_cut_or_removed_is_not_found(store: Store) -> None:
+def test_removed_messages_are_not_found(store: Store) -> None:
     fill(store)
     store.cut_messages("s", 3)
     assert find(store, "日本語") == []
@@ -136,14 +136,14 @@ def test_messages_of_other_owners_are_not_found(store: Store) -> None:
     assert find(store, "fertig", "third") == []
 
 
-def test_what_was_renewed_is_found_by_its_new_words(store: Store) -> None:
+def test_an_updated_message_is_found_by_its_new_words(store: Store) -> None:
     fill(store)
     store.add_message(StoredMessage("m1", "s", Answer((Text("something else"),)), created=NOW.format(5)))
     assert find(store, "note") == []
     assert find(store, "else") == ["m1"]
 
 
-def test_a_session_is_cut_and_goes_on_from_there(store: Store) -> None:
+def test_a_truncated_session_continues_after_its_last_message(store: Store) -> None:
     fill(store)
     store.cut_messages("s", 2)
     assert [message.id for message in store.messages("s")] == ["m0"]

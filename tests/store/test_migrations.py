@@ -105,12 +105,12 @@ def is_sqlite(statements: Statements) -> bool:
     return isinstance(statements, partial) and statements.func is on_sqlite
 
 
-def test_every_earlier_version_has_its_rows_here() -> None:
+def test_every_earlier_version_has_sample_rows() -> None:
     assert sorted(ROWS) == list(range(1, NEWEST))
 
 
 @pytest.mark.parametrize("version", sorted(ROWS))
-def test_everything_in_a_store_of_an_earlier_version_is_kept(
+def test_a_store_of_an_earlier_version_keeps_all_rows(
     version: int, open_at: StoreOpener, statements: Statements
 ) -> None:
     open_at(version).close()
@@ -138,7 +138,7 @@ def test_messages_of_an_earlier_version_are_found(
     assert [turn.id for turn in store.find_messages("dom", "somebody")] == ["m3"]
 
 
-def test_a_store_that_goes_on_is_written_as_before(open_at: StoreOpener, statements: Statements) -> None:
+def test_opening_a_migrated_store_again_changes_nothing(open_at: StoreOpener, statements: Statements) -> None:
     open_at(1).close()
     write(statements, ROWS[1])
     first = _dump(open_at())
@@ -155,7 +155,7 @@ def _dump(store: Store) -> list[object]:
 
 
 @pytest.mark.parametrize("broken", range(2, NEWEST + 1))
-def test_a_step_that_fails_leaves_the_version_before_it(
+def test_a_failed_migration_leaves_the_version_before_it(
     broken: int, open_at: StoreOpener, statements: Statements
 ) -> None:
     open_at(1).close()

@@ -139,12 +139,12 @@ def kill_while_migrating(folder: Path, rounds: int) -> int:
     return undone
 
 
-def test_a_migration_killed_at_any_time_is_complete_or_not_begun(tmp_path: Path) -> None:
+def test_a_killed_migration_is_complete_or_not_started(tmp_path: Path) -> None:
     assert kill_while_migrating(tmp_path, 6) > 0
 
 
 @pytest.mark.thorough
-def test_a_hundred_migrations_killed_at_any_time_are_complete_or_not_begun(tmp_path: Path) -> None:
+def test_a_hundred_killed_migrations_are_complete_or_not_started(tmp_path: Path) -> None:
     assert kill_while_migrating(tmp_path, 100) > 0
 
 
@@ -157,9 +157,7 @@ def test_a_full_disk_is_reported_and_the_store_works_again_when_there_is_space(t
     assert is_intact(tmp_path / "store.db")
 
 
-def test_a_store_that_others_hold_is_worth_another_try(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_locked_store_is_a_retryable_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_sqlite, "PATIENCE", 0.05)
     path = tmp_path / "store.db"
     with open_sqlite(path) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -172,7 +170,7 @@ def test_a_store_that_others_hold_is_worth_another_try(
         assert store.session("s") == KEPT
 
 
-def test_only_the_owner_may_read_the_file(tmp_path: Path) -> None:
+def test_the_database_file_is_readable_only_by_its_owner(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         open_sqlite(tmp_path / "new" / "store.db").close()
@@ -184,7 +182,7 @@ def test_only_the_owner_may_read_the_file(tmp_path: Path) -> None:
     )
 
 
-def test_the_journal_is_one_that_no_version_of_sqlite_loses_pages_with(tmp_path: Path) -> None:
+def test_the_journal_mode_is_delete(tmp_path: Path) -> None:
     with open_sqlite(tmp_path / "store.db") as store:
         store.put_session(KEPT)
         store.add_message(StoredMessage("m", "s", Message("user", (Text("?"),))))
@@ -196,7 +194,7 @@ def test_the_journal_is_one_that_no_version_of_sqlite_loses_pages_with(tmp_path:
 @pytest.mark.parametrize(
     "content", [b"this is no database, and long enough to tell" * 40, b"SQLite format 3\x00" * 90]
 )
-def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
+def test_a_file_of_another_program_is_refused_and_not_changed(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "store.db"
     path.write_bytes(content)
     with pytest.raises(ConfigError, match="not a database of groundwire, or damaged"):
@@ -204,7 +202,7 @@ def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path: Path, con
     assert path.read_bytes() == content
 
 
-def test_a_path_that_cannot_hold_a_store_is_named(tmp_path: Path) -> None:
+def test_a_path_that_cannot_contain_a_store_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file" / "store.db", tmp_path):
         with pytest.raises(ConfigError, match="choose another path"):
@@ -212,20 +210,22 @@ def test_a_path_that_cannot_hold_a_store_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("address", ["", "mysql://user:SECRET@host/db", "sqlite://host/SECRET", "/a/SECRET"])
-def test_an_address_of_no_known_kind_is_refused_without_repeating_it(address: str) -> None:
+def test_an_unknown_store_url_is_refused_without_quoting_it(address: str) -> None:
     with pytest.raises(ConfigError) as caught:
         open_store(address)
     assert "SECRET" not in str(caught.value)
 
 
-def test_an_address_opens_its_kind_of_store(tmp_path: Path) -> None:
+def test_the_scheme_of_a_url_selects_the_store(tmp_path: Path) -> None:
     with open_store(f"sqlite:///{tmp_path}/with%20space.db") as store:
         store.put_session(KEPT)
     with open_sqlite(tmp_path / "with space.db") as again:
         assert again.session("s") == KEPT
 
 
-def test_a_missing_driver_is_named_with_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_driver_is_reported_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name in ("psycopg", "groundwire.store.postgres", "groundwire.transport.postgres"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "psycopg", None)

@@ -117,7 +117,7 @@ def check_half(statements: Statements) -> int:
 
 
 @pytest.mark.parametrize("runs", [4, pytest.param(100, marks=pytest.mark.thorough)])
-def test_a_killed_migration_is_done_step_by_step_and_gone_on_with(runs: int, copy: Copy) -> None:
+def test_a_killed_migration_keeps_completed_steps_and_is_resumed(runs: int, copy: Copy) -> None:
     rng = Random(runs)
     whole, done = upgrade(copy()[0], None)
     assert done

@@ -71,12 +71,12 @@ def blocks(request: pytest.FixtureRequest) -> list[Any]:
     return found
 
 
-def test_the_query_comes_first_as_a_tool_use_of_the_server(blocks: list[Any]) -> None:
+def test_the_query_is_first_as_a_server_tool_use(blocks: list[Any]) -> None:
     assert (blocks[0]["type"], blocks[0]["name"]) == ("server_tool_use", "web_search")
     assert blocks[0]["input"] == {"query": "how many?"}
 
 
-def test_the_results_come_next_with_title_and_address(blocks: list[Any]) -> None:
+def test_the_results_follow_with_title_and_url(blocks: list[Any]) -> None:
     assert blocks[1]["type"] == "web_search_tool_result"
     assert blocks[1]["tool_use_id"] == blocks[0]["id"]
     assert [(item["type"], item["title"], item["url"]) for item in blocks[1]["content"]] == [
@@ -85,7 +85,7 @@ def test_the_results_come_next_with_title_and_address(blocks: list[Any]) -> None
     ]
 
 
-def test_the_text_comes_last(blocks: list[Any]) -> None:
+def test_the_text_is_last(blocks: list[Any]) -> None:
     assert {block["type"] for block in blocks[2:]} == {"text"}
     assert "".join(block["text"] for block in blocks[2:]).startswith("Yes")
 

@@ -100,7 +100,7 @@ def support(end: int, *chunks: int, text: str = "") -> dict[str, object]:
 # Gemini
 
 
-def test_gemini_takes_the_key_that_opencode_has_before_the_variable(
+def test_the_key_of_opencode_has_precedence_over_the_gemini_variable(
     provider: Loopback, user: OpenCodeUser
 ) -> None:
     provider.raw = gemini_body({"text": "Yes."})
@@ -112,7 +112,7 @@ def test_gemini_takes_the_key_that_opencode_has_before_the_variable(
     assert keys == ["variable-key-123", "opencode-key-1234"]
 
 
-def test_gemini_without_a_key_is_told_and_nothing_is_sent(provider: Loopback, user: OpenCodeUser) -> None:
+def test_gemini_without_a_key_is_an_error_and_nothing_is_sent(provider: Loopback, user: OpenCodeUser) -> None:
     user.log_in(google={"type": "oauth", "access": "a", "refresh": "r", "expires": FAR})
     result = user.call("websearch_gemini")
     assert result["error"]["type"] == "MISSING_GEMINI_API_KEY"
@@ -129,7 +129,7 @@ def test_gemini_without_a_key_is_told_and_nothing_is_sent(provider: Loopback, us
         ({}, default_model("gemini")),
     ],
 )
-def test_gemini_is_asked_with_the_configured_model_and_the_native_search(
+def test_gemini_requests_have_the_configured_model_and_the_native_search(
     provider: Loopback, user: OpenCodeUser, block: dict[str, object], model: str
 ) -> None:
     provider.raw = gemini_body({"text": "Yes."})
@@ -145,7 +145,7 @@ def test_gemini_is_asked_with_the_configured_model_and_the_native_search(
     }
 
 
-def test_gemini_s_supports_become_numbers_after_their_bytes(provider: Loopback, user: OpenCodeUser) -> None:
+def test_gemini_grounding_supports_become_numbered_citations(provider: Loopback, user: OpenCodeUser) -> None:
     provider.raw = gemini_body(
         {"text": "Let me think.", "thought": True},
         {"text": "Köln ist groß. "},
@@ -165,7 +165,7 @@ def test_gemini_s_supports_become_numbers_after_their_bytes(provider: Loopback, 
     }
 
 
-def test_gemini_s_chunks_are_the_sources_even_if_nothing_is_cited(
+def test_gemini_grounding_chunks_are_sources_even_if_nothing_is_cited(
     provider: Loopback, user: OpenCodeUser
 ) -> None:
     provider.raw = gemini_body({"text": "Yes."}, groundingChunks=[chunk(1), chunk(2)])
@@ -174,7 +174,7 @@ def test_gemini_s_chunks_are_the_sources_even_if_nothing_is_cited(
 
 
 @pytest.mark.parametrize("parts", [[], [{"text": " \n"}], [{"text": "hm", "thought": True}]])
-def test_gemini_that_says_nothing_found_nothing(
+def test_an_empty_answer_of_gemini_is_reported_as_no_results(
     provider: Loopback, user: OpenCodeUser, parts: list[object]
 ) -> None:
     provider.raw = gemini_body(*parts)
@@ -185,9 +185,7 @@ def test_gemini_that_says_nothing_found_nothing(
     }
 
 
-def test_a_failure_of_gemini_is_told_to_the_user_and_in_detail(
-    provider: Loopback, user: OpenCodeUser
-) -> None:
+def test_a_failure_of_gemini_is_reported_with_its_details(provider: Loopback, user: OpenCodeUser) -> None:
     provider.status = 400
     provider.error_body = b'{"error": {"code": 400, "message": "model is not found", "status": "NOT_FOUND"}}'
     user.env["GEMINI_API_KEY"] = "variable-key-123"
@@ -201,7 +199,7 @@ def test_a_failure_of_gemini_is_told_to_the_user_and_in_detail(
     )
 
 
-async def test_a_caller_who_gives_up_ends_the_request(provider: Loopback, user: OpenCodeUser) -> None:
+async def test_cancelling_the_tool_cancels_the_request(provider: Loopback, user: OpenCodeUser) -> None:
     provider.events = (Started(), TextDelta(0, "Yes."), Finished())
     provider.stall_after(0)
     user.env["GEMINI_API_KEY"] = "variable-key-123"
@@ -240,7 +238,7 @@ def answer(text: str, *citations: Citation) -> tuple[Any, ...]:
     return (Started(), TextDelta(0, text), *map(Cited, citations), TextSettled(0), Finished())
 
 
-def test_chatgpt_is_asked_with_the_stored_session(provider: Loopback, user: OpenCodeUser) -> None:
+def test_chatgpt_requests_use_the_stored_session(provider: Loopback, user: OpenCodeUser) -> None:
     provider.events = answer("Yes.")
     user.log_in(openai=session())
     user.configure(openai={"websearch": {"model": "openai/gpt-5.4"}})
@@ -260,7 +258,7 @@ def test_chatgpt_is_asked_with_the_stored_session(provider: Loopback, user: Open
 
 
 @pytest.mark.parametrize("block", [{}, {"websearch": {"model": ""}}, {"websearch": []}])
-def test_chatgpt_has_a_model_of_its_own_if_none_is_configured(
+def test_chatgpt_has_a_default_model(
     provider: Loopback, user: OpenCodeUser, block: dict[str, object]
 ) -> None:
     provider.events = answer("Yes.")
@@ -271,7 +269,7 @@ def test_chatgpt_has_a_model_of_its_own_if_none_is_configured(
 
 
 @pytest.mark.parametrize("record", [None, {"type": "api", "key": "sk-0123456789"}])
-def test_chatgpt_without_a_session_is_told_and_a_key_is_none(
+def test_chatgpt_without_a_session_is_an_error_even_with_a_key(
     provider: Loopback, user: OpenCodeUser, record: dict[str, object] | None
 ) -> None:
     user.env["OPENAI_API_KEY"] = "sk-0123456789"
@@ -282,7 +280,7 @@ def test_chatgpt_without_a_session_is_told_and_a_key_is_none(
     assert provider.requests == []
 
 
-def test_chatgpt_s_links_are_sources(provider: Loopback, user: OpenCodeUser) -> None:
+def test_chatgpt_links_become_sources(provider: Loopback, user: OpenCodeUser) -> None:
     link = "([a.example](https://a.example/x))"
     text = f"Yes {link}."
     cited = Citation(
@@ -317,7 +315,7 @@ def url_citation(url: str, start: int, end: int, **more: object) -> dict[str, ob
     return {"type": "url_citation", "url": url, "start_index": start, "end_index": end, **more}
 
 
-def test_openrouter_is_asked_with_its_key_and_its_search(provider: Loopback, user: OpenCodeUser) -> None:
+def test_openrouter_requests_have_its_key_and_its_search(provider: Loopback, user: OpenCodeUser) -> None:
     provider.raw = openrouter_body("Yes.")
     user.env["OPENROUTER_API_KEY"] = "or-key-0123456789"
     user.call("websearch_openrouter")
@@ -330,19 +328,21 @@ def test_openrouter_is_asked_with_its_key_and_its_search(provider: Loopback, use
     assert [tool["type"] for tool in request["body"]["tools"]] == ["openrouter:web_search"]
 
 
-def test_openrouter_without_a_key_is_told_and_nothing_is_sent(provider: Loopback, user: OpenCodeUser) -> None:
+def test_openrouter_without_a_key_is_an_error_and_nothing_is_sent(
+    provider: Loopback, user: OpenCodeUser
+) -> None:
     assert user.call("websearch_openrouter")["error"]["type"] == "MISSING_OPENROUTER_API_KEY"
     assert provider.requests == []
 
 
-def test_openrouter_s_key_may_be_opencode_s(provider: Loopback, user: OpenCodeUser) -> None:
+def test_openrouter_uses_the_key_of_opencode(provider: Loopback, user: OpenCodeUser) -> None:
     provider.raw = openrouter_body("Yes.")
     user.log_in(openrouter={"type": "api", "key": "opencode-key-1234"})
     user.call("websearch_openrouter")
     assert provider.requests[0]["headers"]["authorization"] == "Bearer opencode-key-1234"
 
 
-def test_openrouter_s_annotations_become_numbers_and_each_page_has_one(
+def test_openrouter_annotations_become_numbers_and_each_page_has_one(
     provider: Loopback, user: OpenCodeUser
 ) -> None:
     text = "東京は大きい。 Yes it is."
@@ -367,7 +367,7 @@ def test_openrouter_s_annotations_become_numbers_and_each_page_has_one(
     assert result["returnDisplay"] == 'Search results for "how many?" returned.'
 
 
-def test_a_failure_of_openrouter_repeats_what_it_said(provider: Loopback, user: OpenCodeUser) -> None:
+def test_a_failure_of_openrouter_contains_its_message(provider: Loopback, user: OpenCodeUser) -> None:
     provider.status = 402
     provider.error_body = b'{"error": {"code": 402, "message": "Insufficient credits"}}'
     user.env["OPENROUTER_API_KEY"] = "or-key-0123456789"
@@ -380,7 +380,7 @@ def test_a_failure_of_openrouter_repeats_what_it_said(provider: Loopback, user: 
 
 
 @pytest.mark.parametrize("name", ["websearch_gemini", "websearch_openrouter", "geminisearch"])
-def test_a_provider_that_cannot_be_reached_is_a_failure_of_its_tool(user: OpenCodeUser, name: str) -> None:
+def test_an_unreachable_provider_is_a_failure_of_its_tool(user: OpenCodeUser, name: str) -> None:
     user.env |= {
         "GEMINI_API_KEY": "variable-key-123",
         "OPENROUTER_API_KEY": "or-key-0123456789",
@@ -392,7 +392,7 @@ def test_a_provider_that_cannot_be_reached_is_a_failure_of_its_tool(user: OpenCo
 
 
 @pytest.mark.parametrize("query", ['say "hi"', "two\nlines", "emoji 🏙️ und Umlaute äöü"])
-def test_a_query_is_repeated_as_it_was(provider: Loopback, user: OpenCodeUser, query: str) -> None:
+def test_the_result_repeats_the_query_unchanged(provider: Loopback, user: OpenCodeUser, query: str) -> None:
     provider.raw = gemini_body({"text": "Yes."})
     user.env["GEMINI_API_KEY"] = "variable-key-123"
     result = user.call("websearch_gemini", query)

@@ -44,7 +44,7 @@ def key_and_path(provider: Loopback) -> tuple[str, str]:
     return request["headers"]["x-goog-api-key"], request["path"]
 
 
-def test_the_block_gives_key_and_model(provider: Loopback, tmp_path: Path) -> None:
+def test_the_block_sets_key_and_model(provider: Loopback, tmp_path: Path) -> None:
     block = {"apiKey": "block-key-123456", "model": "gemini-2.5-pro"}
     result = call(config(provider, block), {"HOME": str(tmp_path), "GEMINI_API_KEY": "other-key-123456"})
     assert "error" not in result
@@ -62,7 +62,7 @@ def test_an_incomplete_block_falls_back_to_the_variable_and_the_default(
     )
 
 
-def test_other_providers_settings_are_not_looked_at(provider: Loopback, tmp_path: Path) -> None:
+def test_settings_of_other_providers_are_not_used(provider: Loopback, tmp_path: Path) -> None:
     store = tmp_path / ".local/share/opencode"
     store.mkdir(parents=True)
     (store / "auth.json").write_text(json.dumps({"google": {"type": "api", "key": "opencode-key-1234"}}))
@@ -92,7 +92,7 @@ def test_the_query_is_sent_as_one_user_message_with_google_search(provider: Loop
     assert provider.requests[0]["headers"]["content-type"] == "application/json"
 
 
-def test_a_failure_is_told_without_the_key(provider: Loopback, tmp_path: Path) -> None:
+def test_a_failure_is_reported_without_the_key(provider: Loopback, tmp_path: Path) -> None:
     provider.status = 400
     provider.error_body = json.dumps(
         {"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "key variable-key-123 is not valid"}}
@@ -103,7 +103,7 @@ def test_a_failure_is_told_without_the_key(provider: Loopback, tmp_path: Path) -
     assert result["error"]["type"] == "GEMINI_WEB_SEARCH_FAILED"
 
 
-async def test_it_is_asked_only_by_its_own_tool(provider: Loopback, tmp_path: Path) -> None:
+async def test_the_provider_is_used_only_by_its_own_tool(provider: Loopback, tmp_path: Path) -> None:
     env = {"HOME": str(tmp_path), "GEMINI_API_KEY": "variable-key-123"}
     async with Groundwire(config(provider, {}), env=env) as groundwire:
         await run_tool(groundwire, "geminisearch", {"query": "x"})
@@ -112,7 +112,7 @@ async def test_it_is_asked_only_by_its_own_tool(provider: Loopback, tmp_path: Pa
 
 
 @pytest.mark.parametrize("wanted", ["true", ""])
-def test_the_raw_metadata_can_be_had(provider: Loopback, tmp_path: Path, wanted: str) -> None:
+def test_the_raw_metadata_is_returned_on_request(provider: Loopback, tmp_path: Path, wanted: str) -> None:
     metadata = {
         "webSearchQueries": ["how many"],
         "groundingChunks": [{"web": {"uri": "https://a.example/", "title": "A", "custom": 1}}],
@@ -135,7 +135,7 @@ def test_the_raw_metadata_can_be_had(provider: Loopback, tmp_path: Path, wanted:
     assert result.get("groundingMetadata") == (metadata if wanted else None)
 
 
-def test_the_configured_timeout_holds_for_it_too(provider: Loopback, tmp_path: Path) -> None:
+def test_the_configured_timeout_applies(provider: Loopback, tmp_path: Path) -> None:
     provider.stall_after(0)
     patient = config(provider, {"apiKey": "block-key-123456"})
     result = call(replace(patient, timeout=0.2), {"HOME": str(tmp_path)})

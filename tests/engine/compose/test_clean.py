@@ -65,7 +65,7 @@ def test_joiners_stay_where_scripts_and_emoji_need_them() -> None:
         assert visible(text) == text
 
 
-def test_joiners_between_plain_letters_hide_something() -> None:
+def test_joiners_between_plain_letters_are_removed() -> None:
     assert visible("pass\u200dword \u200c x") == "password  x"
 
 
@@ -79,7 +79,7 @@ def test_a_run_of_selectors_cannot_carry_a_message() -> None:
         "".join
     )
 )
-def test_nothing_hidden_is_left(text: str) -> None:
+def test_hidden_characters_are_removed(text: str) -> None:
     shown = clean_sentence(text)
     assert not re.search(
         "[\u200b\u202a-\u202e\u2060-\u206f\ufeff\u00ad\U000e0000-\U000e0fff\ue000-\uf8ff]", shown

@@ -87,7 +87,7 @@ def check_tiling(text: str) -> None:
         ("One paragraph\n\nAnother paragraph here.", ["Another paragraph here."]),
     ],
 )
-def test_sentences_end_where_a_reader_would_end_them(text: str, expected: list[str]) -> None:
+def test_sentence_boundaries_are_found(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
 
 
@@ -143,11 +143,11 @@ def test_what_is_not_prose_is_recognised(text: str, expected: list[tuple[str, st
 
 @cases(400)
 @given(st.lists(st.sampled_from(LINES), max_size=12).map("\n".join) | texts(20))
-def test_pieces_tile_any_text(text: str) -> None:
+def test_the_pieces_of_any_text_are_contiguous(text: str) -> None:
     check_tiling(text)
 
 
-def test_pieces_tile_the_documentation_of_the_standard_library() -> None:
+def test_the_pieces_of_standard_library_documentation_are_contiguous() -> None:
     pages = list(documentation())
     assert len(pages) > 500
     for page in pages:
@@ -158,7 +158,7 @@ def test_pieces_tile_the_documentation_of_the_standard_library() -> None:
     "unit",
     ["a. ", "`", "f(", "* ", "[", "A.", "\n", ". ", "x\n", "``a", "(a)#", "    ", "1. ", "::\n ", "。"],
 )
-def test_hostile_text_costs_no_more_than_its_length(unit: str) -> None:
+def test_hostile_text_takes_linear_time(unit: str) -> None:
     assert growth(lambda size: split_sentences(unit * (size // len(unit))), 4_000) < LINEAR
 
 
@@ -171,7 +171,7 @@ def test_a_sentence_that_begins_after_an_arrow_is_separated_from_the_signature()
     assert [kind for kind, _ in told("walk(top) -> list of str")] == ["signature"]
 
 
-def test_what_an_interpreter_answered_is_no_sentence() -> None:
+def test_interpreter_output_is_not_a_sentence() -> None:
     text = "It counts letters.\n\n>>> count('word')\nThere are four of them.\n\nNothing else is counted."
     assert sentences(text) == ["It counts letters.", "Nothing else is counted."]
 
@@ -180,7 +180,7 @@ def test_what_an_interpreter_answered_is_no_sentence() -> None:
     "line",
     ["groundwire index add docs/ --as-html", "pip install groundwire", "ls -l", "name = make(name[, x])"],
 )
-def test_a_line_for_a_shell_or_an_interpreter_is_no_sentence(line: str) -> None:
+def test_a_shell_or_interpreter_line_is_not_a_sentence(line: str) -> None:
     assert sentences(f"This is how it is done.\n{line}\n\nThen it is done.") == [
         "This is how it is done.",
         "Then it is done.",

@@ -66,7 +66,7 @@ def test_reasons_are_counted_with_examples_the_most_frequent_first() -> None:
     assert (tally.network, tally.pages) == (1, 0)
 
 
-async def test_what_was_read_before_an_interruption_is_kept() -> None:
+async def test_pages_read_before_an_interruption_are_stored() -> None:
     index = MemoryIndex()
     told: list[str] = []
 

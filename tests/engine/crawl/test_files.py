@@ -60,7 +60,7 @@ def test_a_folder_is_read_whole_with_its_addresses_on_the_web(folder: Path) -> N
     assert {outcome.page.collection for outcome in found if isinstance(outcome, CrawledPage)} == {"handbook"}
 
 
-def test_without_a_base_address_files_stand_for_themselves(folder: Path) -> None:
+def test_files_have_file_urls_without_a_base_url(folder: Path) -> None:
     assert f"file://{folder}/guide/a%20b.md" in urls(gather(folder))
 
 
@@ -100,7 +100,7 @@ def test_links_lead_neither_in_circles_nor_outside(folder: Path, tmp_path: Path)
     assert reasons(found)[str(folder / "dangling.md")].startswith("cannot be read")
 
 
-def test_what_is_no_file_is_not_waited_for(folder: Path) -> None:
+def test_special_files_do_not_block(folder: Path) -> None:
     os.mkfifo(folder / "pipe.md")
     os.mkfifo(folder / "pipe.warc")
     told = reasons(gather(folder))

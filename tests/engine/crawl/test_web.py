@@ -107,7 +107,7 @@ def test_a_page_with_many_addresses_is_reported_once(site: Site) -> None:
     assert urls(found) == [f"{site.address}/", f"{site.address}/own"]
 
 
-def test_a_site_that_makes_up_addresses_ends(site: Site) -> None:
+def test_a_site_with_endless_urls_ends(site: Site) -> None:
     def invent(path: str) -> None:
         site.put(path, page(path, *(f"{path}{letter}" for letter in "abc")))
 
@@ -143,7 +143,7 @@ def test_an_interrupted_crawl_goes_on_where_it_was(site: Site, tmp_path: Path) -
 @pytest.mark.parametrize(
     "junk", ["", "{", "[]", '{"version": 1}', '{"version": 9, "queue": [], "seen": []}', "[" * 9999]
 )
-def test_a_frontier_that_cannot_be_read_is_none(site: Site, tmp_path: Path, junk: str) -> None:
+def test_an_unreadable_frontier_file_is_ignored(site: Site, tmp_path: Path, junk: str) -> None:
     build(site, 3)
 
     async def begin() -> None:
@@ -160,7 +160,7 @@ def test_a_frontier_that_cannot_be_read_is_none(site: Site, tmp_path: Path, junk
     assert len(urls(gather(f"{site.address}/p1", fetcher=site.fetcher(), scope=CRAWL, kept=tmp_path))) == 3
 
 
-async def test_requests_keep_their_distance() -> None:
+async def test_requests_to_a_host_are_spaced_out() -> None:
     waits: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -222,7 +222,7 @@ def test_nested_and_compressed_sitemaps_are_read(site: Site) -> None:
     }
 
 
-def test_bounds_and_robots_txt_hold_here_too(site: Site) -> None:
+def test_bounds_and_robots_txt_apply(site: Site) -> None:
     site.put("/sitemap.xml", urlset(*(f"{site.address}/p{number}" for number in range(20))))
     site.put("/robots.txt", "User-agent: *\nDisallow: /p0$", "text/plain")
     for number in range(20):
@@ -269,7 +269,7 @@ def test_what_a_sitemap_lists(text: str, listed: Sitemap) -> None:
     assert parse_sitemap(gzip.compress(text.encode())) == listed
 
 
-def test_a_bomb_is_unpacked_only_so_far() -> None:
+def test_a_decompression_bomb_is_unpacked_only_to_a_limit() -> None:
     assert (
         parse_sitemap(gzip.compress(b" " * 60_000_000 + urlset("https://a.example/").encode(), 1))
         == Sitemap()

@@ -170,7 +170,7 @@ async def test_brave_s_marks_and_entities_are_not_part_of_the_page() -> None:
 
 
 @NAMES
-async def test_nothing_found_is_no_error(name: str) -> None:
+async def test_finding_nothing_is_not_an_error(name: str) -> None:
     found, _ = await requested(name, EMPTY[name])
     assert found.passages == ()
 
@@ -282,7 +282,7 @@ async def test_results_of_another_time_are_left_out(name: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "file:///etc/passwd", "", "//x"])
-async def test_an_address_that_cannot_be_shown_is_no_result(url: str) -> None:
+async def test_a_result_with_an_unsafe_url_is_dropped(url: str) -> None:
     answer: JsonObject = {"results": [{"url": url, "title": "x", "content": "asyncio"}]}
     found, _ = await requested("searxng", answer)
     assert found.passages == ()
@@ -357,7 +357,7 @@ def test_a_status_becomes_its_error_and_no_key_is_in_it(
         ("brave", 403, "<html>", AuthRejected, "Brave Search: HTTP 403"),
     ],
 )
-def test_a_service_s_own_words_are_understood(
+def test_field_names_of_each_service_are_understood(
     name: str, status: int, body: Json, kind: type[UpstreamError], words: str
 ) -> None:
     error = failed(name, json_response(body, status))
@@ -374,7 +374,7 @@ def test_the_retry_delay_of_brave_is_read() -> None:
     assert error.retry_after is None
 
 
-def test_a_searxng_that_gives_no_json_says_what_to_change() -> None:
+def test_a_searxng_without_json_is_an_error_with_advice() -> None:
     error = failed("searxng", ScriptedResponse(403, {"content-type": "text/html"}, b"<h1>Forbidden</h1>"))
     assert isinstance(error, ConfigError)
     assert "search.formats" in error.message
@@ -397,7 +397,7 @@ def test_a_service_that_never_answers_is_given_up(name: str) -> None:
 
 
 @NAMES
-async def test_without_key_or_address_the_error_says_what_to_set(name: str) -> None:
+async def test_a_missing_key_or_url_is_an_error_that_names_the_setting(name: str) -> None:
     async def main() -> GroundwireError:
         row = ROWS[name]
         async with service(row, ScriptedResponse(), key="") as (engine, upstream):
@@ -415,7 +415,7 @@ async def test_without_key_or_address_the_error_says_what_to_set(name: str) -> N
 
 
 @NAMES
-async def test_what_no_live_search_can_do_is_refused_before_anything_is_sent(name: str) -> None:
+async def test_unsupported_options_are_refused_before_a_request(name: str) -> None:
     async with service(ROWS[name], ScriptedResponse()) as (engine, upstream):
         with pytest.raises(UnsupportedFeature):
             await engine.find("q", SearchOptions(live=False))

@@ -159,7 +159,7 @@ async def test_the_rest_is_learned_on_request_and_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("few")
-async def test_many_questions_at_once_open_the_index_once(tmp_path: Path) -> None:
+async def test_concurrent_questions_open_the_index_once(tmp_path: Path) -> None:
     opened: list[Path] = []
 
     def opener(folder: Path) -> Index:

@@ -58,7 +58,7 @@ def found(
     return run(engine.find("asyncio timeout", options)), requested[0]
 
 
-def test_a_page_gives_passages_and_one_that_does_not_come_keeps_its_snippet() -> None:
+def test_a_fetched_page_gives_passages_and_a_failed_one_keeps_its_snippet() -> None:
     text = "Nothing.\n\nAn asyncio timeout raises TimeoutError. See http://169.254.169.254/latest and " + C
     pages = FakeFetcher({A: text, B: TimedOut("late"), C: fetched(C, "gone", 404)})
     answer, _ = found(pages=pages)
@@ -154,7 +154,7 @@ def test_language_and_country_become_a_region(options: SearchOptions, region: st
     assert region_of(options) == region
 
 
-def test_what_the_live_web_cannot_do_is_refused() -> None:
+def test_unsupported_options_of_the_live_web_are_refused() -> None:
     with pytest.raises(UnsupportedFeature):
         found(SearchOptions(live=False))
     with pytest.raises(InvalidQuery):
@@ -201,7 +201,7 @@ def test_the_package_s_errors_become_ours(
     assert type(caught.value) is kind
 
 
-def test_no_results_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_result_is_not_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def text(*_: object, **__: object) -> list[dict[str, str]]:
         raise wrapped("No results found.")
 

@@ -59,7 +59,7 @@ def quotes(found: Answer) -> list[tuple[str, str]]:
     ]
 
 
-def test_a_model_writes_the_answer_and_only_what_its_passage_bears_out_is_cited(tmp_path: Path) -> None:
+def test_only_claims_that_a_passage_supports_are_cited_in_the_answer_of_a_model(tmp_path: Path) -> None:
     found, given = requested(
         tmp_path, says("The boiler runs at 3 bar [1]. It was built by elves in 1850 [1].")
     )
@@ -71,7 +71,7 @@ def test_a_model_writes_the_answer_and_only_what_its_passage_bears_out_is_cited(
     assert '"writer"' in given[0]
 
 
-def test_a_model_whose_citations_all_fail_does_not_get_the_word(tmp_path: Path) -> None:
+def test_an_answer_of_a_model_without_valid_citations_is_not_used(tmp_path: Path) -> None:
     found, _ = requested(tmp_path, says("The boiler runs at 9 bar [1]."))
     assert found.text.startswith("The boiler of the works runs at 3 bar.")
     assert "9 bar" not in found.text

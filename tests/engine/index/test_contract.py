@@ -59,12 +59,12 @@ def filled(index: Index) -> Index:
     return index
 
 
-def test_a_page_comes_back_as_it_was_put(filled: Index) -> None:
+def test_a_page_is_read_back_unchanged(filled: Index) -> None:
     assert [filled.page(page.url) for page in ALL] == list(ALL)
     assert filled.page("https://docs.python.org/3/library/json.html") is None
 
 
-def test_what_was_put_is_there_when_the_index_is_opened_again(opener: Callable[[], Index]) -> None:
+def test_pages_survive_reopening_the_index(opener: Callable[[], Index]) -> None:
     with opener() as index:
         index.put(ALL)
     again = opener()
@@ -98,7 +98,7 @@ def test_a_passage_is_verbatim_page_text(index: Index) -> None:
         assert (passage.title, passage.published) == ("Tower", "2020-01-02")
 
 
-def test_scores_fall_among_passages_that_have_equally_much_of_the_query(filled: Index) -> None:
+def test_scores_decrease_among_passages_with_the_same_number_of_query_words(filled: Index) -> None:
     for query in ("json", "houses fire town json"):
         scores = [passage.score for passage in filled.search(query)]
         assert len(scores) > 1
@@ -171,7 +171,7 @@ def test_a_star_makes_a_prefix(filled: Index) -> None:
     assert urls(filled, "xyzzy*") == []
 
 
-def test_a_page_does_not_fill_the_list(index: Index) -> None:
+def test_one_page_does_not_fill_the_result_list(index: Index) -> None:
     long = "\n\n".join(f"The tower number {n} is high. " * 30 for n in range(20))
     short = Page("https://b.example/", "B", "A tower.")
     index.put([Page("https://a.example/", "Tower tower", long), short])
@@ -303,7 +303,7 @@ def test_pages_are_listed_by_address(filled: Index) -> None:
     assert list(filled.pages(collection="news", prefix="https://docs.")) == []
 
 
-def test_stats_tell_how_much_there_is(filled: Index) -> None:
+def test_stats_count_pages_and_passages(filled: Index) -> None:
     stats = filled.stats()
     assert (stats.pages, stats.passages) == (4, 4)
     assert stats.collections == (("news", 1), ("python", 2), ("stadt", 1))

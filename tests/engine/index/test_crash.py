@@ -99,7 +99,7 @@ def check(folder: Path, last: int) -> None:
 
 
 @pytest.mark.parametrize("kills", [12, pytest.param(50, marks=pytest.mark.thorough)])
-def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path, kills: int) -> None:
+def test_a_kill_loses_nothing_that_was_acknowledged(tmp_path: Path, kills: int) -> None:
     rng = random.Random(kills)
     last = -1
     for _ in range(kills):

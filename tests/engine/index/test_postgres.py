@@ -46,7 +46,7 @@ def numbered(number: int, version: int = 0) -> Page:
     )
 
 
-def test_many_who_open_a_new_database_at_once_migrate_it_once(postgres: str) -> None:
+def test_concurrent_openers_migrate_a_new_database_once(postgres: str) -> None:
     with ThreadPoolExecutor(8) as pool:
         for index in pool.map(lambda _: PostgresIndex(postgres), range(8)):
             assert index.stats().format == STEPS[-1].version
@@ -84,7 +84,7 @@ def test_an_address_that_does_not_work_is_reported_without_its_password(address:
     assert "SECRET" not in str(caught.value)
 
 
-def test_a_server_that_cannot_be_reached_is_worth_another_try(tmp_path: Path) -> None:
+def test_an_unreachable_server_is_a_retryable_error(tmp_path: Path) -> None:
     with pytest.raises(GroundwireError) as caught:
         PostgresIndex(f"postgresql://user@/x?host={tmp_path}")
     assert (caught.value.code, caught.value.status_hint, caught.value.retryable) == (

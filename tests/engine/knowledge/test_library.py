@@ -72,7 +72,7 @@ def test_what_is_exported_is_read_in_all_its_spellings() -> None:
     assert outline("x = 1").is_open
 
 
-def test_imports_lead_home_and_under_conditions_too() -> None:
+def test_imports_are_resolved_even_inside_conditions() -> None:
     said = outline(
         """
         from .near import one as first

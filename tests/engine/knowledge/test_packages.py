@@ -75,7 +75,7 @@ def test_a_distribution_is_described_by_its_metadata_and_its_modules_without_imp
     assert pages[2].text == "module acme.rocket\n\nRockets that fly straight at painted tunnels."
 
 
-def test_the_second_package_of_a_project_goes_by_its_own_page(acme: Path) -> None:
+def test_the_second_package_of_a_project_has_its_own_page(acme: Path) -> None:
     taken = {"https://acme.example/home"}
     pages = list(package_pages(InstalledPackage("acme-tools", PathDistribution(acme)), taken))
     assert pages[0].url == "https://pypi.org/project/acme-tools/"
@@ -137,7 +137,7 @@ def test_docstrings_are_those_that_the_parser_finds() -> None:
         ("", ""),
     ],
 )
-def test_odd_beginnings_are_read_without_a_warning(source: str, expected: str) -> None:
+def test_unusual_starts_of_documents_are_read_without_a_warning(source: str, expected: str) -> None:
     assert source_docstring(source) == expected
 
 
@@ -203,7 +203,7 @@ def test_own_documents_have_the_url_of_the_project() -> None:
     assert all(url.startswith("https://") for url in pages)
 
 
-def test_what_a_program_printed_is_no_statement_of_the_page() -> None:
+def test_program_output_is_not_a_statement_of_the_page() -> None:
     page = "Before.\n\n```\n$ run it\nThe moon is cheese.\n```\n\nAfter.\n\n```\ncode()\n```\n"
     text = plain_readme(page, "text/markdown")
     assert "moon" not in text

@@ -34,16 +34,16 @@ def index(tmp_path: Path) -> Iterator[Index]:
         (("stdtypes.html#list.sort", "list.sort"), ("optparse.html#optparse.sort", "optparse.sort")),
     ],
 )
-def test_what_is_used_more_ranks_higher(better: tuple[str, str], worse: tuple[str, str]) -> None:
+def test_more_commonly_used_modules_rank_higher(better: tuple[str, str], worse: tuple[str, str]) -> None:
     assert page_prior(LIBRARY + better[0], better[1]) > page_prior(LIBRARY + worse[0], worse[1])
 
 
-def test_pages_of_ones_own_stand_as_high_as_any() -> None:
+def test_user_pages_rank_as_high_as_built_in_ones() -> None:
     assert page_prior("https://handbook.example.com/a.html", "How we work") == 1
     assert page_prior("https://acme.example/#acme.rocket", "acme.rocket — part of acme") < 1
 
 
-def test_of_pages_that_fit_as_well_the_usual_one_comes_first(index: Index) -> None:
+def test_the_more_commonly_used_of_equally_good_pages_is_first(index: Index) -> None:
     names = ("curses.basket", "os.basket", "poplib.basket")
     index.put(
         Page(f"{LIBRARY}{name.partition('.')[0]}.html#{name}", name, f"{SAID} So says {number}.")

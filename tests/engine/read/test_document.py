@@ -87,7 +87,7 @@ def test_other_data_under_the_name_of_a_text_is_not_read(media_type: str) -> Non
     assert read(Document(data, media_type)).why == "it is called text, but holds other data"
 
 
-def test_text_of_two_bytes_a_sign_and_a_text_with_a_stray_zero_are_read() -> None:
+def test_utf_16_text_and_text_with_a_stray_nul_are_read() -> None:
     for data, charset in (
         ("Steam is hot.".encode("utf-16"), ""),
         ("Steam is hot.".encode("utf-16-le"), "utf-16le"),

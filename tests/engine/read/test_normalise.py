@@ -60,11 +60,11 @@ def test_the_charsets_that_browsers_know_are_known(text: str, codec: str, label:
 @pytest.mark.parametrize(
     "charset", ["punycode", "idna", "rot13", "unicode_escape", "hex", "undefined", "\0", "x" * 999]
 )
-def test_no_page_chooses_a_codec_that_is_none_of_the_web_s(charset: str) -> None:
+def test_only_charsets_of_the_web_are_used(charset: str) -> None:
     assert decode(SAID.encode(), charset) == SAID
 
 
-def test_a_declaration_in_the_page_gives_way_to_the_header_and_to_plain_sight() -> None:
+def test_the_header_and_detection_have_precedence_over_the_charset_in_the_page() -> None:
     page = read_bytes(
         b"<meta charset=windows-1251><p>" + SAID.encode(), media_type="text/html", charset="utf-8"
     )

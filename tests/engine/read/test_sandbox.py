@@ -85,7 +85,7 @@ def test_a_book_of_twenty_thousand_pages_is_given_up_and_the_next_is_read() -> N
 
 
 @pytest.mark.usefixtures("pool")
-def test_a_bad_document_next_to_good_ones_costs_itself_alone() -> None:
+def test_a_bad_document_does_not_affect_the_others() -> None:
     documents = [document(page(f"Good {number}.")) for number in range(5)]
     documents.insert(2, document(MANY_ATTRIBUTES))
     with ThreadPoolExecutor(6) as threads:
@@ -127,7 +127,7 @@ def test_a_worker_that_ended_while_idle_is_replaced(pool: WorkerPool) -> None:
     assert read_isolated(document(page("Two.")), SOON).page is not None
 
 
-def test_workers_know_nothing_of_our_environment(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_do_not_inherit_the_environment(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     pool.warm(1)
     (process_id,) = pool.process_ids()
