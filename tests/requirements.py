@@ -122,7 +122,11 @@ _000 = (
         "the text is all parts of the first candidate but thoughts",
         (f"{_CONTRACT}test_gemini_grounding_supports_become_numbered_citations",),
     ),
-    (177, "no text: nothing found", (f"{_CONTRACT}test_an_empty_answer_of_gemini_is_reported_as_no_results",)),
+    (
+        177,
+        "no text: nothing found",
+        (f"{_CONTRACT}test_an_empty_answer_of_gemini_is_reported_as_no_results",),
+    ),
     (
         184,
         "supports count UTF-8 bytes",
@@ -334,7 +338,11 @@ _001 = (
         "inserting a number moves no other",
         (f"{_GROUNDING}test_every_citation_survives_in_any_script",),
     ),
-    (172, "no text: nothing found", (f"{_CONTRACT}test_an_empty_answer_of_gemini_is_reported_as_no_results",)),
+    (
+        172,
+        "no text: nothing found",
+        (f"{_CONTRACT}test_an_empty_answer_of_gemini_is_reported_as_no_results",),
+    ),
     (
         187,
         "GEMINI_API_KEY and no other provider's settings",

@@ -86,7 +86,11 @@ ENTRIES: tuple[Entry, ...] = (
         "old rows have search off",
         (f"{_MIGRATIONS}test_a_store_of_an_earlier_version_keeps_all_rows",),
     ),
-    (131, "a message may have no citations", (f"{_STORE}test_any_answer_and_any_message_is_read_back_unchanged",)),
+    (
+        131,
+        "a message may have no citations",
+        (f"{_STORE}test_any_answer_and_any_message_is_read_back_unchanged",),
+    ),
     (144, "citations are stored as JSON", (f"{_STORE}test_question_and_answer_are_read_back_unchanged",)),
     (
         147,

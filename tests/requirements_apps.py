@@ -196,7 +196,11 @@ ENTRIES: tuple[Entry, ...] = (
         "queries and sources are shown in the chat",
         (f"{_BROWSER}test_the_indicator_names_the_query_and_text_appears_before_the_answer_is_complete",),
     ),
-    (283, "usage of search is counted and charted", ("tests/chat/test_usage.py::test_usage_is_summed_by_model",)),
+    (
+        283,
+        "usage of search is counted and charted",
+        ("tests/chat/test_usage.py::test_usage_is_summed_by_model",),
+    ),
     (284, "other providers' searches", (f"{_SPECIAL}test_anthropic_gets_its_own_search", _EITHER)),
     (
         285,

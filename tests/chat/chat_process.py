@@ -1,8 +1,7 @@
-"""A process that asks one question after the other and prints what it was told, until somebody ends it.
+"""A process that asks one question after the other and prints every update, until it is killed.
 
-python -m tests.chat.chat_process FOLDER STORE ADDRESS
-
-Every line is something its reader was told: what it says was acknowledged.
+Run with `python -m tests.chat.chat_process FOLDER STORE URL`. Everything in a printed line counts as
+acknowledged.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def print_turn(turn: Turn, *, over: bool = False) -> None:
 
 
 async def ask_repeatedly(chat: Chat) -> None:
-    """Session after session."""
+    """Ask questions in one session after the other."""
     while True:
         session = ""
         for _ in range(TURNS):

@@ -1,4 +1,4 @@
-"""Agents come from the JSON of apps and go back to it."""
+"""Agents are imported from the JSON of apps and exported to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A hit is shown in its surroundings, and marked."""
+"""Excerpts of search hits in the chat history."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LINE = "Der Dom in Köln ist eine Kirche. " * 9 + "Die Straße führt über den 
 
 
 @pytest.mark.parametrize(
-    ("wanted", "marked"),
+    ("query", "highlighted"),
     [
         ("uber rhei", ["über", "Rhein"]),
         ("STRASSE", ["Straße"]),
@@ -20,11 +20,11 @@ LINE = "Der Dom in Köln ist eine Kirche. " * 9 + "Die Straße führt über den 
         ('"eine kirche die"', ["eine", "Kirche", "Die"]),
     ],
 )
-def test_all_hits_near_the_first_are_highlighted(wanted: str, marked: list[str]) -> None:
-    pieces = extract(LINE, wanted)
-    assert [text for text, hit in pieces if hit] == marked
-    assert "".join(text for text, _ in pieces).strip("…") in LINE
-    assert len("".join(text for text, _ in pieces)) < 200
+def test_all_hits_near_the_first_are_highlighted(query: str, highlighted: list[str]) -> None:
+    parts = extract(LINE, query)
+    assert [text for text, hit in parts if hit] == highlighted
+    assert "".join(text for text, _ in parts).strip("…") in LINE
+    assert len("".join(text for text, _ in parts)) < 200
 
 
 def test_a_hit_at_either_end_has_no_ellipsis() -> None:

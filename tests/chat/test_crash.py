@@ -1,6 +1,6 @@
-"""Whatever is killed, nothing that was acknowledged is lost, and an answer that broke off says so.
+"""After a kill, nothing that was acknowledged is lost, and incomplete answers are marked as interrupted.
 
-The acknowledgements are the lines of the process that is killed: its reader has them.
+Everything that the killed process has printed counts as acknowledged.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ ROOT = Path(__file__).parents[2]
 TIMEOUT = 60
 SENTENCES = [f"Sentence number {number} says something." for number in range(40)]
 MAX_LOSS = 1.0
-"""Seconds of an answer that may be missing."""
+"""The last seconds of an answer that may be missing."""
 MANY = 10
-"""Kills of which it can be said how many should have hit an answer under way."""
+"""Number of kills from which most should hit an answer in progress."""
 
 
 class TurnLine(TypedDict):
-    """What somebody was told."""
+    """One printed update of a turn."""
 
     session: str
     question: str
@@ -85,7 +85,7 @@ WHOLE = assemble(slow_events())
 async def chat_process(
     folder: Path, store: str
 ) -> AsyncIterator[tuple[asyncio.subprocess.Process, list[TurnLine]]]:
-    """A process that chats, and what it has told until now; it is killed when the block ends."""
+    """Run a chat process and collect the lines that it prints; kill it when the block ends."""
     slow = replace(answer("anthropic_messages", slow_events()), dribble=Dribble(1500, 0.05))
     lines: list[TurnLine] = []
     async with Upstream(slow) as upstream:
@@ -95,7 +95,7 @@ async def chat_process(
         async def read_lines() -> None:
             assert process.stdout is not None
             async for line in process.stdout:
-                lines.append(json.loads(line))  # noqa: PERF401  looked at while they come
+                lines.append(json.loads(line))  # noqa: PERF401  the list is read while it grows
 
         reader = asyncio.create_task(read_lines())
         try:
@@ -117,7 +117,7 @@ def links(answer: Answer) -> set[tuple[Span | None, str]]:
 
 
 async def check(chat: Chat, lines: list[TurnLine]) -> list[str]:
-    """Everything that was told is kept; says what became of the answers."""
+    """Check that everything acknowledged is stored; return the states of the answers."""
     last = {line["answer"]: line for line in lines}
     kept_sessions = {
         name: {turn.id: turn for turn in (await chat.open("", name)).turns}
@@ -130,7 +130,7 @@ async def check(chat: Chat, lines: list[TurnLine]) -> list[str]:
         stored = answer_in(turns[name])
         states.append(state_of(stored))
         if not line["stored"]:
-            continue  # its reader was told so
+            continue  # the client was warned
         assert WHOLE.text.startswith(stored.text)
         assert (stored.text == WHOLE.text) == (states[-1] == "done")
         assert states[-1] in ((line["state"],) if line["over"] else ("done", "interrupted"))
@@ -166,7 +166,7 @@ async def kill_again_and_again(folder: Path, store: str, runs: int, rng: Random)
 
 
 def check_kills(states: list[str], runs: int) -> None:
-    """Of many kills most hit an answer under way; of a few each may come too late."""
+    """Check that most of many kills hit an answer in progress; each of a few may be too late."""
     assert states
     assert set(states) <= {"done", "interrupted"}
     assert runs < MANY or states.count("interrupted") >= runs / 2
@@ -200,7 +200,7 @@ async def test_a_killed_postgres_loses_nothing_and_the_chat_continues_after_its_
             for _ in range(deaths):
                 await wait_for_more(lines, len(lines) + 40)
                 await asyncio.sleep(rng.uniform(0, 1))
-                postgres_server.die()  # in this thread: servers end with the thread that started them
+                postgres_server.die()  # in this thread: servers stop with the thread that started them
                 await wait_for_more(lines, len(lines) + 40)
                 known = {line["answer"] for line in lines}
                 async with asyncio.timeout(TIMEOUT):

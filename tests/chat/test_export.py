@@ -1,4 +1,4 @@
-"""Sessions leave as Markdown with footnotes, and as JSON that can be read again."""
+"""Sessions are exported as Markdown with footnotes, and as JSON that can be decoded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One answer at a time in a session, whichever of the processes that share the store is asked."""
+"""One answer at a time in a session, across all processes that share the store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.faces.gateway.serving import provider_at
 
 pytestmark = pytest.mark.server
 
-# Asks one question in a session, and prints how that ended: `done`, or the status of the refusal.
+# Asks one question in a session, and prints the outcome: `done`, or the status of the refusal.
 CLIENT_PROCESS = """
 import asyncio, sys
 from pathlib import Path
@@ -52,7 +52,7 @@ asyncio.run(run(*sys.argv[1:]))
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where the chats keep their sessions."""
+    """The URL of the store."""
     if request.param == "postgres":
         return str(request.getfixturevalue("postgres"))
     return f"sqlite:///{tmp_path}/chat.db"
@@ -79,7 +79,7 @@ async def test_of_six_concurrent_questions_one_is_answered_and_five_are_refused(
         began: asyncio.Event = asyncio.Event()
 
         async def hold() -> None:
-            """The first of them goes on until all others were refused."""
+            """Keep the first question open until all others are refused."""
             async with aclosing(chat.ask(ChatQuestion("And?", "", name))) as turns:
                 await anext(turns)
                 began.set()
@@ -96,7 +96,7 @@ async def test_of_six_concurrent_questions_one_is_answered_and_five_are_refused(
         await asyncio.wait_for(holding, 20)
         turns = (await chat.open("", name)).turns
         assert [turn.content.text for turn in turns] == ["First?", "Said.", "And?", "Said."]
-        # Free again at once.
+        # The session is free again.
         assert await outcome(chat, name) == "done"
 
 
@@ -172,9 +172,9 @@ async def test_an_answer_that_lost_its_lease_does_not_overwrite_newer_data(
             name = turn.session.id
             expire_leases(chat)
             with open_store(f"sqlite:///{tmp_path}/chat.db") as other:
-                assert other.take_lease(name, "somebody else", 1000)
+                assert other.take_lease(name, "another holder", 1000)
                 late = [one async for one in turns][-1]
-        # Its reader sees all of it, and that it was not kept.
+        # The client sees the whole answer, and that it was not stored.
         assert answer_in(late.answer).text == "Said."
         assert answer_in(late.answer).warnings[-1].code == "not_stored"
         assert answer_in((await chat.open("", name)).turns[-1]).text == ""
@@ -200,7 +200,7 @@ async def test_a_disconnect_while_the_question_is_stored_releases_the_session(tm
             asking.cancel()
             await asyncio.wait([asking])
             go_on.set()
-            async with asyncio.timeout(8):  # less than the lease lasts
+            async with asyncio.timeout(8):  # shorter than the lease
                 while (await outcome(chat, name)) == "409":
                     await asyncio.sleep(0.01)
             states = [state_of(answer_in(turn)) for turn in (await chat.open("", name)).turns[1::2]]

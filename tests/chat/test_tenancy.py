@@ -1,4 +1,4 @@
-"""What belongs to one key is nothing to another: sessions, turns, agents."""
+"""Sessions, turns and agents of one key are not accessible to another."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ ATTEMPTS: dict[str, Attempt] = {
 
 
 def fill(store: Store, owners: int) -> dict[str, str]:
-    """Sessions and agents of many; says whose they are."""
+    """Store sessions and agents of many owners; return the owner of each session."""
     owners_by_session = {}
     for number in range(owners):
         owner, name = f"owner{number}", f"s{number}"

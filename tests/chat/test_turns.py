@@ -1,4 +1,4 @@
-"""Turns: stored before they are told, stored as they grow, and honest about their end."""
+"""Turns: stored before the first event and while they grow, with the state in which they ended."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ async def test_an_error_of_the_provider_ends_the_turn(tmp_path: Path) -> None:
 
 
 def encrypted(response: ScriptedResponse) -> ScriptedResponse:
-    """The same with results that only the provider can read."""
+    """The same response with encrypted results that only the provider can read."""
     stream = re.sub(rb"gw1\.[\w.-]+", b"EqOnlyTheirs", response.stream or b"")
     return replace(response, stream=stream.replace(b"srvtoolu_gw_", b"srvtoolu_01"))
 

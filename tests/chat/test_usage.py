@@ -1,4 +1,4 @@
-"""What was used, by day and by model, and drawn."""
+"""Usage by day and by model, and its charts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m tests.clients`: install what is missing, then run every proof in a network of its own."""
+"""`python -m tests.clients`: install missing clients, then run every proof in a network namespace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PROOFS = ("-o", "python_files=proof_*.py", "-p", "no:cacheprovider", "tests/cli
 
 
 def main(words: list[str]) -> int:
-    """Install, then run; inside of the jail only run."""
+    """Install the clients and run the proofs; inside the namespace, only run them."""
     if os.environ.get(INSIDE):
         raise_loopback()
         return _run([sys.executable, "-m", "pytest", *_PROOFS, *words], {})

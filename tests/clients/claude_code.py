@@ -1,4 +1,4 @@
-"""How Claude Code is started."""
+"""Runs Claude Code."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ QUIET = {
 
 
 def claude(package: ClientPackage, gateway: RunningGateway, home: Path, words: Sequence[str]) -> ClientRun:
-    """Ask our question without a terminal."""
+    """Ask the question without a terminal, through the gateway."""
     env = {**QUIET, "ANTHROPIC_BASE_URL": gateway.url, "ANTHROPIC_API_KEY": "dummy-key"}
     return ask_claude(package, home, env, words)
 
 
 def ask_claude(package: ClientPackage, home: Path, env: Mapping[str, str], words: Sequence[str]) -> ClientRun:
-    """The same with nothing but these variables."""
+    """Ask the question without a terminal, with only these variables."""
     return run_client(
         package, ["-p", QUESTION, "--output-format", "stream-json", "--verbose", *words], home, env
     )
 
 
 def result_of(run: ClientRun) -> str:
-    """The final text: what is printed without `stream-json`."""
+    """The final text, which is printed without `stream-json`."""
     lines = [json.loads(line) for line in run.out.splitlines() if line.startswith("{")]
     return "".join(line.get("result", "") for line in lines if line["type"] == "result")
 
 
 def searches_of(run: ClientRun) -> list[dict[str, object]]:
-    """What its own search tool has made of the answers."""
+    """The results of its own search tool."""
     lines = (json.loads(line) for line in run.out.splitlines() if line.startswith("{"))
     results = (line.get("tool_use_result") for line in lines)
     return [result for result in results if isinstance(result, dict) and "searchCount" in result]

@@ -1,4 +1,4 @@
-"""Setting a client up by `groundwire connect`, in its fresh home."""
+"""Configures a client with `groundwire connect` in an empty home directory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TRANSPORTS = ("stdio", "http")
 
 
 def connect(client: str, gateway: RunningGateway, home: Path, *words: str, undo: bool = False) -> None:
-    """Let groundwire write the client's configuration, or take it back."""
+    """Write the client's configuration, or undo it."""
     env = {"PATH": gateway.env["PATH"], "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")}
     command = [GROUNDWIRE, "connect", client, "--undo" if undo else "--write", *words]
     done = subprocess.run(  # noqa: S603
@@ -21,7 +21,7 @@ def connect(client: str, gateway: RunningGateway, home: Path, *words: str, undo:
 
 
 def connect_server(client: str, transport: str, gateway: RunningGateway, home: Path) -> None:
-    """The MCP server: one that the client starts, which finds the pages of the stage, or the gateway's."""
+    """Connect an MCP server: the gateway's over HTTP, or one that the client starts over stdio."""
     if transport == "http":
         connect(client, gateway, home, "--http", "--url", gateway.url)
         return
@@ -30,7 +30,7 @@ def connect_server(client: str, transport: str, gateway: RunningGateway, home: P
 
 
 def configure_index(gateway: RunningGateway, home: Path) -> None:
-    """Whatever is started in this home searches the pages of the stage."""
+    """Make every groundwire process in this home search the index of the gateway."""
     folder = home / ".config" / "groundwire"
     folder.mkdir(parents=True)
     data = gateway.env["GROUNDWIRE_DATA_DIR"]

@@ -1,4 +1,4 @@
-"""How Gemini CLI is started."""
+"""Runs Gemini CLI."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SETTINGS = {
 
 
 def write_settings(home: Path) -> None:
-    """Settings that keep it quiet; what is there besides stays."""
+    """Add settings without telemetry and updates to the existing ones."""
     path = home / ".gemini" / "settings.json"
     path.parent.mkdir(exist_ok=True)
     existing = json.loads(path.read_text("utf-8")) if path.exists() else {}
@@ -38,7 +38,7 @@ def ask_gemini(
     words: Sequence[str] = (),
     more: Mapping[str, str] | None = None,
 ) -> ClientRun:
-    """Ask our question without a terminal; without a stage, whoever its own files name is asked."""
+    """Ask the question without a terminal; without a gateway, its own files select the provider."""
     write_settings(home)
     env = {
         **({"GOOGLE_GEMINI_BASE_URL": gateway.url} if gateway else {}),
@@ -52,7 +52,7 @@ def ask_gemini(
 
 
 def printed_by(run: ClientRun) -> str:
-    """What the model said, as it was printed."""
+    """The text of the model that was printed."""
     lines = [json.loads(line) for line in run.out.splitlines() if line.startswith("{")]
     output = (line for line in lines if line["type"] == "message" and line["role"] == "assistant")
     return "".join(line["content"] for line in output)

@@ -1,4 +1,4 @@
-"""How the MCP Inspector's command line is started."""
+"""Runs the command line of the MCP Inspector."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tests.clients.run_client import ClientRun, run_client
 from tests.clients.running_gateway import GROUNDWIRE, RunningGateway
 
 ERAS = ("legacy", "modern")
-"""The versions that begin with `initialize`, and the one that does not."""
+"""Protocol versions that start with `initialize`, and the version that does not."""
 
 
 def target_of(transport: str, gateway: RunningGateway) -> list[str]:
-    """What the Inspector is pointed at: a program, or an address."""
+    """The target of the Inspector: a command, or a URL."""
     return [f"{gateway.url}/mcp"] if transport == "http" else [GROUNDWIRE, "mcp"]
 
 
 def inspect(home: Path, target: Sequence[str], era: str, method: str, *words: str) -> ClientRun:
-    """One request to a server."""
+    """Send one request to a server."""
     options = ["--method", method, "--quiet", "--protocol-era", era, "--connect-timeout", "60000"]
     return run_client(INSPECTOR, ["--cli", *target, *options, *words], home, {})
 
@@ -29,7 +29,7 @@ def inspect(home: Path, target: Sequence[str], era: str, method: str, *words: st
 def inspect_call(
     home: Path, target: Sequence[str], era: str, tool: str, arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The result of a tool, as it was printed."""
+    """Call a tool and return the printed result."""
     words = ["--tool-name", tool, "--tool-args-json", json.dumps(arguments)]
     run = inspect(home, target, era, "tools/call", *words)
     assert run.code == 0, run

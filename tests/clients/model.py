@@ -1,7 +1,6 @@
-"""A model that follows rules, on loopback: it searches with whatever it is offered, and repeats addresses.
+"""A rule-based model on loopback: it calls any search tool that it is offered, and repeats the URLs.
 
-What it says at the end holds only addresses that a tool has given it, so an address in a client's output has
-come all the way from the index.
+Its final text contains only URLs from tool results, so a URL in a client's output has come from the index.
 """
 
 from __future__ import annotations
@@ -37,24 +36,24 @@ SEARCHES: Mapping[ToolName, Mapping[str, Any]] = {
     ("", "google_web_search"): _PLAIN,
     ("", "web_search"): _PLAIN,
 }
-"""The search tools that it knows, the first one that is offered before the others."""
+"""The search tools that it knows, in order of preference."""
 _DEFERRED = ("mcp__groundwire__websearch", "WebSearch")
-"""Tools that newer versions of Claude Code only name, until they are asked for by ToolSearch."""
+"""Tools that newer versions of Claude Code only name until ToolSearch loads them."""
 _SPELLINGS = (
     ("", "mcp__groundwire__"),
     ("", "mcp_groundwire_"),
     ("mcp__groundwire", ""),
     ("", "groundwire_"),
 )
-"""What clients put before the name of our tool; the first is Claude Code's."""
+"""Namespaces and prefixes that clients add to the names of our tools; the first is Claude Code's."""
 _ID = re.compile(r'\\*"id\\*": *\\*"([^"\\]+)')
 GROUNDED = "grounded"
-"""Noted where Gemini's own search was asked for."""
+"""Recorded as the output if Gemini's own search was requested."""
 _PASSAGE = re.compile(r'^\{"passage".*$', re.MULTILINE)
 
 
 class ModelRequest(NamedTuple):
-    """One request, and what was said to it."""
+    """A recorded request to the model, and its output."""
 
     api: str
     path: str
@@ -62,7 +61,7 @@ class ModelRequest(NamedTuple):
 
 
 def next_scripted_call(api: VendorApi, body: Body, script: Sequence[str]) -> ModelOutput | None:
-    """The call of the next tool that the model is to use; None when it has used them all."""
+    """The next tool call of the script; None if all were called."""
     given = api.results(body)
     results = [text for text in given if not _loads(text)]
     offered = api.tools(body)
@@ -79,12 +78,12 @@ def next_scripted_call(api: VendorApi, body: Body, script: Sequence[str]) -> Mod
 
 
 def _loads(result: str) -> bool:
-    """Is this what Claude Code says when a tool has been loaded?"""
+    """Whether this is the result of Claude Code's ToolSearch."""
     return not result or "Tool loaded" in result or "tool_reference" in result
 
 
 def next_output(api: VendorApi, body: Body, script: Sequence[str] = ()) -> ModelOutput:
-    """What the model says."""
+    """The output of the model for a request."""
     results = api.results(body)
     if (scripted := next_scripted_call(api, body, script)) is not None:
         return scripted
@@ -108,7 +107,7 @@ def next_output(api: VendorApi, body: Body, script: Sequence[str] = ()) -> Model
 
 
 def grounded(model: str) -> Body:
-    """Gemini's own search: one page, which stands for the whole text."""
+    """A response of Gemini's own search: one page that supports the whole text."""
     text = f"The lighthouse was first lit on {FACT}."
     chunk = {"web": {"uri": ANSWER_URL, "title": "docs.groundwire.test"}}
     support = {"segment": {"endIndex": len(text), "text": text}, "groundingChunkIndices": [0]}
@@ -119,7 +118,7 @@ def grounded(model: str) -> Body:
 
 
 def api_at(path: str) -> VendorApi | None:
-    """The language that is spoken at a path."""
+    """The API that is served at a path."""
     return next((api for api in VENDOR_APIS if api.path.lower() in path.lower()), None)
 
 
@@ -146,9 +145,9 @@ def respond(
 
 @contextmanager
 def scripted_model(script: Sequence[str] = ()) -> Iterator[tuple[str, list[ModelRequest]]]:
-    """Serve the model; gives its address, and the list of what it was asked.
+    """Serve the model; yield its URL, and the list of recorded requests.
 
-    It uses our tools in the order of the script, which may change between two conversations.
+    It calls our tools in the order of the script, which may change between two conversations.
     """
     model_requests: list[ModelRequest] = []
 
@@ -165,7 +164,7 @@ def scripted_model(script: Sequence[str] = ()) -> Iterator[tuple[str, list[Model
             self.wfile.write(data)
 
         def log_message(self, *_: object) -> None:
-            """Silent: what was asked is remembered."""
+            """Print nothing: requests are recorded."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), ModelHandler)
     server.daemon_threads = True

@@ -1,4 +1,4 @@
-"""A network of nothing but loopback, so that no client reaches anybody: a namespace of Linux."""
+"""Linux network namespace with only loopback, so that no client reaches the internet."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from collections.abc import Sequence
 INSIDE = "GROUNDWIRE_TEST_JAILED"
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1
 _COMMANDS = (("unshare", "--net"), ("unshare", "--map-root-user", "--net"))
-"""As root; and for everybody else, where the kernel lets them."""
+"""As root, and for other users if the kernel permits it."""
 
 
 def isolated(words: Sequence[str]) -> list[str]:
-    """The command that runs a command without a network; the command itself where that is impossible."""
+    """Wrap a command so that it runs without a network; unchanged if that is not possible."""
     for prefix in _COMMANDS:
         if shutil.which(prefix[0]) and _works([*prefix, "true"]):
             return [*prefix, *words]
@@ -25,14 +25,14 @@ def isolated(words: Sequence[str]) -> list[str]:
 
 
 def is_inside() -> bool:
-    """Was this process started in the jail?"""
+    """Whether this process runs in the namespace."""
     return bool(os.environ.get(INSIDE)) and not any(
         name != "lo" and flags_of(name) & _UP for _, name in socket.if_nameindex()
     )
 
 
 def raise_loopback() -> None:
-    """Loopback is down in a new namespace."""
+    """Bring loopback up, which is down in a new namespace."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         request = struct.pack("16sh14x", b"lo", flags_of("lo") | _UP)
         fcntl.ioctl(probe, _SET_FLAGS, request)

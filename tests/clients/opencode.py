@@ -1,4 +1,4 @@
-"""How OpenCode is started."""
+"""Runs OpenCode."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ PACKAGES = {
     "openai_chat": ("@ai-sdk/openai-compatible", "/v1"),
     "gemini": ("@ai-sdk/google", "/v1beta"),
 }
-"""By which package OpenCode speaks a dialect, and what it puts before the vendor's path."""
+"""The package that OpenCode uses for a dialect, and the path prefix of its base URL."""
 
 
 def write_config(
     gateway: RunningGateway, home: Path, dialect: str, model: str, options: Mapping[str, Any] | None = None
 ) -> None:
-    """Our gateway as the only provider, in the folder that OpenCode is started in."""
+    """Configure the gateway as the only provider, in the folder in which OpenCode runs."""
     package, path = PACKAGES[dialect]
     name = {"name": model, **({"options": options} if options else {})}
     provider = {
@@ -61,18 +61,18 @@ def write_config(
 
 
 def ask_opencode(home: Path, more: Mapping[str, str] | None = None, words: Sequence[str] = ()) -> ClientRun:
-    """Ask our question without a terminal."""
-    # Word by word: around an argument with spaces OpenCode puts quotes, which ask for the very phrase.
+    """Ask the question without a terminal."""
+    # Each word is an argument: OpenCode quotes arguments with spaces, which would make a phrase query.
     arguments = ["run", "--format", "json", *words, *QUESTION.split()]
     return run_client(OPENCODE, arguments, home, {**QUIET, **(more or {})})
 
 
 def parts_of(run: ClientRun, kind: str) -> list[dict[str, Any]]:
-    """The parts of one kind, as they were printed."""
+    """The parts of one kind that were printed."""
     lines = [json.loads(line) for line in run.out.splitlines() if line.startswith("{")]
     return [line["part"] for line in lines if line["type"] == kind]
 
 
 def printed_by(run: ClientRun) -> str:
-    """What the model said, as it was printed."""
+    """The text of the model that was printed."""
     return "\n".join(str(part["text"]) for part in parts_of(run, "text"))

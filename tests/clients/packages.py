@@ -1,4 +1,4 @@
-"""The clients, as they are published, in fixed versions, outside of the checkout."""
+"""Installs the published clients in fixed versions, outside of the checkout."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 SECONDS = 300.0
-"""For one client: some are half a gigabyte."""
+"""Timeout for installing one client; some have half a gigabyte."""
 
 
 class ClientPackage(NamedTuple):
@@ -22,7 +22,7 @@ class ClientPackage(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What it is called in reports."""
+        """The name in reports."""
         return f"{self.command} {self.version}"
 
 
@@ -36,11 +36,11 @@ PACKAGES = (CLAUDE_OLD, CLAUDE_NEW, GEMINI, CODEX, OPENCODE, INSPECTOR)
 
 
 class NotInstalled(RuntimeError):
-    """A client is missing, and why."""
+    """A client could not be installed."""
 
 
 def folder() -> Path:
-    """Where the clients are kept."""
+    """The folder of the installed clients."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(base) / "groundwire-clients"
 
@@ -51,13 +51,13 @@ def program(package: ClientPackage) -> Path:
 
 
 def install(package: ClientPackage) -> None:
-    """Install a client, unless it is there. Raises a sentence where that fails."""
+    """Install a client if it is missing. Raises NotInstalled with the reason."""
     if program(package).exists():
         return
     what = f"{package.name}@{package.version}"
     npm = shutil.which("npm")
     if npm is None:
-        raise NotInstalled(f"{what} could not be installed: npm is missing (node 20 or newer brings it)")
+        raise NotInstalled(f"{what} could not be installed: npm is missing (it is part of Node 20 or newer)")
     target = _folder(package)
     target.mkdir(parents=True, exist_ok=True)
     words = [npm, "install", "--prefix", str(target), "--no-audit", "--no-fund", "--no-progress", what]
@@ -77,4 +77,4 @@ def _folder(package: ClientPackage) -> Path:
 
 def _reason(text: str) -> str:
     errors = [line for line in text.splitlines() if "error" in line.lower()]
-    return " ".join(errors[:3]) or text[-300:] or "npm says nothing"
+    return " ".join(errors[:3]) or text[-300:] or "npm printed nothing"

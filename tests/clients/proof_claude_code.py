@@ -1,4 +1,4 @@
-"""Claude Code searches with its own tool, and our pages are what it finds."""
+"""Claude Code searches with its own tool and finds the indexed pages."""
 
 from __future__ import annotations
 

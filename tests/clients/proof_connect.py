@@ -1,4 +1,4 @@
-"""What `groundwire connect --write` puts into a client's own file is what the client itself reads there."""
+"""Clients read what `groundwire connect --write` writes into their files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.clients.server_lists import OTHER, SERVER_LISTS, STATES, ServerList, 
 
 OURS = "groundwire"
 STARTED = {"claude-code": "Connected", "gemini-cli": "Connected"}
-"""What clients print that speak with a server before they list it."""
+"""The state that is printed by clients that connect to a server before they list it."""
 
 
 def _cases() -> list[object]:
@@ -63,7 +63,7 @@ def test_the_client_lists_the_server_until_it_is_undone(
 
     connect(server_list.client, gateway, home, undo=True)
     if before == b"":
-        return  # not every client reads an empty file, with us or without
+        return  # not every client accepts an empty file
     run = ask_for_servers(server_list, home)
     assert run.code == 0, run
     assert server_list.servers(run).keys() == servers.keys() - {OURS}

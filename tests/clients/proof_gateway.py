@@ -1,4 +1,4 @@
-"""What `groundwire connect --gateway` writes is enough for a client to search through the gateway."""
+"""With `groundwire connect --gateway`, clients search through the gateway."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gemini CLI searches with its own tool, and our pages are what it finds."""
+"""Gemini CLI searches with its own tool and finds the indexed pages."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_the_inspector_fetches_the_page_that_it_found(
     target = target_of(transport, gateway)
     results = inspect_call(home, target, era, "search", ARGUMENTS)["structuredContent"]["results"]
     [page] = [page for page in results if page["url"] == ANSWER_URL]
-    # Each run of the Inspector starts a program of its own, to which ids of another mean nothing.
+    # Over stdio, each run of the Inspector starts a new server, which does not know ids of another.
     name = page["id"] if transport == "http" else page["url"]
     read = inspect_call(home, target, era, "fetch", {"id": name})["structuredContent"]
     show(f"{INSPECTOR.label}, {era}, search and fetch over {transport}", json.dumps(read, indent=2))

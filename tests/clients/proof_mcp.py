@@ -1,4 +1,4 @@
-"""Clients that `groundwire connect` has set up call our tool, by MCP and by OpenCode's tool files."""
+"""Clients configured by `groundwire connect` call our tools, through MCP and OpenCode's tool files."""
 
 from __future__ import annotations
 

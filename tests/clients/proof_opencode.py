@@ -1,4 +1,4 @@
-"""OpenCode in all four dialects: with our engine as its model, and with a model the engine searches for."""
+"""OpenCode in all four dialects: with the engine as its model, and with a model that gets search."""
 
 from __future__ import annotations
 

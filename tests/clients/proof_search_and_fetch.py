@@ -1,4 +1,4 @@
-"""Clients find pages by `search` and read one by `fetch`, with the id that the first gave the model."""
+"""Clients call `search`, and then `fetch` with an id from its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running a client: a fresh home, no input, bounded time, and nothing of it left behind."""
+"""Runs a client in an empty home, without input, with a timeout, and kills its process group."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KEPT = ("PATH", "LANG", "TERM")
 
 @dataclass
 class ClientRun:
-    """What a client did."""
+    """The exit code and the output of a client."""
 
     code: int
     out: str
@@ -29,7 +29,7 @@ class ClientRun:
 
 
 def run_client(package: ClientPackage, words: Sequence[str], home: Path, env: Mapping[str, str]) -> ClientRun:
-    """Run a client in a home of its own, in the folder `work` there."""
+    """Run a client in a home directory, with the folder `work` in it as the current directory."""
     work = home / "work"
     work.mkdir(exist_ok=True)
     own = {name: os.environ[name] for name in _KEPT if name in os.environ}
@@ -47,7 +47,7 @@ def run_client(package: ClientPackage, words: Sequence[str], home: Path, env: Ma
     except subprocess.TimeoutExpired:
         _end(process.pid)
         out, err = process.communicate()
-        err += f"\nended after {SECONDS:.0f} s".encode()
+        err += f"\nkilled after {SECONDS:.0f} s".encode()
     finally:
         _end(process.pid)
     return ClientRun(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""What a client meets: an index of our pages, a scripted model, and `groundwire serve` as its own process."""
+"""A gateway for the proofs: an index, a scripted model, and a `groundwire serve` process."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ search = "engine:local"
 
 @dataclass
 class RunningGateway:
-    """Everything that runs."""
+    """A running gateway with its index and its scripted model."""
 
     url: str
     model_requests: list[ModelRequest]
-    """What the model was asked."""
+    """Requests that the model received."""
     env: dict[str, str]
-    """With which any process of groundwire finds the same pages and the same model."""
+    """Environment with which any groundwire process uses the same index and model."""
     log: Path
     script: list[str]
-    """Which of our tools the model uses, in order; with none, the first search that it is offered."""
+    """The tools that the model calls, in order; if empty, the first search tool that it is offered."""
 
 
 @contextmanager
 def run_gateway() -> Iterator[RunningGateway]:
-    """Serve until the block ends."""
+    """Run the gateway until the block ends."""
     script: list[str] = []
     with (
         tempfile.TemporaryDirectory(prefix="groundwire-clients-") as name,
@@ -88,7 +88,7 @@ def run_gateway() -> Iterator[RunningGateway]:
 
 
 def environment(folder: Path, model: str) -> dict[str, str]:
-    """The environment of somebody who has keys of all vendors, each of which is the scripted model."""
+    """An environment with keys for all vendors; every base URL is that of the scripted model."""
     home = folder / "home"
     home.mkdir()
     config = folder / "config.toml"

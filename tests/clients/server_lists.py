@@ -1,4 +1,4 @@
-"""How each client is asked which MCP servers it knows, and what its own file looks like before that."""
+"""How each client lists its MCP servers, and sample contents of its configuration file."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.clients.packages import CLAUDE_NEW, CLAUDE_OLD, CODEX, GEMINI, OPENCO
 from tests.clients.run_client import ClientRun, run_client
 
 OTHER = "harbour"
-"""A server that the user has already."""
+"""A server that the user has already configured."""
 STATES = ("missing", "empty", "existing", "with comments", "connected")
 
 
 class ServerList(NamedTuple):
-    """A client, its file, and its word for "what have you got?"."""
+    """A client, its configuration file, and its command that lists servers."""
 
     client: str
     package: ClientPackage
@@ -26,20 +26,20 @@ class ServerList(NamedTuple):
     env: Mapping[str, str]
     existing: str
     commented: str
-    """Empty where the client itself takes a comment for damage."""
+    """Empty if the client does not support comments."""
     servers: Callable[[ClientRun], dict[str, str]]
-    """What is printed about each server."""
+    """Parses what is printed about each server."""
 
 
 def ask_for_servers(server_list: ServerList, home: Path) -> ClientRun:
-    """Let the client tell."""
+    """Run the command that lists servers."""
     return run_client(
         server_list.package, server_list.words, home, {**server_list.env, "CODEX_HOME": str(home / ".codex")}
     )
 
 
 def _lines(run: ClientRun) -> dict[str, str]:
-    """`name: command - state`, one to a line, perhaps with a mark before it."""
+    """Parse lines of `name: command - state`, possibly with a check mark before the name."""
     output = (line.lstrip("✓✔✘✗○… ").partition(": ") for line in (run.out + run.err).splitlines())
     return {name: rest for name, colon, rest in output if colon and " - " in rest}
 
@@ -170,6 +170,6 @@ SERVER_LISTS = (
 
 
 def text_in(server_list: ServerList, state: str) -> str | None:
-    """What stands in the file before it is connected; None if there is no file."""
+    """The content of the file before connecting; None if there is no file."""
     texts = {"missing": None, "empty": "", "with comments": server_list.commented}
     return texts.get(state, server_list.existing)

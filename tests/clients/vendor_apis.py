@@ -1,7 +1,7 @@
-"""Four wire languages as the scripted model speaks them, written by hand: none of the product's own codecs.
+"""Four vendor APIs as the scripted model serves them, written without the product's own codecs.
 
-Each reads two things out of a request (the names of its tools, and what tools have given back) and writes
-two (words, and a call), whole or as a stream.
+Each one reads the tool names and the tool results of a request, and writes text or a tool call, whole or as a
+stream.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from uuid import uuid4
 
 Body: TypeAlias = Mapping[str, Any]
 ToolName: TypeAlias = tuple[str, str]
-"""Namespace, which is empty for all but Codex, and name."""
+"""Namespace, which only Codex uses, and name."""
 
 _ID = "scripted1"
 
@@ -24,18 +24,18 @@ class Call(NamedTuple):
     tool: ToolName
     arguments: Mapping[str, Any]
     id: str = "call_0"
-    """Clients take two calls of one id for the same."""
+    """Unique: clients treat two calls with the same id as one."""
 
 
 ModelOutput: TypeAlias = str | Call
 
 
 class VendorApi(NamedTuple):
-    """A language."""
+    """How one API reads requests and writes responses."""
 
     name: str
     path: str
-    """A piece of the path by which its requests are known."""
+    """Part of the path that identifies its requests."""
     tools: Callable[[Body], list[ToolName]]
     results: Callable[[Body], list[str]]
     whole: Callable[[ModelOutput, str], Body]
@@ -57,7 +57,7 @@ def _flat(content: object) -> str:
 
 
 def _texts(content: object) -> Iterator[str]:
-    """All strings in a value: what stands in results is looked for, wherever it stands."""
+    """All strings in a value, at any depth."""
     if isinstance(content, str):
         yield content
     elif isinstance(content, dict):

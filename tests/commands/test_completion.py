@@ -1,4 +1,4 @@
-"""Completion, in the shells themselves."""
+"""Completion scripts in real shells."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LINES = [
     ("groundwire search --provider gem", {"gemini"}),
     ("groundwire connect claude-", {"claude-code", "claude-desktop"}),
 ]
-"""What is typed, and what is offered."""
+"""The completions that bash offers for typed words."""
 ERROR = r"comparguments|_arguments:|doubled|bad pattern|parse error"
 
 
@@ -61,7 +61,7 @@ def offered(command: list[str], folder: Path) -> set[str]:
 
 
 def in_zsh(line: str, folder: Path) -> str:
-    """What zsh shows on a real terminal when a tab is typed."""
+    """The output of zsh on a real terminal when a tab is typed."""
     (folder / "completion.zsh").write_text(zsh())
     (folder / ".zshrc").write_text(
         "autoload -Uz compinit; compinit -u; unset zle_bracketed_paste; LISTMAX=1000\n"
@@ -91,7 +91,7 @@ def in_zsh(line: str, folder: Path) -> str:
 
 
 def until(terminal: int, pattern: str) -> str:
-    """What is shown, up to a pattern; fails after a while."""
+    """Read the terminal until a pattern appears; fail after a timeout."""
     shown, ends = "", time.monotonic() + 60
     while not re.search(pattern, shown):
         ready, _, _ = select.select([terminal], [], [], max(0.0, ends - time.monotonic()))

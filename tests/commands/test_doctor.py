@@ -1,4 +1,4 @@
-"""What the doctor looks at."""
+"""The checks of `groundwire doctor`."""
 
 from __future__ import annotations
 

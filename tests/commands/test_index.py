@@ -1,4 +1,4 @@
-"""`groundwire index`, from the arguments to what is printed, on a real index."""
+"""`groundwire index`, from the arguments to the output, on a real index."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def docs(tmp_path: Path) -> Path:
 
 
 class Shell:
-    """Commands on one data directory."""
+    """Runs commands on one data directory."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -57,7 +57,7 @@ class Shell:
 
 @pytest.fixture
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    """What is slow for want of a processor is not told how far it is."""
+    """Progress is not printed because the machine is slow."""
     monkeypatch.setattr("groundwire.commands.index._NOTE_INTERVAL", float("inf"))
     return Shell(tmp_path)
 
@@ -184,7 +184,9 @@ def test_no_network_has_its_exit_code(shell: Shell) -> None:
         (("add", "https://"), "is not a web address"),
     ],
 )
-def test_contradictory_arguments_are_refused(shell: Shell, words: tuple[str, ...], reason: str) -> None:
+def test_invalid_combinations_of_arguments_are_refused(
+    shell: Shell, words: tuple[str, ...], reason: str
+) -> None:
     assert shell.run(*words) == 2
     assert reason in shell.err
 

@@ -136,7 +136,7 @@ def test_login_stores_a_key_for_a_configured_provider_with_key_env(tmp_path: Pat
 
 
 def test_on_a_terminal_the_key_is_asked_for_without_echo(tmp_path: Path) -> None:
-    """A real terminal: what is typed does not come back."""
+    """On a real terminal, typed characters are not echoed."""
     ours, theirs = pty.openpty()
     env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "TERM": "xterm"}
     command = [sys.executable, "-m", "groundwire", "login", "gemini"]

@@ -289,7 +289,7 @@ def test_an_interruption_on_a_terminal_leaves_a_clean_line(provider: Loopback, t
 
 
 def modules_after(program: str) -> set[str]:
-    """What a fresh interpreter has imported after a program."""
+    """The modules that a new interpreter has imported after running a program."""
     program = (
         f"import sys; sys.path.insert(0, {str(SOURCE)!r}); {program}; print(*sys.modules, file=sys.stderr)"
     )

@@ -1,4 +1,4 @@
-"""The outermost edge: nothing gets past it but a sentence and an exit code."""
+"""The runner: every error becomes a sentence and an exit code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_an_unexpected_error_is_one_line_and_a_request_to_report_it() -> None:
     )
 
 
-def test_the_source_of_a_key_is_shown_on_request_and_without_secrets() -> None:
+def test_the_traceback_is_shown_on_request_and_without_secrets() -> None:
     bench = broken(Bench(env={"GROUNDWIRE_DEBUG": "1", "OPENAI_API_KEY": KEY}), f"key is {KEY}")
     assert bench.run("providers") == 1
     assert "Traceback" in bench.stderr

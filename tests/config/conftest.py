@@ -1,4 +1,4 @@
-"""Every test has a home, a project and an administrator's directory of its own."""
+"""Fixture: a home, a project and an administrator's directory for each test."""
 
 from __future__ import annotations
 

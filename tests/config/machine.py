@@ -1,4 +1,4 @@
-"""A small machine for configuration tests: a home, a project, and the files in them."""
+"""A temporary machine for configuration tests: a home, a project, and their files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOW = 1_790_000_000.0
 
 
 class Machine:
-    """Paths, and a way to load what is in them."""
+    """The paths of the configuration files, and functions that write and load them."""
 
     def __init__(self, root: Path) -> None:
         self.home = root / "home"
@@ -45,13 +45,13 @@ class Machine:
         flags: Mapping[str, Json] | None = None,
         cwd: Path | None = None,
     ) -> Config:
-        """What is configured here."""
+        """Load the configuration."""
         return load(env or {}, str(self.home), str(cwd or self.project), flags, lambda: NOW)
 
     def load_error(
         self, env: Mapping[str, str] | None = None, flags: Mapping[str, Json] | None = None
     ) -> str:
-        """Why nothing can be loaded."""
+        """The message of the error when loading fails."""
         with pytest.raises(ConfigError) as caught:
             self.load(env, flags)
         return caught.value.message
@@ -70,10 +70,10 @@ def origin(config: Config, name: str) -> str:
 
 
 def websearch(model: Json, provider: str = "google") -> Json:
-    """A configuration of OpenCode's that sets the model for web search."""
+    """An OpenCode configuration that sets the model for web search."""
     return {"provider": {provider: {"options": {"websearch": {"model": model}}}}}
 
 
 def geminisearch(**options: Json) -> Json:
-    """A configuration of OpenCode's with the block of geminisearch."""
+    """An OpenCode configuration with the geminisearch block."""
     return {"provider": {"geminisearch": {"options": dict(options)}}}

@@ -1,4 +1,4 @@
-"""A project chooses models and options: no host, no key, no path, and it takes nothing of the user's."""
+"""Project files may choose models and options, but not hosts, keys or paths, and cannot read secrets."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PRIVATE = {
 
 
 def protected(config: Config) -> object:
-    """Everything that a project must not decide."""
+    """Everything that a project must not change."""
     return (
         {
             name: (row.base_url, row.key_env, row.dialect)
@@ -146,7 +146,7 @@ FORMS = ("text", "table", "list", "inline")
 
 
 def load_outcome(machine: Machine) -> tuple[object, str]:
-    """What a project must not decide, or why it was refused."""
+    """What a project must not change, or the message of the refusal."""
     try:
         return protected(machine.load(ENV)), ""
     except ConfigError as error:
@@ -175,7 +175,7 @@ def test_no_key_of_a_projects_own_file_changes_a_host_or_a_key(machine: Machine)
         refused += bool(error)
         assert after == before or str(machine.project_file) in error, (table, key, form)
     assert count > 2000
-    # Nothing but an alias may be called anything.
+    # Only aliases accept arbitrary names.
     assert count - refused == len(KEYS)
 
 
@@ -205,7 +205,7 @@ def _attacks() -> Iterator[Json]:
         yield _nested(["provider"], other)
 
 
-# Seven shares no factor with the ways and forms, so that some are as mixed as all.
+# Seven has no common factor with the numbers of paths and values, so every combination is sampled.
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.thorough)])
 def test_no_key_of_a_projects_opencode_file_changes_a_host_or_a_key(machine: Machine, step: int) -> None:
     machine.write_user_file(USER)

@@ -1,4 +1,4 @@
-"""The JSON schema and the documentation say what the loader does."""
+"""The JSON schema and the documentation match the loader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Points in time as people write them."""
+"""Time values in the configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variables of our own, and those of others that are left alone."""
+"""Environment variables of groundwire, and those of other programs, which are ignored."""
 
 from __future__ import annotations
 

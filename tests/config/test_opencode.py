@@ -1,4 +1,4 @@
-"""OpenCode's configuration: whose word counts, what is read, and that nothing of it can break us."""
+"""OpenCode's configuration: precedence of its files, what is read, and that errors are only warnings."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ FILES: Mapping[str, Callable[[Machine], Path]] = {
 PROJECT = ("root", "between", "here")
 
 
-def write_config(machine: Machine, env: dict[str, str], place: str, content: Json) -> str:
-    """Put a configuration into a place; how the place is called."""
-    path = FILES[place](machine)
-    if place == "OPENCODE_CONFIG_CONTENT":
-        env[place] = json.dumps(content)
+def write_config(machine: Machine, env: dict[str, str], source: str, content: Json) -> str:
+    """Write a configuration to one of the sources; return the name of the source."""
+    path = FILES[source](machine)
+    if source == "OPENCODE_CONFIG_CONTENT":
+        env[source] = json.dumps(content)
         return str(path)
-    env |= {"OPENCODE_CONFIG": str(path)} if place == "OPENCODE_CONFIG" else {}
-    env |= {"OPENCODE_CONFIG_DIR": str(path.parent)} if place.startswith("OPENCODE_CONFIG_DIR") else {}
+    env |= {"OPENCODE_CONFIG": str(path)} if source == "OPENCODE_CONFIG" else {}
+    env |= {"OPENCODE_CONFIG_DIR": str(path.parent)} if source.startswith("OPENCODE_CONFIG_DIR") else {}
     return str(write(path, content))
 
 
@@ -71,9 +71,9 @@ def test_project_files_can_be_disabled(machine: Machine, switch: str) -> None:
     env = {"OPENCODE_DISABLE_PROJECT_CONFIG": switch}
     here = machine.project / HERE
     here.mkdir(parents=True)
-    for place in FILES:
-        if place.startswith(PROJECT):
-            write_config(machine, env, place, websearch("project"))
+    for source in FILES:
+        if source.startswith(PROJECT):
+            write_config(machine, env, source, websearch("project"))
     write_config(machine, env, "global config.json", websearch("global"))
     assert machine.load(env, cwd=here).provider("gemini").model == "global"
     assert (
@@ -277,7 +277,7 @@ BODIES = st.dictionaries(
 
 
 def merged(below: Json, above: Json) -> Json:
-    """Deeply, the later wins, lists are replaced."""
+    """Deep merge in which the later value wins and lists are replaced."""
     if not isinstance(below, dict) or not isinstance(above, dict):
         return above
     return below | {name: merged(below.get(name), item) for name, item in above.items()}

@@ -1,4 +1,4 @@
-"""`{env:}` and `{file:}` in OpenCode's files: the rules, the pitfalls, and where errors are said to be."""
+"""`{env:}` and `{file:}` in OpenCode's files: the rules, the pitfalls, and the positions of errors."""
 
 from __future__ import annotations
 

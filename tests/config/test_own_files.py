@@ -1,4 +1,4 @@
-"""What can be wrong with a file of our own, and what is said about it: file, line, key, and what to do."""
+"""Errors in groundwire's own files: reported with file, line, key, and what to do."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_a_file_that_may_not_be_read_is_reported(machine: Machine, monkeypatch: 
     def refuse(*_: object) -> NoReturn:
         raise PermissionError(13, "Permission denied")
 
-    # The administrator may read everything, so the refusal is acted.
+    # Root may read everything, so the refusal is simulated.
     monkeypatch.setattr("groundwire.files.text_file.os.open", refuse)
     monkeypatch.setattr("groundwire.config.load.read_opencode", lambda *_: OpenCode({}, {}, ()))
     assert machine.load_error() == f"{path} cannot be read: Permission denied; make it readable or remove it"

@@ -1,4 +1,4 @@
-"""Where things lie: as platformdirs says, but from what is passed in."""
+"""Directories: the same as platformdirs, but computed from arguments."""
 
 from __future__ import annotations
 

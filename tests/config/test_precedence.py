@@ -1,4 +1,4 @@
-"""Who wins: flags, environment, project, user, OpenCode, defaults; and every setting says who did."""
+"""Precedence: flags, environment, project, user, OpenCode, defaults; each setting has its origin."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.config.machine import Machine, origin, websearch, write
 
 
 class Inputs:
-    """What the outside says in one test."""
+    """Environment variables and flags of one test."""
 
     def __init__(self) -> None:
         self.env: dict[str, str] = {}

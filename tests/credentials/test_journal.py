@@ -1,4 +1,4 @@
-"""What the journal tells whoever comes next."""
+"""The journal that lets the next process recover an interrupted refresh."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_the_journal_reserves_space_before_the_request(tmp_path: Path) -> None:
     book.clear()
 
 
-def test_a_journal_entry_with_trailing_bytes_is_valid(
+def test_a_journal_that_was_not_truncated_after_the_write_is_valid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book = journal(tmp_path)

@@ -1,4 +1,4 @@
-"""Where credentials are looked for."""
+"""Order and results of the credential lookups."""
 
 from __future__ import annotations
 

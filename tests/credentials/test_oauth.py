@@ -1,4 +1,4 @@
-"""The question to the login service, and its answers."""
+"""The request to the login service, and its responses."""
 
 from __future__ import annotations
 

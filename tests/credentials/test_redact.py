@@ -1,4 +1,4 @@
-"""Secrets taken out of text."""
+"""Secrets are redacted from text."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def test_a_secret_quoted_in_part_is_masked(redactor: Redactor, secret: str) -> N
 
 
 def test_keys_that_providers_mask_in_part_are_redacted(redactor: Redactor) -> None:
-    said = f"Incorrect API key provided: {CANARIES[0][:8]}***********{CANARIES[0][-4:]}."
-    assert not leaks(redactor.redact(said))
+    message = f"Incorrect API key provided: {CANARIES[0][:8]}***********{CANARIES[0][-4:]}."
+    assert not leaks(redactor.redact(message))
 
 
 @pytest.mark.parametrize("secret", CANARIES)

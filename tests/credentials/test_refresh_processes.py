@@ -45,7 +45,7 @@ HARMLESS = [
 
 
 def access(number: int) -> str:
-    """The access token that the refresh of a round gives; Codex CLI's file has no other place for its end."""
+    """The access token of a round; it contains its expiry, which Codex CLI's file has no field for."""
     return jwt({"exp": number * STEP + LIFE, "number": number})
 
 
@@ -67,7 +67,7 @@ class Team:
         pipe.flush()
 
     def receive(self, number: int) -> dict[str, str] | None:
-        """The answer of a member; who was killed gives none, and is replaced."""
+        """The response of a member; None if it was killed, and then it is replaced."""
         member = self.members[number]
         assert member.stdout is not None
         line = member.stdout.readline()
@@ -79,7 +79,7 @@ class Team:
         return None
 
     def round(self, now: float) -> list[dict[str, str] | None]:
-        """Everybody at once."""
+        """All members at the same time."""
         numbers = range(len(self.members))
         for number in numbers:
             self.send(number, now)
@@ -113,7 +113,7 @@ def team(size: int, home: Path, kind: str, service: LoginService, *more: str) ->
 
 @contextmanager
 def always_parses(path: Path) -> Iterator[None]:
-    """Somebody reads the file all the time, and never sees half of it."""
+    """Read the file all the time, and check that it is never half written."""
     done = threading.Event()
     broken: list[str] = []
 
@@ -136,7 +136,7 @@ def always_parses(path: Path) -> Iterator[None]:
 
 
 def expire(rounds: int, size: int, home: Path, kind: str, kills: int = 0) -> None:
-    """Let a session end again and again, in some rounds with a kill inside the refresh."""
+    """Let a session expire repeatedly, in some rounds with a kill inside the refresh."""
     path = write_session(home, kind, "access-first", FIRST, 0.0)
     rotation = Rotation(FIRST, LIFE, access)
     rng = random.Random(rounds)
@@ -158,7 +158,7 @@ def murder(workers: Team, service: LoginService, number: int, rng: random.Random
     """Kill a process inside the refresh of a round."""
     kill_point = rng.choice([*HARMLESS, None])
     if kill_point is None:
-        service.kill = "before"  # whoever asks first
+        service.kill = "before"  # the first process that sends a request
         return
     victim = rng.randrange(len(workers.members))
     workers.send(victim, number * STEP, kill_point)

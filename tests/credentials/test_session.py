@@ -334,7 +334,7 @@ def test_tokens_that_could_not_be_stored_are_journalled_and_stored_by_the_next_p
     assert found.secret == Secret("access-000001")
     assert "cannot be written" in found.warnings[0]
     assert path.read_bytes() == before
-    # Still not: the answer is used from where it is kept, and no second token is spent on top of it.
+    # Still not writable: the tokens of the journal are used, and no second refresh token is spent.
     assert fresh(session(tmp_path, "opencode"), Service(never)).secret == Secret("access-000001")
     with pytest.raises(ConfigError, match="cannot be written"):
         fresh(session(tmp_path, "opencode"), Service(never), NOW + 5000)
@@ -629,7 +629,7 @@ async def test_an_error_after_the_caller_was_cancelled_is_retrieved(
     async def main() -> None:
         async def work() -> None:
             await asyncio.sleep(0.01)
-            raise ValueError("nobody hears")
+            raise ValueError("not retrieved")
 
         task = asyncio.ensure_future(uninterrupted(work(), 5))
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Every kind of store, for the tests that all of them must pass."""
+"""Fixtures: each kind of store, for the tests that all of them must pass."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ NEWEST = ON_SQLITE[-1].version
 
 
 class StoreOpener(Protocol):
-    """One store, at first empty, of which every version can be opened."""
+    """Opens the same store with any set of migrations; it is empty at first."""
 
     def __call__(self, until: int = NEWEST, more: Sequence[Migration] = ()) -> Store:
-        """Open it with the steps up to a version, and more."""
+        """Open the store with the migrations up to a version, and additional ones."""
         ...
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Where the store is that is a file."""
+    """The path of the SQLite store."""
     return tmp_path / "data" / "store.db"
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def open_at(request: pytest.FixtureRequest) -> Iterator[StoreOpener]:
-    """Opens the same store by the steps given."""
+    """A function that opens the same store with given migrations."""
     if request.param == "sqlite":
         steps = ON_SQLITE
         open_it: Callable[[Sequence[Migration]], Store] = partial(
@@ -64,7 +64,7 @@ def open_at(request: pytest.FixtureRequest) -> Iterator[StoreOpener]:
 
 @pytest.fixture
 def reopen(open_at: StoreOpener) -> Callable[[], Store]:
-    """Opens the same store again and again."""
+    """A function that opens the same store again."""
     return open_at
 
 
@@ -75,13 +75,13 @@ def store(reopen: Callable[[], Store]) -> Store:
 
 
 def on_sqlite(path: Path, statement: LiteralString, values: Sequence[object]) -> list[Row]:
-    """What a file answers to somebody who goes past the store."""
+    """Run a statement directly on the file."""
     with closing(sqlite3.connect(path)) as connection, connection:
         return connection.execute(statement, values).fetchall()
 
 
 def on_postgres(address: str, statement: LiteralString, values: Sequence[object]) -> list[Row]:
-    """The same of a database."""
+    """Run a statement directly on the PostgreSQL database."""
     with psycopg.connect(address) as connection:
         cursor = connection.execute(statement.replace("?", "%s"), values)
         return cursor.fetchall() if cursor.description else []
@@ -89,8 +89,8 @@ def on_postgres(address: str, statement: LiteralString, values: Sequence[object]
 
 @pytest.fixture
 def statements(request: pytest.FixtureRequest, open_at: StoreOpener) -> Statements:
-    """Statements on the database of the store, past the store."""
-    del open_at  # it says which database that is
+    """A function that runs statements directly on the database of the store."""
+    del open_at  # requested only for its parameter
     if "sqlite" in request.node.callspec.id:
         return partial(on_sqlite, request.getfixturevalue("file"))
     return partial(on_postgres, request.getfixturevalue("postgres"))

@@ -1,4 +1,4 @@
-"""What every store does, whatever it is built on."""
+"""Behaviour that every kind of store has."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_an_agent_is_read_back_unchanged(reopen: Callable[[], Store]) -> None:
     again = reopen()
     assert again.agent("researcher") == AGENT
     assert again.agents() == [AGENT]
-    assert again.agent("nobody") is None
+    assert again.agent("unknown") is None
 
 
 def test_an_agent_is_updated_and_removed(store: Store) -> None:
@@ -98,7 +98,7 @@ def test_sessions_are_listed_by_owner_most_recently_used_first(store: Store) -> 
     first = store.sessions("me", limit=3)
     assert [session.id for session in first] == ["s7", "s5", "s3"]
     assert [session.id for session in store.sessions("me", limit=3, before=first[-1])] == ["s1"]
-    assert store.sessions("nobody") == []
+    assert store.sessions("unknown") == []
     assert store.session("s4") == made[3]
 
 

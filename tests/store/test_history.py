@@ -1,4 +1,4 @@
-"""History is searched by words, and cut where somebody asks again."""
+"""The history is searched by words, and truncated when a question is asked again."""
 
 from __future__ import annotations
 

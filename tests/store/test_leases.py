@@ -1,4 +1,4 @@
-"""Leases: one holder at a time, by the clock of the database, on every kind of store."""
+"""Leases have one holder at a time and expire by the clock of the database, on every kind of store."""
 
 from __future__ import annotations
 

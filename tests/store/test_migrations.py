@@ -1,4 +1,4 @@
-"""A store of every earlier version opens with everything that was in it."""
+"""Stores of all earlier versions are migrated without a loss."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ WORDS: list[Row] = [
     ("m2", "oe3b0c44298fc1c149afbf4c8", "er wurde 1880 vollendet"),
     ("m3", "o729d7d638cef1b476c9ad1d5", "wann wurde der kolner dom vollendet"),
 ]
-# What a version's own program wrote. Texts of today would prove nothing.
+# Rows as each version itself wrote them, not as the current code would write them.
 ROWS: dict[int, Tables] = {
     1: {
         "groundwire_agents": AGENTS,
@@ -97,7 +97,7 @@ def write(statements: Statements, tables: Tables) -> None:
             marks = ", ".join("?" * len(row))
             statements(f"INSERT INTO {table} VALUES ({marks})", row)  # noqa: S608  ours
     if any(table.startswith("groundwire_words") for table in tables) and is_sqlite(statements):
-        # FTS5 reads its words from the table beside it.
+        # FTS5 reads its words from an external content table.
         statements("INSERT INTO groundwire_found (groundwire_found) VALUES ('rebuild')", ())
 
 

@@ -1,4 +1,4 @@
-"""What the store in a file must survive: kill -9 at any moment, full disks, locks, strangers' files."""
+"""The SQLite store under kill -9, full disks, locks and files of other programs."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def start_writer(stack: ExitStack, acknowledged: Path, *words: str) -> subproces
 
 
 def wait_for_size(path: Path, size: int) -> None:
-    """Wait until so much was said."""
+    """Wait until a file has grown to a size."""
     until = monotonic() + TIMEOUT
     while not path.exists() or path.stat().st_size < size:
-        assert monotonic() < until, "the writer says nothing"
+        assert monotonic() < until, "the writer prints nothing"
         sleep(0.001)
 
 
@@ -77,7 +77,7 @@ def is_intact(path: Path) -> bool:
 
 
 def kill_while_writing(folder: Path, rounds: int) -> int:
-    """Kill two writers again and again; says how much they were promised."""
+    """Kill two writers repeatedly; return how many messages were acknowledged."""
     rng = random.Random(7)
     path, acknowledged = folder / "store.db", folder / "acknowledged"
     with open_sqlite(path) as store:
@@ -113,7 +113,7 @@ def test_nothing_acknowledged_is_lost_to_two_hundred_kills(tmp_path: Path) -> No
 
 
 def kill_while_migrating(folder: Path, rounds: int) -> int:
-    """Kill migrations of copies of one store; says how many had not been done."""
+    """Kill migrations of copies of one store; return how many were not done."""
     rng = random.Random(11)
     undone = 0
     for number in range(rounds):
@@ -192,7 +192,7 @@ def test_the_journal_mode_is_delete(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"this is no database, and long enough to tell" * 40, b"SQLite format 3\x00" * 90]
+    "content", [b"this is not a database, and it is long enough" * 40, b"SQLite format 3\x00" * 90]
 )
 def test_a_file_of_another_program_is_refused_and_not_changed(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "store.db"

@@ -1,4 +1,4 @@
-"""Full, read-only and held: the store says what is wrong, and goes on when that is over, not restarted."""
+"""Full, read-only and locked stores report what is wrong, and recover without a restart."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def user_message(name: str, size: int = 10) -> StoredMessage:
 
 
 def mount(*words: str) -> bool:
-    """Only who owns the machine may, and not in every container."""
+    """Run mount; it needs root, and does not work in every container."""
     program = which("mount") or "mount"
     done = subprocess.run([program, *words], check=False, capture_output=True)  # noqa: S603
     return done.returncode == 0
@@ -40,13 +40,13 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "disk"
     folder.mkdir()
     if os.geteuid() != 0 or not mount("-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)):
-        pytest.skip("a file system of its own needs a machine of its own")
+        pytest.skip("mounting a file system is not permitted here")
     yield folder
     subprocess.run([which("umount") or "umount", "--lazy", str(folder)], check=True)  # noqa: S603
 
 
 def fill_up(store: Store) -> tuple[list[str], GroundwireError]:
-    """Write until it is refused; says what was acknowledged."""
+    """Write until the store refuses; return the acknowledged ids and the error."""
     acknowledged: list[str] = []
     for number in range(1000):
         try:
@@ -54,7 +54,7 @@ def fill_up(store: Store) -> tuple[list[str], GroundwireError]:
         except GroundwireError as error:
             return acknowledged, error
         acknowledged.append(f"m{number}")
-    pytest.fail("the disk never was full")
+    pytest.fail("the disk did not fill up")
 
 
 def test_a_full_disk_has_its_own_error_and_the_store_works_again_when_there_is_space(

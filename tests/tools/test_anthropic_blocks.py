@@ -1,4 +1,4 @@
-"""A search that anybody made, as Claude Code reads it: blocks of the Anthropic dialect."""
+"""Searches of any provider as content blocks of the Anthropic dialect."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ EVENTS: tuple[Event, ...] = (
     TextSettled(2),
     Finished(),
 )
-"""As Copilot tells it: the citation stands on a marker of its own kind."""
+"""As from Copilot: the citation spans a marker in Copilot's own format."""
 
 
 def whole() -> list[Any]:
@@ -48,7 +48,7 @@ def whole() -> list[Any]:
 
 
 def streamed() -> list[Any]:
-    """The blocks as their starts and deltas tell them."""
+    """The blocks, assembled from their start and delta events."""
     encoder = dialect("anthropic_messages").encoder(Reply(id="1"))
     data = b"".join([*(encoder.feed(event) for event in EVENTS), encoder.close()]).decode()
     blocks: list[Any] = []

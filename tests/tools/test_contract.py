@@ -1,4 +1,4 @@
-"""The tools end to end: what is sent to a provider on loopback, and the result to the letter."""
+"""The tools end to end: the request to a provider on loopback, and the exact result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from groundwire.tools import run_tool
 from tests.faces.loopback import BOUND, Loopback, loopback
 
 FAR = 4_000_000_000_000
-"""Milliseconds; a session that does not end in our time."""
+"""Milliseconds; an expiry in the far future."""
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def provider() -> Iterator[Loopback]:
 
 
 class OpenCodeUser:
-    """A user's home, with files of OpenCode's."""
+    """A home directory with OpenCode's files."""
 
     def __init__(self, home: Path, provider: Loopback) -> None:
         self.home = home
@@ -65,7 +65,7 @@ class OpenCodeUser:
         )
 
     def call(self, name: str, query: str = "how many?") -> Any:
-        """The result of a tool."""
+        """Run a tool and return its result."""
 
         async def main() -> object:
             config = load(self.env, str(self.home), str(self.home))
@@ -220,7 +220,7 @@ async def test_cancelling_the_tool_cancels_the_request(provider: Loopback, user:
     assert provider.left.wait(BOUND)
 
 
-# ChatGPT, by the session that OpenCode or Codex CLI keeps
+# ChatGPT, with the session that OpenCode or Codex CLI stores
 
 
 def session(**more: object) -> dict[str, object]:
@@ -376,7 +376,7 @@ def test_a_failure_of_openrouter_contains_its_message(provider: Loopback, user: 
     assert "Insufficient credits" in result["error"]["message"]
 
 
-# All of them
+# All providers
 
 
 @pytest.mark.parametrize("name", ["websearch_gemini", "websearch_openrouter", "geminisearch"])

@@ -1,4 +1,4 @@
-"""`geminisearch`: a key and a model of its own, and nobody else's; asked end to end on loopback."""
+"""`geminisearch` end to end on loopback: it has its own key and model, and uses no others."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_the_configured_timeout_applies(provider: Loopback, tmp_path: Path) -> N
     provider.stall_after(0)
     patient = config(provider, {"apiKey": "block-key-123456"})
     result = call(replace(patient, timeout=0.2), {"HOME": str(tmp_path)})
-    assert provider.left.wait(BOUND), "the request is given up"
+    assert provider.left.wait(BOUND), "the request is cancelled"
     error = result["error"]
     assert isinstance(error, dict)
     assert error["type"] == "GEMINI_WEB_SEARCH_FAILED"

@@ -1,4 +1,4 @@
-"""The tools as data."""
+"""The registry of tools."""
 
 from __future__ import annotations
 

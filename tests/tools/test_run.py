@@ -1,4 +1,4 @@
-"""Running a tool: the contract, to the letter, whatever happens."""
+"""Running a tool: the exact result format, including all failures."""
 
 from __future__ import annotations
 

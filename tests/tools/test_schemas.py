@@ -1,4 +1,4 @@
-"""Schemas fitted to their readers."""
+"""JSON schemas adapted to each API."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def test_a_citation_that_its_passage_does_not_support_is_dropped_with_a_warning(
     assert composition.text == ""
 
 
-def test_valid_records_survive_invalid_ones() -> None:
+def test_a_valid_citation_survives_an_invalid_one() -> None:
     composition = verify_answer("The Louvre is a museum in Paris [1][2].", PASSAGES)
     assert claims(composition) == [("The Louvre is a museum in Paris.", ("b",))]
     assert dropped(composition)

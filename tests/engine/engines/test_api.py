@@ -357,7 +357,7 @@ def test_a_status_becomes_its_error_and_no_key_is_in_it(
         ("brave", 403, "<html>", AuthRejected, "Brave Search: HTTP 403"),
     ],
 )
-def test_field_names_of_each_service_are_understood(
+def test_error_responses_of_each_service_are_classified(
     name: str, status: int, body: Json, kind: type[UpstreamError], words: str
 ) -> None:
     error = failed(name, json_response(body, status))

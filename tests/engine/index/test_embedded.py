@@ -322,7 +322,7 @@ def test_an_index_of_a_later_format_is_left_alone(folder: Path) -> None:
         open_index(folder)
 
 
-def test_reading_does_not_create_an_index(tmp_path: Path) -> None:
+def test_opening_without_create_does_not_create_an_index(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no index in"):
         open_index(tmp_path / "nowhere", create=False)
     assert not (tmp_path / "nowhere").exists()

@@ -137,7 +137,7 @@ def test_docstrings_are_those_that_the_parser_finds() -> None:
         ("", ""),
     ],
 )
-def test_unusual_starts_of_documents_are_read_without_a_warning(source: str, expected: str) -> None:
+def test_docstrings_of_unusual_sources_are_read_without_a_warning(source: str, expected: str) -> None:
     assert source_docstring(source) == expected
 
 

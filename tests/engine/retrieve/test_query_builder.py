@@ -66,7 +66,7 @@ def test_options_that_limit_nothing_change_no_question(ask: CachedQueries, reade
         SearchOptions(language="de"),
     ],
 )
-def test_a_query_with_a_date_limit_is_not_cached(
+def test_a_restricted_query_is_not_cached(
     ask: CachedQueries, reader: ReaderThread, options: SearchOptions
 ) -> None:
     for each in (PLAIN, options, PLAIN, options):
