@@ -33,7 +33,7 @@ LINES = [
     ("groundwire search --provider gem", {"gemini"}),
     ("groundwire connect claude-", {"claude-code", "claude-desktop"}),
 ]
-"""The completions that bash offers for typed words."""
+"""Typed command lines, and the completions that are offered."""
 ERROR = r"comparguments|_arguments:|doubled|bad pattern|parse error"
 
 

@@ -57,7 +57,7 @@ class Shell:
 
 @pytest.fixture
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    """Progress is not printed because the machine is slow."""
+    """A shell whose output does not depend on the speed of the machine: progress is never printed."""
     monkeypatch.setattr("groundwire.commands.index._NOTE_INTERVAL", float("inf"))
     return Shell(tmp_path)
 
@@ -216,8 +216,8 @@ def test_no_control_sequence_reaches_the_terminal(shell: Shell) -> None:
     (shell.folder / "\x1b[31mred.png").write_bytes(b"\0")
     for words in (("list",), ("stats",), ("show", "https://a.example/x"), ("add", ".", *BASE)):
         shell.run(*words)
-        for sign in ("\x1b", "\x07", "\x9b", "\u202e", "\r"):
-            assert sign not in shell.out + shell.err
+        for character in ("\x1b", "\x07", "\x9b", "\u202e", "\r"):
+            assert character not in shell.out + shell.err
     shell.run("list")
     assert len(shell.out.splitlines()) == 1
 

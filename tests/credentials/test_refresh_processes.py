@@ -1,9 +1,10 @@
-"""Several processes, one session: exactly one refresh for each end of it, whoever is killed.
+"""Several processes share one session: exactly one refresh per expiry, whichever process is killed.
 
-Time is a number that the test gives to all processes, so every expiry is one round. A round in which somebody
-is killed inside the refresh goes on with the others, and must still cost one refresh; only who is killed
-between the service's decision and our first write loses the session, and that is told as a login to repeat.
-Here everybody spends the token themselves; `tests/providers/test_openai_session.py` has it done apart.
+The test gives the same time to all processes, so every expiry is one round. If a process is killed inside the
+refresh, the others continue the round, which must still cost one refresh. The session is lost only if the
+process is killed between the response of the service and its first write; then the error asks for a new
+login. Here every process refreshes by itself; `tests/providers/test_openai_session.py` uses a separate
+process for it.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ STEP = 10_000.0
 LIFE = 1_000.0
 FIRST = "refresh-first"
 
-# Every system call of a refresh before which a process can be killed without losing anything: the journal's
-# question (write, sync, sync of the directory), [the request], its answer (sync), the new file (sync), the
-# rename, the sync of the directory, the end of the journal. The answer's write is the one that is left out.
+# Every system call of a refresh before which a process can be killed without losing anything: the journal
+# entry of the request (write, sync, sync of the directory), [the request], the entry of the response (sync),
+# the new file (sync), the rename, the sync of the directory, the removal of the journal. Only the write of the
+# response is missing.
 HARMLESS = [
     ("pwrite", 1),
     ("fsync", 1),
@@ -55,9 +57,9 @@ class Team:
     def __init__(self, size: int, home: Path, kind: str, service: LoginService, *more: str) -> None:
         self._command = [sys.executable, str(WORKER), str(home), kind, service.url, *more]
         self._service = service
-        self.members = [self._hire() for _ in range(size)]
+        self.members = [self._start() for _ in range(size)]
 
-    def _hire(self) -> subprocess.Popen[str]:
+    def _start(self) -> subprocess.Popen[str]:
         return subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603
 
     def send(self, number: int, now: float, die: tuple[str, int] | None = None) -> None:
@@ -75,7 +77,7 @@ class Team:
             answer: dict[str, str] = json.loads(line)
             return answer
         self._dismiss(member)
-        self.members[number] = self._hire()
+        self.members[number] = self._start()
         return None
 
     def round(self, now: float) -> list[dict[str, str] | None]:

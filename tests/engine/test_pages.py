@@ -1,4 +1,4 @@
-"""Text is cut into pieces that lose nothing."""
+"""Text is cut into passages without a loss."""
 
 from __future__ import annotations
 
@@ -59,6 +59,6 @@ def test_the_cost_grows_with_the_text_alone() -> None:
         assert sum(1 for _ in split_passages(text)) > 1
         return process_time() - start
 
-    for sign in (" ", "\n", ".", "x", '."', "A. "):
-        small, large = min(cost(sign * 20_000) for _ in range(3)), cost(sign * 400_000)
+    for character in (" ", "\n", ".", "x", '."', "A. "):
+        small, large = min(cost(character * 20_000) for _ in range(3)), cost(character * 400_000)
         assert large < 200 * small + 0.1

@@ -1,4 +1,4 @@
-"""Two hundred questions about the standard library, answered from what the engine knows out of the box."""
+"""Questions about the standard library, answered from the built-in index."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
 
 
 def is_right(index: Index, question: LibraryQuestion, url: str) -> bool:
-    """Is it the page, or one that says the same of another name?"""
+    """Whether it is the expected page, or one with the same text under another name."""
     if url.partition("#")[0] == question.fact.page:
         return True
     page = index.page(url)
@@ -55,7 +55,7 @@ def is_right(index: Index, question: LibraryQuestion, url: str) -> bool:
 
 
 def answered(index: Index, query: str) -> Composition:
-    """As the embedded engine answers."""
+    """Compose an answer as the embedded engine does."""
     return compose(query, search_with_prior(index, query, SearchOptions(), 20))
 
 

@@ -1,4 +1,4 @@
-"""Names, languages, fingerprints, and queries taken apart."""
+"""Names, languages, fingerprints, and query parsing."""
 
 from __future__ import annotations
 

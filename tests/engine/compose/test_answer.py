@@ -1,4 +1,4 @@
-"""The composer: what is chosen, what is cited, what is said about the evidence."""
+"""The composer: selected sentences, citations, and warnings about the evidence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOWER = "The Eiffel Tower is 330 metres tall."
 
 
 def cited(composition: Composition) -> list[tuple[str, ...]]:
-    """The sites behind each citation."""
+    """The sites of each citation."""
     return [
         tuple(item.source.url.removeprefix("https://").partition(".")[0] for item in citation.evidence)
         for citation in composition.citations
@@ -263,8 +263,8 @@ def test_sentences_of_one_page_are_adjacent_and_in_page_order() -> None:
     for paragraph in answer.text.split("\n\n"):
         source = [page for page in pages if paragraph.split(". ")[0].rstrip(".") in page.text]
         assert len(source) == 1
-        places = [source[0].text.index(said.rstrip(".")) for said in paragraph.split(". ")]
-        assert places == sorted(places)
+        offsets = [source[0].text.index(claim.rstrip(".")) for claim in paragraph.split(". ")]
+        assert offsets == sorted(offsets)
 
 
 QUESTIONS = (
@@ -276,14 +276,14 @@ QUESTIONS = (
 
 
 def ranked(query: str, pages: list[Passage]) -> list[Passage]:
-    """The twenty pages that have most of the query's words, the shorter first."""
+    """The twenty pages with the most words of the query, shorter ones first."""
     terms = query_terms(query)
     counts = Counter[int]()
-    for place, page in enumerate(pages):
+    for index, page in enumerate(pages):
         words = analyse(f"{page.title} {page.text}")
-        counts[place] = sum(term in words.stems for term in terms)
-    best = sorted(counts, key=lambda place: (-counts[place], len(pages[place].text)))[:20]
-    return [pages[place] for place in best if counts[place]]
+        counts[index] = sum(term in words.stems for term in terms)
+    best = sorted(counts, key=lambda index: (-counts[index], len(pages[index].text)))[:20]
+    return [pages[index] for index in best if counts[index]]
 
 
 def test_answers_from_real_documentation_keep_every_promise() -> None:
@@ -298,8 +298,8 @@ def test_answers_from_real_documentation_keep_every_promise() -> None:
         assert compose(query, passages) == answer
         for citation in answer.citations:
             assert citation.span is not None
-            said = answer.text[citation.span.start : citation.span.end]
-            assert said == clean_sentence(citation.evidence[0].quote)
+            claim = answer.text[citation.span.start : citation.span.end]
+            assert claim == clean_sentence(citation.evidence[0].quote)
 
 
 @cases(300)
@@ -358,7 +358,7 @@ def test_the_purpose_of_a_module_does_not_rank_its_functions() -> None:
 
 
 def cited_names(answer: Composition) -> set[str]:
-    """What stands behind the addresses."""
+    """The pages at the cited URLs."""
     return {item.source.url.rpartition("#")[2] for one in answer.citations for item in one.evidence}
 
 

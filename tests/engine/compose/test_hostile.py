@@ -1,4 +1,4 @@
-"""What pages say is data: no page makes anything happen but that its own text may be quoted."""
+"""Page text is only data: a hostile page can be quoted, but causes nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names and queries: what a thing is called tells whether it is asked for."""
+"""Matching object names with queries."""
 
 from __future__ import annotations
 

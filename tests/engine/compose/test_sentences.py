@@ -1,4 +1,4 @@
-"""Sentences: where they end, what is none, and that every piece stands where it says."""
+"""Sentence boundaries, text that is not a sentence, and offsets of the pieces."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ LINES = (
 )
 
 
-def told(text: str) -> list[tuple[str, str]]:
+def pieces_of(text: str) -> list[tuple[str, str]]:
     return [(piece.kind, text[piece.start : piece.end]) for piece in split_sentences(text)]
 
 
 def sentences(text: str) -> list[str]:
-    return [said for kind, said in told(text) if kind in ("prose", "item")]
+    return [text_of_piece for kind, text_of_piece in pieces_of(text) if kind in ("prose", "item")]
 
 
 def check_tiling(text: str) -> None:
-    """Pieces in order, without overlap, not empty, and nothing but white space between them."""
+    """Check that pieces are in order, not empty, and separated only by white space."""
     pieces = split_sentences(text)
     for piece in pieces:
         assert piece.start < piece.end
@@ -138,7 +138,7 @@ def test_sentence_boundaries_are_found(text: str, expected: list[str]) -> None:
     ],
 )
 def test_what_is_not_prose_is_recognised(text: str, expected: list[tuple[str, str]]) -> None:
-    assert told(text) == expected
+    assert pieces_of(text) == expected
 
 
 @cases(400)
@@ -164,11 +164,11 @@ def test_hostile_text_takes_linear_time(unit: str) -> None:
 
 def test_a_sentence_that_begins_after_an_arrow_is_separated_from_the_signature() -> None:
     text = "repeat(object [,times]) -> create an iterator which returns the object\nfor a number of times."
-    assert told(text) == [
+    assert pieces_of(text) == [
         ("signature", "repeat(object [,times]) ->"),
         ("prose", "create an iterator which returns the object\nfor a number of times."),
     ]
-    assert [kind for kind, _ in told("walk(top) -> list of str")] == ["signature"]
+    assert [kind for kind, _ in pieces_of("walk(top) -> list of str")] == ["signature"]
 
 
 def test_interpreter_output_is_not_a_sentence() -> None:

@@ -1,4 +1,4 @@
-"""The answer that a model writes: what it is given, and which of its citations are believed."""
+"""Answers written by a model: its input, and the verification of its citations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PASSAGES = [TOWER, LOUVRE]
 
 
 def claims(composition: Composition) -> list[tuple[str, tuple[str, ...]]]:
-    """Each claim with the sites behind it."""
+    """Each claim with the sites that it cites."""
     return [
         (
             composition.text[citation.span.start : citation.span.end],

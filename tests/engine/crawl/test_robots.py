@@ -1,4 +1,4 @@
-"""robots.txt, by the examples of RFC 9309 and by what the standard library makes of the simple ones."""
+"""robots.txt: the examples of RFC 9309, and a comparison with the standard library."""
 
 from __future__ import annotations
 

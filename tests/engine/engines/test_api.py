@@ -1,4 +1,4 @@
-"""Search services: what they are asked, what their documented answers come to, what their errors mean."""
+"""Search services: their requests, documented responses, and errors."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ async def test_brave_requests_are_as_documented() -> None:
     assert received.headers["x-subscription-token"] == KEY
     assert received.headers["x-loc-timezone"] == "Europe/Berlin"
     assert received.headers["x-loc-lat"] == "50.0"
-    assert "x-loc-city" not in received.headers  # no header holds an umlaut
+    assert "x-loc-city" not in received.headers  # headers are ASCII
     fields = fields_of(received)
     assert fields["q"] == "asyncio timeout site:a.com"
     assert fields["freshness"] == "2025-01-01to2025-11-15"
@@ -305,7 +305,7 @@ def test_a_status_becomes_its_error_and_no_key_is_in_it(
     name: str, status: int, kind: type[UpstreamError]
 ) -> None:
     body: JsonObject = {"error": f"no {KEY}", "detail": {"error": KEY}, "tag": KEY}
-    echo = KEY if ROWS[name].lookups else "r1"  # who has no key cannot echo it
+    echo = KEY if ROWS[name].lookups else "r1"  # without a key there is none to echo
     error = failed(
         name, json_response(body, status, {"retry-after": "7", "x-request-id": echo, "location": "/"})
     )
@@ -402,7 +402,7 @@ async def test_a_missing_key_or_url_is_an_error_that_names_the_setting(name: str
         row = ROWS[name]
         async with service(row, ScriptedResponse(), key="") as (engine, upstream):
             if not row.lookups:
-                engine._row = row  # the address is all it needs, and its row has none
+                engine._row = row  # it needs only the URL, and its row has none
             with pytest.raises(MissingCredential) as caught:
                 await engine.find("q", ANY)
             assert upstream.requests == []

@@ -1,4 +1,4 @@
-"""The embedded engine: what it knows at first, where it keeps it, and how several get along."""
+"""The embedded engine: its initial index, its data directory, and several processes at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ANY = SearchOptions()
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small library: how an engine behaves does not depend on how much there is to know."""
+    """A small index, which makes the tests fast."""
     monkeypatch.setattr(build, "CORE_MODULES", ("json", "decimal"))
     monkeypatch.setattr(build, "DOCUMENTED_MODULES", ("json", "decimal", "glob"))
     monkeypatch.setattr(build, "installed", list)

@@ -1,4 +1,4 @@
-"""A model that writes the answer out of what the embedded engine found, over a real connection."""
+"""A model writes the answer from the passages of the embedded engine, over a real connection."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def says(text: str) -> ScriptedResponse:
 
 
 def requested(home: Path, response: ScriptedResponse, question: str = QUESTION) -> tuple[Answer, list[str]]:
-    """The answer, and what the model was given."""
+    """The answer, and the request that the model received."""
     data = home / "data"
     with open_index(data / "index") as index:
         begun = Page(module_url(CORE_MODULES[-1]), "decimal", "What was told last of the first things.")
@@ -42,15 +42,15 @@ def requested(home: Path, response: ScriptedResponse, question: str = QUESTION) 
             config = f'compose = "house/writer"\ndata_dir = "{data}"\n{server}'
             write_private(home / ".config" / "groundwire" / "config.toml", config)
             env = {"HOME": str(home)}
-            async with Groundwire(load(env, str(home), str(home)), env=env) as here:
-                found = await here.asearch(question, provider="local")
+            async with Groundwire(load(env, str(home), str(home)), env=env) as client:
+                found = await client.asearch(question, provider="local")
             return found, [request.body.decode() for request in upstream.requests]
 
     return run(main())
 
 
 def quotes(found: Answer) -> list[tuple[str, str]]:
-    """What is claimed, and what stands for it in the page."""
+    """Each claim with its quote."""
     return [
         (found.text[slice(*citation.span)], item.quote)
         for citation in found.citations
@@ -84,9 +84,9 @@ def test_a_model_that_is_unavailable_is_reported_and_the_pages_answer_themselves
 
 
 def test_a_model_may_see_an_answer_where_no_sentence_has_the_words_of_the_question(tmp_path: Path) -> None:
-    said = "The whistle is tested on Monday [1]."
+    written = "The whistle is tested on Monday [1]."
     found, _ = requested(
-        tmp_path, says(said), "When do they try out the thing of the boiler that makes a noise?"
+        tmp_path, says(written), "When do they try out the thing of the boiler that makes a noise?"
     )
     assert found.text == "The whistle is tested on Monday."
     assert quotes(found) == [("The whistle is tested on Monday.", "The whistle is tested on Monday.")]

@@ -1,4 +1,4 @@
-"""What every index does, whatever it is built on."""
+"""Behaviour that every kind of index has."""
 
 from __future__ import annotations
 

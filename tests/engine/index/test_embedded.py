@@ -1,4 +1,4 @@
-"""What can happen to the folder of an index, and what then happens to the index."""
+"""The embedded index when its folder is damaged, moved, locked, full or changed by another process."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ def change_analysis(folder: Path) -> None:
 
 
 def forget_progress(folder: Path) -> None:
-    """As a process that ended between making pages searchable and noting it."""
+    """Simulate a process that ended after making pages searchable and before recording it."""
     with sqlite3.connect(folder / "pages.sqlite3") as store:
         store.execute("UPDATE state SET indexed = 11, passages = 11")
     store.close()
 
 
 def miscount(folder: Path) -> None:
-    """As a folder of passages that was put back from a copy."""
+    """Simulate a folder of passages that was restored from a backup."""
     with sqlite3.connect(folder / "pages.sqlite3") as store:
         store.execute("UPDATE state SET passages = 31")
     store.close()
@@ -236,7 +236,7 @@ def test_a_snapshot_made_during_a_write_is_not_kept(folder: Path, monkeypatch: p
 
 
 def test_passages_of_an_earlier_analysis_are_made_again(folder: Path) -> None:
-    # Schema and terms of the passages before this one: tokens were handed over one by one.
+    # Schema and terms of the previous passage format, which stored tokens one by one.
     with sqlite3.connect(folder / "pages.sqlite3") as store:
         store.execute("UPDATE state SET analysis = ?", (ANALYSIS_VERSION - 1,))
     store.close()
@@ -275,7 +275,7 @@ def test_a_new_index_has_the_latest_format(folder: Path) -> None:
 
 
 def first_format(path: Path) -> None:
-    """An index as format 1 had it: no fingerprints."""
+    """An index of format 1, without fingerprints."""
     store = page_table.connect(path)
     upgrade(store, STEPS[:1])
     rows = [(1, "a.example", "https://a.example/"), (2, "b.example", "https://b.example/")]
@@ -375,7 +375,7 @@ def test_a_folder_without_write_access_is_reported(folder: Path, name: str) -> N
 
 @pytest.mark.parametrize("kilobytes", [64, 200])
 def test_a_full_disk_is_reported_and_keeps_what_was_stored(folder: Path, kilobytes: int) -> None:
-    # A limit on the size of files stands in for a full disk: writing fails in the same places.
+    # A limit on the file size simulates a full disk: the same writes fail.
     many = [Page(f"https://example.org/big/{n}", "Big", f"big{n} " + f"word{n} " * 9000) for n in range(4)]
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     with open_index(folder) as index:
@@ -410,7 +410,7 @@ def test_threads_may_write_and_search_at_once(folder: Path) -> None:
                     page = Page(f"https://example.org/{part}/{n}", "T", f"part{part} step{n} text")
                     assert index.put([page]).added == 1
                     assert index.search(f"part{part} step{n}")[0].url == page.url
-            except BaseException as error:  # noqa: BLE001  told to the test's own thread
+            except BaseException as error:  # noqa: BLE001  raised again in the test's thread
                 problems.append(error)
 
         threads = [Thread(target=work, args=(part,)) for part in range(4)]

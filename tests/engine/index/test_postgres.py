@@ -1,4 +1,4 @@
-"""What the index in PostgreSQL must do besides: many writers, migrations, lost connections, hostile text."""
+"""The index in PostgreSQL: concurrent writers, migrations, lost connections, hostile text."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def test_titles_of_pages_that_were_kept_before_are_known_after_the_upgrade(postg
 
 
 def test_every_statement_is_written_out() -> None:
-    # A statement made of pieces is where injection starts; values travel beside it.
+    # Concatenated statements would permit injection; values are parameters.
     folder = Path(groundwire.__file__).parent
     files = [
         path

@@ -1,4 +1,4 @@
-"""What is indexed is for its owner's eyes only, whatever the umask."""
+"""The files of an index are readable only by their owner, whatever the umask."""
 
 from __future__ import annotations
 

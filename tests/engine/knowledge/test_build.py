@@ -1,4 +1,4 @@
-"""Building: quick at first, complete in the end, resumed when interrupted, and forgetting what is gone."""
+"""Building the index: a quick first part, completion, resumption, and removal of old pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.engine.knowledge.memory import MemoryIndex
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A library of some modules and packages: what is said about building does not depend on how many."""
+    """A library of a few modules and packages, which makes the tests fast."""
     some = [item for item in installed() if item.key in ("pytest", "pluggy", "iniconfig")]
     monkeypatch.setattr(
         build, "DOCUMENTED_MODULES", ("builtins", "json", "glob", "decimal", "textwrap", "nosuchmodule")

@@ -1,4 +1,4 @@
-"""What a source file says, read without running it."""
+"""Outlines of source files, read without running them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_signatures_are_as_written_and_without_the_instance() -> None:
 
 
 def test_what_is_exported_is_read_in_all_its_spellings() -> None:
-    said = outline(
+    parsed = outline(
         """
         __all__ = ["a"]
         __all__ += ("b",)
@@ -66,14 +66,14 @@ def test_what_is_exported_is_read_in_all_its_spellings() -> None:
         __all__.append("e")
         """
     )
-    assert said.exported == ("a", "b", "c", "d", "e")
-    assert not said.is_open
+    assert parsed.exported == ("a", "b", "c", "d", "e")
+    assert not parsed.is_open
     assert outline("__all__ = ['a']\n__all__ += other.__all__").is_open
     assert outline("x = 1").is_open
 
 
 def test_imports_are_resolved_even_inside_conditions() -> None:
-    said = outline(
+    parsed = outline(
         """
         from .near import one as first
         from ..far import two
@@ -92,14 +92,14 @@ def test_imports_are_resolved_even_inside_conditions() -> None:
         "package.inner",
         is_package=True,
     )
-    assert said.imports["first"] == ("package.inner.near", "one")
-    assert said.imports["two"] == ("package.far", "two")
-    assert said.imports["sibling"] == ("package.inner", "sibling")
-    assert said.imports["three"] == ("_fast", "three")
-    assert said.stars == ("whole",)
-    assert said.entries["three"].doc == "Slow."
-    assert said.aliases["pick"] == "Maker.pick"
-    assert said.aliases["other"] == "three"
+    assert parsed.imports["first"] == ("package.inner.near", "one")
+    assert parsed.imports["two"] == ("package.far", "two")
+    assert parsed.imports["sibling"] == ("package.inner", "sibling")
+    assert parsed.imports["three"] == ("_fast", "three")
+    assert parsed.stars == ("whole",)
+    assert parsed.entries["three"].doc == "Slow."
+    assert parsed.aliases["pick"] == "Maker.pick"
+    assert parsed.aliases["other"] == "three"
 
 
 def test_a_summary_is_the_first_paragraph_on_one_line() -> None:

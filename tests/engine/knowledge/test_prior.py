@@ -1,4 +1,4 @@
-"""What most questions are about stands before what few have heard of."""
+"""The ranking prior: pages about commonly used modules rank first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from groundwire.engine.pages import Page
 from groundwire.model import SearchOptions
 
 LIBRARY = "https://docs.python.org/3/library/"
-SAID = "Return a list of whatever is in the basket of fruit."
+TEXT = "Return a list of whatever is in the basket of fruit."
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_user_pages_rank_as_high_as_built_in_ones() -> None:
 def test_the_more_commonly_used_of_equally_good_pages_is_first(index: Index) -> None:
     names = ("curses.basket", "os.basket", "poplib.basket")
     index.put(
-        Page(f"{LIBRARY}{name.partition('.')[0]}.html#{name}", name, f"{SAID} So says {number}.")
+        Page(f"{LIBRARY}{name.partition('.')[0]}.html#{name}", name, f"{TEXT} So says {number}.")
         for number, name in enumerate(names)
     )
     found = search_with_prior(index, "what is in the basket of fruit", SearchOptions(), 2)

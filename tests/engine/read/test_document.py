@@ -1,4 +1,4 @@
-"""Which reader a document is given to, and what happens where a library is missing."""
+"""Selection of the reader for a document, and errors about missing libraries."""
 
 from __future__ import annotations
 

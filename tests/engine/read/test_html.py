@@ -1,4 +1,4 @@
-"""HTML is read as a person would read it: the text that matters, in order, and nothing else."""
+"""HTML becomes the main text of the page, in order, without boilerplate."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def test_an_article_is_read_with_all_its_metadata() -> None:
     ],
 )
 def test_all_text_is_in_the_page_in_this_order(markup: str) -> None:
-    # What lxml itself says the page holds, scripts and menus included.
+    # All text according to lxml, scripts and menus included.
     whole = iter(lxml.html.document_fromstring(markup).text_content())
-    found = [sign for sign in text_of(markup) if not sign.isspace() and sign != "|"]
+    found = [character for character in text_of(markup) if not character.isspace() and character != "|"]
     assert len(found) > 300
-    assert all(sign in whole for sign in found)
+    assert all(character in whole for character in found)
 
 
 @pytest.mark.parametrize(

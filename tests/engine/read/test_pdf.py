@@ -1,4 +1,4 @@
-"""PDF: page by page, and a clear reason where there is nothing to read."""
+"""PDF documents are read page by page, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def test_a_cut_file_is_read_as_far_as_it_goes_or_refused(cut: int, capfd: pytest
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("place", range(20, 560, 20))
-def test_a_damaged_file_is_read_or_refused(place: int, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("offset", range(20, 560, 20))
+def test_a_damaged_file_is_read_or_refused(offset: int, capfd: pytest.CaptureFixture[str]) -> None:
     data = bytearray(pdf("words words words"))
-    data[place : place + 8] = b"<<[(99 0"
+    data[offset : offset + 8] = b"<<[(99 0"
     reading = reading_of(bytes(data))
     assert (reading.page is None) == bool(reading.why)
     assert capfd.readouterr() == ("", "")

@@ -1,4 +1,4 @@
-"""Documents of strangers are read in a process apart: a bad one costs itself, whatever it does."""
+"""Documents are read in worker processes, so that a bad one does not affect the others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.engine.read.samples import ARTICLE
 pytestmark = pytest.mark.server
 
 SOON = 20.0
-"""Seconds for whatever must end by itself: a bound, not an expectation."""
+"""Timeout in seconds for work that must end by itself."""
 
 # libxml2 compares each attribute with those before it.
 MANY_ATTRIBUTES = "<p " + " ".join(f"a{number}=1" for number in range(100_000)) + ">timeout</p>"
@@ -33,7 +33,7 @@ MANY_ATTRIBUTES = "<p " + " ".join(f"a{number}=1" for number in range(100_000)) 
 
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerPool]:
-    """Workers of the test's own."""
+    """A separate pool of workers."""
     pool = WorkerPool("groundwire.engine.read.worker", most=3)
     monkeypatch.setattr(sandbox, "POOL", pool)
     yield pool

@@ -1,4 +1,4 @@
-"""What is made of a question, and for how long it is remembered."""
+"""Queries built from questions, and their cache."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ PLAIN = SearchOptions()
 
 
 class ReaderThread:
-    """Stands in for matching and notes what was read."""
+    """A fake query builder that records the questions."""
 
     def __init__(self) -> None:
         self.read: list[tuple[str, ...]] = []
 
     def queries(self, question: ParsedQuery, options: SearchOptions) -> Iterator[Query]:
-        """One query for whatever is asked."""
+        """Return the same query for every question."""
         self.read.append(question.words)
         yield Query.empty_query()
 
