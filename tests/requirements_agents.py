@@ -71,7 +71,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         98,
         "what only one provider understands is not kept",
-        (f"{_TURNS}test_encrypted_results_go_back_to_their_provider_and_readable_ones_to_another",),
+        (f"{_TURNS}test_encrypted_results_are_sent_to_their_provider_and_readable_ones_to_others",),
         "it is kept: without it the next turn loses what was found",
     ),
     (
@@ -191,7 +191,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         372,
         "encrypted results go back in the next turn",
-        (f"{_TURNS}test_encrypted_results_go_back_to_their_provider_and_readable_ones_to_another",),
+        (f"{_TURNS}test_encrypted_results_are_sent_to_their_provider_and_readable_ones_to_others",),
     ),
     (
         377,

@@ -135,7 +135,7 @@ def encrypted(response: ScriptedResponse) -> ScriptedResponse:
     return replace(response, stream=stream.replace(b"srvtoolu_gw_", b"srvtoolu_01"))
 
 
-async def test_encrypted_results_go_back_to_their_provider_and_readable_ones_to_another(
+async def test_encrypted_results_are_sent_to_their_provider_and_readable_ones_to_others(
     tmp_path: Path,
 ) -> None:
     first_answer = encrypted(answer("anthropic_messages", answer_events("So it is.", PAGE, query="what?")))

@@ -126,7 +126,7 @@ PROVIDERS = FakeClient(
 )
 
 
-def test_providers_are_shown_with_what_they_can_do() -> None:
+def test_providers_are_listed_with_their_capabilities() -> None:
     bench = Bench(PROVIDERS)
     assert bench.run("providers") == 0
     assert bench.stdout.splitlines()[:4] == [
@@ -289,7 +289,7 @@ def test_completion_works_in_bash(line: list[str], found: list[str]) -> None:
     assert result.stderr == ""
 
 
-def test_the_text_of_a_tool_is_the_answer_s(tmp_path: Path) -> None:
+def test_the_tool_result_contains_the_answer(tmp_path: Path) -> None:
     bench = Bench(FakeClient(LATE))
     bench.run("tool", "geminisearch", '{"query": "x"}')
     assert TEXT[:20] in json.loads(bench.stdout)["llmContent"]

@@ -101,18 +101,20 @@ def until(terminal: int, pattern: str) -> str:
 
 
 @pytest.mark.parametrize(("line", "expected"), LINES)
-def test_bash_offers_what_fits(line: str, expected: set[str], tmp_path: Path) -> None:
+def test_bash_offers_matching_completions(line: str, expected: set[str], tmp_path: Path) -> None:
     found = in_bash(line, tmp_path)
     assert {word for word in found if not word.startswith("-")} == expected
 
 
 @pytest.mark.parametrize(("line", "expected"), LINES)
-def test_fish_offers_what_fits(line: str, expected: set[str], tmp_path: Path) -> None:
+def test_fish_offers_matching_completions(line: str, expected: set[str], tmp_path: Path) -> None:
     assert expected <= in_fish(line, tmp_path)
 
 
 @pytest.mark.parametrize(("line", "expected"), LINES)
-def test_zsh_offers_what_fits_without_an_error(line: str, expected: set[str], tmp_path: Path) -> None:
+def test_zsh_offers_matching_completions_without_an_error(
+    line: str, expected: set[str], tmp_path: Path
+) -> None:
     shown = in_zsh(line, tmp_path)
     assert not re.search(ERROR, shown), shown
     assert all(word in shown for word in expected), shown

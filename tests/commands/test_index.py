@@ -83,7 +83,7 @@ def test_a_folder_is_added_listed_shown_and_removed(shell: Shell, docs: Path) ->
     assert shell.run("list") == 3
 
 
-def test_the_second_time_only_what_changed_is_stored(shell: Shell, docs: Path) -> None:
+def test_adding_again_stores_only_changes(shell: Shell, docs: Path) -> None:
     shell.run("add", "docs", *BASE)
     (docs / "install.md").write_text("# Install\n\nEverything about it is different now, and better.\n")
     assert shell.run("add", "docs", *BASE) == 0

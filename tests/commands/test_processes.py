@@ -143,7 +143,7 @@ def test_an_unreachable_provider_has_the_exit_code_for_the_network(tmp_path: Pat
     assert "127.0.0.1" in err
 
 
-def test_no_key_says_what_to_do(tmp_path: Path) -> None:
+def test_a_missing_key_is_an_error_with_advice(tmp_path: Path) -> None:
     env = {key: text for key, text in environment(None, tmp_path).items() if not key.endswith("_API_KEY")}
     code, out, err = run("search", "q", "--provider", "gemini", env=env, home=tmp_path)
     assert (code, out) == (4, "")

@@ -46,7 +46,7 @@ def test_the_question_is_sent_as_it_was_typed() -> None:
     assert request.stream
 
 
-def test_the_question_can_come_from_standard_input() -> None:
+def test_the_question_can_be_read_from_standard_input() -> None:
     bench = Bench(FakeClient(LATE), stdin="how many\nlines?\n")
     bench.run("search", "-")
     assert bench.asker.requests[0][0].query == "how many\nlines?"
@@ -138,7 +138,7 @@ def test_a_terminal_shows_the_answer_with_sources_and_cost() -> None:
     assert "gemini · gemini-2.5-flash · 1 search · 1,200 tokens in, 31 out · $0.0123 · " in notes.text
 
 
-def test_on_a_terminal_without_streaming_the_answer_comes_at_once() -> None:
+def test_a_terminal_without_streaming_gets_the_whole_answer() -> None:
     bench = Bench(FakeClient(LATE), terminal=True, env={"NO_COLOR": "1"})
     assert bench.run("search", "--no-stream", "q") == 0
     assert bench.stdout.count("Köln hat") == 1
@@ -164,7 +164,7 @@ def test_colours_can_be_forced_into_a_pipe() -> None:
     assert "\x1b[33mWarning: odd\x1b[0m" in bench.stderr
 
 
-def test_an_answer_without_sources_says_so() -> None:
+def test_an_answer_without_sources_is_reported() -> None:
     bench = Bench(FakeClient((Started(), TextDelta(0, "I think so."), Finished())))
     assert bench.run("search", "q") == 0
     assert bench.stdout == "I think so.\n"
@@ -180,7 +180,7 @@ def test_warnings_are_printed_on_standard_error() -> None:
 @pytest.mark.parametrize(
     ("reason", "words"), [("length", "cut off"), ("filtered", "filter"), ("refused", "declined")]
 )
-def test_an_answer_that_did_not_end_well_says_so(reason: str, words: str) -> None:
+def test_an_unusual_finish_reason_is_reported(reason: str, words: str) -> None:
     bench = Bench(FakeClient((*LATE[:-1], Finished(reason))))  # type: ignore[arg-type]
     assert bench.run("search", "q") == 0
     assert words in bench.stderr
@@ -229,7 +229,7 @@ def test_too_many_domains_are_refused() -> None:
     assert "100" in bench.stderr
 
 
-def test_two_forms_at_once_are_refused() -> None:
+def test_two_output_formats_are_refused() -> None:
     bench = Bench()
     assert bench.run("search", "--json", "--raw", "q") == 2
     assert "--json and --raw cannot be used together" in bench.stderr
@@ -264,7 +264,7 @@ def test_an_error_is_a_sentence_and_what_to_do_next(
         assert bench.stdout == ""
 
 
-def test_what_came_before_an_answer_broke_off_is_kept() -> None:
+def test_the_partial_text_of_an_interrupted_answer_is_printed() -> None:
     bench = Bench(FakeClient(PARTIAL))
     assert bench.run("search", "q") == 5
     assert bench.stdout.startswith(TEXT[:20])

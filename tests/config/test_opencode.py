@@ -177,7 +177,7 @@ def test_an_invalid_block_hides_what_it_replaced(machine: Machine) -> None:
 @pytest.mark.parametrize(
     "content", [{}, {"provider": None}, {"provider": {"google": {}}}, websearch(None), ""]
 )
-def test_a_missing_block_is_no_warning_and_the_default_is_used(machine: Machine, content: Json) -> None:
+def test_a_missing_block_selects_the_default_without_a_warning(machine: Machine, content: Json) -> None:
     write(machine.opencode_file, content)
     config = machine.load()
     assert (config.providers, config.warnings) == ({}, ())

@@ -220,7 +220,7 @@ def test_empty_variables_are_ignored(machine: Machine) -> None:
     assert machine.load({f"GROUNDWIRE_{name}": "" for name in names}) == machine.load()
 
 
-def test_a_key_in_the_place_of_a_name_is_not_shown(machine: Machine) -> None:
+def test_a_key_in_a_field_for_a_name_is_not_shown(machine: Machine) -> None:
     key = "AIzaSy" + "x" * 33
     machine.write_user_file(
         f'[providers.gemini]\nmodel = "sk-proj-{"y" * 40}"\n[providers.openai]\nkey_env = "{key}"'

@@ -45,7 +45,7 @@ def test_the_request_is_the_standard_form() -> None:
     assert refresh_request(Secret("r"), "mine", "https://x").url == "https://x"
 
 
-def test_the_environment_may_name_another_endpoint_and_ours_comes_first() -> None:
+def test_our_variable_for_the_token_endpoint_has_precedence() -> None:
     codex = {"CODEX_REFRESH_TOKEN_URL_OVERRIDE": "http://127.0.0.1:9/token"}
     ours = {"GROUNDWIRE_OPENAI_OAUTH_TOKEN_URL": "https://login.example/token"}
     assert token_url({}) == "https://auth.openai.com/oauth/token"

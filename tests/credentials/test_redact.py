@@ -171,14 +171,14 @@ PATTERNS = [
 
 
 @pytest.mark.parametrize(("text", "shown"), PATTERNS)
-def test_what_looks_like_a_secret_is_masked_and_the_rest_stays(text: str, shown: str) -> None:
+def test_text_that_looks_like_a_secret_is_masked(text: str, shown: str) -> None:
     found = redact_patterns(text)
     assert shown in found
     assert Redactor().redact(text) == found
     assert redact_patterns(found) == found
 
 
-def test_an_answer_keeps_what_only_looks_like_a_secret(redactor: Redactor) -> None:
+def test_text_that_only_looks_like_a_secret_is_kept_in_answers(redactor: Redactor) -> None:
     text = "See [maps](https://maps.test/?key=AIzaNotOurs12345) and sk-learn-like-names."
     assert redactor.redact_known(text) == text
 

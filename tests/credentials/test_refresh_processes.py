@@ -32,8 +32,8 @@ FIRST = "refresh-first"
 
 # Every system call of a refresh before which a process can be killed without losing anything: the journal
 # entry of the request (write, sync, sync of the directory), [the request], the entry of the response (sync),
-# the new file (sync), the rename, the sync of the directory, the removal of the journal. Only the write of the
-# response is missing.
+# the new file (sync), the rename, the sync of the directory, the removal of the journal. Only the write of
+# the response is missing.
 HARMLESS = [
     ("pwrite", 1),
     ("fsync", 1),

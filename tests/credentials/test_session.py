@@ -357,7 +357,7 @@ def test_a_journalled_session_that_has_expired_is_refreshed_again(tmp_path: Path
     assert rotation.reuses == 0
 
 
-def test_a_store_that_breaks_while_the_answer_comes_loses_nothing(tmp_path: Path) -> None:
+def test_a_store_damaged_during_the_refresh_loses_no_tokens(tmp_path: Path) -> None:
     path = write_session(tmp_path, "codex", "a-0", "r-0", NOW)
     whole = path.read_text()
     rotation = Rotation("r-0", life=5000)
@@ -373,7 +373,7 @@ def test_a_store_that_breaks_while_the_answer_comes_loses_nothing(tmp_path: Path
     assert stored_refresh(path) == "refresh-000001"
 
 
-def test_a_store_that_becomes_something_else_while_the_answer_comes_loses_nothing(tmp_path: Path) -> None:
+def test_a_store_replaced_by_a_directory_during_the_refresh_loses_no_tokens(tmp_path: Path) -> None:
     path = write_session(tmp_path, "codex", "a-0", "r-0", NOW)
     rotation = Rotation("r-0", life=5000)
 

@@ -131,7 +131,7 @@ def _first_cited(index: Index, question: Fresh) -> str:
 
 
 @pytest.mark.parametrize("half", WANTED_SILENCE)
-def test_what_no_page_answers_is_reported_as_not_found(
+def test_unanswerable_questions_are_reported_as_not_found(
     index: Index, capsys: pytest.CaptureFixture[str], half: str
 ) -> None:
     cases = getattr(fresh_questions, f"{half}UNANSWERABLE").strip().splitlines()

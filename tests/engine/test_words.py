@@ -75,14 +75,14 @@ def test_the_fingerprint_is_of_the_words_alone(words: list[str]) -> None:
     assert fingerprint(" ".join([*words, "more"])) != fingerprint(" ".join(words))
 
 
-def test_small_words_are_left_out_of_a_question_unless_they_are_all_there_is() -> None:
+def test_stop_words_are_dropped_unless_the_query_has_no_others() -> None:
     assert parse_query("How do I parse JSON in Python?").words == ("parse", "json", "python")
     assert parse_query("to be or not to be").words == ("to", "be", "or", "not")
     assert parse_query("what does all() do").words == ("all",)
     assert parse_query("the `with` statement").words == ("with", "statement")
 
 
-def test_a_query_is_taken_apart() -> None:
+def test_a_query_is_parsed_into_words_names_phrases_and_prefixes() -> None:
     parsed = parse_query('json.JSONDecoder "exact words" seri* parse parse')
     assert parsed == ParsedQuery(
         ("json", "jsondecoder", "parse"), ("decoder",), ("json.jsondecoder",), ("exact words",), ("seri",)
@@ -109,7 +109,7 @@ def test_plain_words_are_read_as_any_others(query: str) -> None:
     assert parse_query(query) == parse_query(f"{query}?")
 
 
-def test_neighbours_may_be_one_name() -> None:
+def test_adjacent_words_are_joined_into_candidate_names() -> None:
     assert joined_pairs(("current", "date", "time")) == ["currentdate", "datetime"]
     assert joined_pairs(("python", "3")) == []
 
@@ -178,7 +178,7 @@ def test_stop_words_of_a_question_are_dropped() -> None:
     assert query_terms("") == ()
 
 
-def test_values_and_denials_are_kept_apart_from_words() -> None:
+def test_numbers_and_negations_are_separated_from_words() -> None:
     words = analyse("It didn't grow by 1,000 in March 2024, nor 3.5 times.")
     assert words.values == {"1000", "3", "2024", "3.5"}
     assert words.negations == 2

@@ -246,7 +246,7 @@ def test_passages_of_one_page_that_adjoin_are_read_as_one() -> None:
     assert all(item.quote in whole for citation in answer.citations for item in citation.evidence)
 
 
-def test_the_number_of_sources_is_kept() -> None:
+def test_the_number_of_sources_is_limited() -> None:
     pages = [passage(f"Widgets number {site} are made of tin and {site * 5}.", site) for site in "abcdef"]
     for most in (1, 2, 3):
         answer = compose("What are widgets made of?", pages, max_sources=most)
@@ -362,7 +362,7 @@ def cited_names(answer: Composition) -> set[str]:
     return {item.source.url.rpartition("#")[2] for one in answer.citations for item in one.evidence}
 
 
-def test_a_very_short_answer_goes_on_with_the_next_sentence() -> None:
+def test_a_very_short_answer_includes_the_next_sentence() -> None:
     text = "compare(a, b)\n\nReturn 'a == b'. It takes the same time for equal and different secrets."
     page = passage(text, title="hmac.compare — compare secrets — Documentation")
     answer = compose("compare secrets", [page])

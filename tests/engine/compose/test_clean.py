@@ -56,7 +56,7 @@ HIDDEN = (
         ("(in brackets.)", "(in brackets.)"),
     ],
 )
-def test_markup_is_taken_off(page: str, answer: str) -> None:
+def test_markup_is_removed(page: str, answer: str) -> None:
     assert clean_sentence(page) == answer
 
 

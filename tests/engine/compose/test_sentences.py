@@ -137,7 +137,7 @@ def test_sentence_boundaries_are_found(text: str, expected: list[str]) -> None:
         (".. versionadded:: 3.2", [("rule", ".. versionadded:: 3.2")]),
     ],
 )
-def test_what_is_not_prose_is_recognised(text: str, expected: list[tuple[str, str]]) -> None:
+def test_text_that_is_not_prose_is_recognised(text: str, expected: list[tuple[str, str]]) -> None:
     assert pieces_of(text) == expected
 
 

@@ -90,7 +90,7 @@ async def test_pages_read_before_an_interruption_are_stored() -> None:
     assert calls == ["checkpoint"]
 
 
-async def test_nothing_is_remembered_as_kept_when_the_index_fails() -> None:
+async def test_no_checkpoint_is_written_for_pages_that_the_index_rejected() -> None:
     index = MemoryIndex()
     index.fails_after = 1
     calls: list[str] = []

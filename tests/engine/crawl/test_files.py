@@ -109,7 +109,7 @@ def test_special_files_do_not_block(folder: Path) -> None:
     assert reasons(crawl(folder / "pipe.warc")) == {str(folder / "pipe.warc"): "not a regular file"}
 
 
-def test_what_is_too_large_is_reported(tmp_path: Path) -> None:
+def test_files_that_are_too_large_are_reported(tmp_path: Path) -> None:
     with (tmp_path / "big.txt").open("wb") as file:
         file.truncate(LARGEST_FILE + 1)
     assert reasons(crawl(tmp_path)) == {str(tmp_path / "big.txt"): "larger than 20 MB"}
@@ -124,7 +124,7 @@ def test_a_file_that_is_named_is_looked_into_whatever_its_name(tmp_path: Path) -
     assert reasons(found) == {str(tmp_path / "blob"): "not a document (unknown type)"}
 
 
-def test_names_of_any_bytes_do_no_harm(tmp_path: Path) -> None:
+def test_file_names_of_any_bytes_are_accepted(tmp_path: Path) -> None:
     with open(os.fsencode(tmp_path) + b"/\xff\x1b[31m.txt", "wb") as file:
         file.write(b"words in a strange file")
     (outcome,) = crawl(tmp_path, scope=BASE)
@@ -134,7 +134,7 @@ def test_names_of_any_bytes_do_no_harm(tmp_path: Path) -> None:
     assert "\x1b" not in outcome.page.title
 
 
-def test_what_is_named_is_recognised(tmp_path: Path) -> None:
+def test_sources_are_parsed_as_files_or_urls(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("x")
     assert parse_source("a.md", str(tmp_path)) == tmp_path / "a.md"
     assert parse_source("HTTPS://a.example/x#y") == "HTTPS://a.example/x"
@@ -191,7 +191,7 @@ def test_pages_are_read_under_the_addresses_they_had(tmp_path: Path, name: str) 
 
 
 @pytest.mark.parametrize("name", ["crawl.warc", "crawl.warc.gz"])
-def test_a_broken_archive_is_read_as_far_as_it_goes(tmp_path: Path, name: str) -> None:
+def test_a_broken_archive_is_read_up_to_the_damage(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     write(path, compressed=name.endswith("gz"))
     whole = path.read_bytes()

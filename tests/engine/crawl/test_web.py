@@ -44,7 +44,7 @@ def test_thirty_pages_are_found_breadth_first_each_once(site: Site) -> None:
 @pytest.mark.parametrize(
     ("scope", "count"), [(CrawlOptions(follow=True, pages=7), 7), (CrawlOptions(follow=True, depth=2), 7)]
 )
-def test_bounds_are_kept(site: Site, scope: CrawlOptions, count: int) -> None:
+def test_limits_are_enforced(site: Site, scope: CrawlOptions, count: int) -> None:
     build(site)
     assert len(urls(crawl(f"{site.address}/p1", fetcher=site.fetcher(), scope=scope))) == count
     assert len(site.paths) == count + 1
@@ -81,7 +81,7 @@ def test_a_page_named_on_purpose_is_read_whatever_robots_txt_forbids(site: Site)
     assert site.paths == ["/p1"]
 
 
-def test_what_goes_wrong_is_reported_and_the_rest_goes_on(site: Site) -> None:
+def test_failed_pages_are_reported_and_the_crawl_continues(site: Site) -> None:
     site.put("/", page("start", "/gone", "/image", "/quiet", "/away", "/empty", "/good"))
     site.answers["/image"] = CannedResponse(b"\x89PNG", "image/png")
     site.put("/quiet", page("quiet", head="<meta name=robots content=noindex>"))
@@ -117,7 +117,7 @@ def test_a_site_with_endless_urls_ends(site: Site) -> None:
     assert len(found) == 25
 
 
-def test_an_interrupted_crawl_goes_on_where_it_was(site: Site, tmp_path: Path) -> None:
+def test_an_interrupted_crawl_is_resumed(site: Site, tmp_path: Path) -> None:
     build(site)
 
     async def begin() -> list[str]:
@@ -179,7 +179,7 @@ async def test_requests_to_a_host_are_spaced_out() -> None:
     assert waits == [0.25, 0.5, 2.5]
 
 
-def test_a_site_s_own_delay_is_kept(site: Site) -> None:
+def test_the_crawl_delay_of_a_site_is_respected(site: Site) -> None:
     build(site, 3)
     site.put("/robots.txt", "User-agent: *\nCrawl-delay: 0.2", "text/plain")
     assert len(urls(crawl(f"{site.address}/p1", fetcher=site.fetcher(), scope=CRAWL))) == 3
@@ -232,7 +232,7 @@ def test_bounds_and_robots_txt_apply(site: Site) -> None:
     assert list(reasons(found).values()) == ["robots.txt asks not to visit it"]
 
 
-def test_what_is_not_a_sitemap_is_reported(site: Site) -> None:
+def test_invalid_sitemaps_are_reported(site: Site) -> None:
     site.put("/sitemap.xml", "<html><p>Not here")
     found = crawl(f"{site.address}/sitemap.xml", fetcher=site.fetcher())
     assert reasons(found) == {f"{site.address}/sitemap.xml": "not a sitemap, or an empty one"}
@@ -264,7 +264,7 @@ BOMB = (
         ("<", Sitemap()),
     ],
 )
-def test_what_a_sitemap_lists(text: str, listed: Sitemap) -> None:
+def test_sitemaps_are_parsed(text: str, listed: Sitemap) -> None:
     assert parse_sitemap(text.encode()) == listed
     assert parse_sitemap(gzip.compress(text.encode())) == listed
 

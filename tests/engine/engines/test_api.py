@@ -273,7 +273,7 @@ async def _honours(name: str) -> frozenset[str]:
 
 
 @NAMES
-async def test_results_of_another_time_are_left_out(name: str) -> None:
+async def test_results_outside_the_date_range_are_left_out(name: str) -> None:
     for options in (SearchOptions(since="2025-03-05"), SearchOptions(until="2025-03-03")):
         found, _ = await requested(name, ANSWERS[name], options)
         assert found.passages == ()
@@ -391,7 +391,7 @@ def test_garbage_is_a_wire_error(name: str, body: bytes) -> None:
 
 
 @NAMES
-def test_a_service_that_never_answers_is_given_up(name: str) -> None:
+def test_a_service_without_a_response_times_out(name: str) -> None:
     row = replace(ROWS[name], deadlines=Deadlines(first_byte=0.1, total=0.2))
     assert isinstance(failed(name, ScriptedResponse(delay=float("inf")), row), TimedOut)
 
@@ -453,7 +453,7 @@ async def test_pages_are_opened_where_the_service_only_quotes_them() -> None:
     assert found.passages[0].title == "Timeouts"
 
 
-async def test_at_most_so_many_pages_and_passages_come_back() -> None:
+async def test_the_number_of_pages_and_passages_is_limited() -> None:
     results: list[Json] = [
         {"url": f"https://{n}.example.com/", "title": "t", "content": "asyncio timeout"} for n in range(9)
     ]

@@ -60,7 +60,7 @@ def test_an_empty_data_directory_answers_at_once_and_shows_progress(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("few")
-def test_a_thin_answer_comes_with_advice_until_the_index_is_complete(tmp_path: Path) -> None:
+def test_a_thin_answer_has_advice_until_the_index_is_complete(tmp_path: Path) -> None:
     found = find(LocalEngine(tmp_path), "zorkmid")
     assert [advice.code for advice in found.advice] == ["index_partial"]
     told = [
@@ -74,7 +74,7 @@ def test_a_thin_answer_comes_with_advice_until_the_index_is_complete(tmp_path: P
 
 
 @pytest.mark.usefixtures("few")
-def test_restrictions_are_kept(tmp_path: Path) -> None:
+def test_restrictions_are_enforced(tmp_path: Path) -> None:
     own = Page("https://team.example/json", "JSON at home", "Serialize JSON.", published="2024-05-01")
     with open_index(tmp_path) as index:
         index.put([own])
@@ -131,7 +131,7 @@ def test_an_index_that_can_be_read_and_not_written_is_searched_as_it_is(tmp_path
 
 
 @pytest.mark.usefixtures("few")
-def test_if_nothing_can_be_kept_anywhere_the_reason_is_raised(tmp_path: Path) -> None:
+def test_an_error_is_raised_if_no_index_can_be_opened(tmp_path: Path) -> None:
     def refused(folder: Path) -> Index:
         raise ConfigError("no space left")
 
@@ -140,7 +140,7 @@ def test_if_nothing_can_be_kept_anywhere_the_reason_is_raised(tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("few")
-async def test_the_rest_is_learned_on_request_and_once(tmp_path: Path) -> None:
+async def test_the_full_index_is_built_on_request_and_once(tmp_path: Path) -> None:
     async def learned() -> tuple[int, int, EngineResult]:
         engine = LocalEngine(tmp_path)
         before = await engine.find("Return a list of paths matching a pathname pattern", ANY)

@@ -161,7 +161,7 @@ def test_unsupported_options_of_the_live_web_are_refused() -> None:
         run(WebEngine(opener()).find(" ", ANY))
 
 
-async def test_a_search_that_does_not_come_back_is_given_up() -> None:
+async def test_a_search_without_a_response_times_out() -> None:
     ended = threading.Event()
 
     def search(_: MetasearchQuery) -> list[SearchHit]:
@@ -260,7 +260,7 @@ def test_the_package_is_loaded_with_the_first_search_and_a_closed_network_notice
     assert done.stdout.split() == ["Unreachable", "True"]
 
 
-def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_an_error_that_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ddgs", None)
     with pytest.raises(ConfigError, match="ddgs"):
         search_ddgs(QUESTION)

@@ -72,7 +72,7 @@ def test_pages_survive_reopening_the_index(opener: Callable[[], Index]) -> None:
     assert urls(again, "indent") == [DUMPS.url]
 
 
-def test_another_opener_sees_what_was_put_and_removed_meanwhile(opener: Callable[[], Index]) -> None:
+def test_another_opener_sees_later_changes(opener: Callable[[], Index]) -> None:
     writer, reader = opener(), opener()
     writer.put([DUMPS])
     assert urls(reader, "indent") == [DUMPS.url]
@@ -140,13 +140,13 @@ def test_a_question_finds_the_page_that_answers_it(filled: Index, query: str, pa
     assert urls(filled, query)[0] == page.url
 
 
-def test_a_page_without_a_language_is_stemmed_as_what_it_reads_like(index: Index) -> None:
+def test_a_page_without_a_language_is_stemmed_in_the_detected_language(index: Index) -> None:
     index.put([replace(HOUSES, language=""), replace(NEWS, language="")])
     assert urls(index, "Haus") == [HOUSES.url]
     assert urls(index, "destroying") == [NEWS.url]
 
 
-def test_a_passage_with_all_words_comes_before_one_with_many_of_some(index: Index) -> None:
+def test_a_passage_with_all_words_ranks_before_one_with_many_of_some(index: Index) -> None:
     index.put(
         [
             Page("https://a.example/", "A", "apple apple apple apple apple apple apple apple"),
@@ -180,7 +180,7 @@ def test_one_page_does_not_fill_the_result_list(index: Index) -> None:
     assert short.url in found
 
 
-def test_the_limit_is_kept(filled: Index) -> None:
+def test_the_result_limit_is_enforced(filled: Index) -> None:
     assert len(filled.search("json python houses fire", limit=2)) == 2
     assert filled.search("json", limit=0) == []
 
@@ -197,7 +197,7 @@ def test_no_query_text_raises(filled: Index, query: str) -> None:
     assert isinstance(filled.search(query), list)
 
 
-def test_allowed_domains_cover_what_lies_below_them(filled: Index) -> None:
+def test_allowed_domains_include_subdomains(filled: Index) -> None:
     query = "json house Häuser"
     assert set(urls(filled, query, SearchOptions(allowed_domains=("python.org",)))) == {DUMPS.url, LOADS.url}
     assert set(urls(filled, query, SearchOptions(allowed_domains=("WWW.stadt.example.", "example.com")))) == {
@@ -229,7 +229,7 @@ def test_a_domain_entry_may_have_a_path(index: Index) -> None:
     }
 
 
-def test_dates_are_kept_to_and_pages_without_one_are_left_out(filled: Index) -> None:
+def test_date_limits_are_enforced_and_pages_without_a_date_are_left_out(filled: Index) -> None:
     query = "json house Häuser fire"
     assert set(urls(filled, query, SearchOptions(since="2023-01-01"))) == {HOUSES.url, NEWS.url}
     assert urls(filled, query, SearchOptions(since="2023-02-03T09:30:01Z")) == [HOUSES.url]
@@ -238,7 +238,7 @@ def test_dates_are_kept_to_and_pages_without_one_are_left_out(filled: Index) -> 
     assert urls(filled, query, SearchOptions(since="2024-05-01", until="2024-05-01")) == [HOUSES.url]
 
 
-def test_pages_in_the_requested_language_come_first(filled: Index) -> None:
+def test_pages_in_the_requested_language_rank_first(filled: Index) -> None:
     filled.put(
         [replace(NEWS, url="https://b.example/", title="Haus", text="Haus ist ein Wort.", language="de")]
     )
@@ -323,7 +323,7 @@ def test_strange_text_is_stored_and_found(index: Index) -> None:
     assert urls(index, "surrogate") == [page.url] == urls(index, "東京")
 
 
-def test_a_page_without_words_is_kept(index: Index) -> None:
+def test_a_page_without_words_is_stored(index: Index) -> None:
     empty = Page("https://example.org/empty", "Nothing here", "")
     index.put([empty, replace(empty, url="https://example.org/blank", text="  \n ")])
     assert index.page(empty.url) == empty

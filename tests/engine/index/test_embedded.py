@@ -111,7 +111,7 @@ DAMAGES = [
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_what_is_searched_is_made_again_from_the_pages(folder: Path, damage: Callable[[Path], None]) -> None:
+def test_the_passages_are_rebuilt_from_the_pages(folder: Path, damage: Callable[[Path], None]) -> None:
     damage(folder)
     assert_whole(folder)
     assert len(list(folder.glob("passages-*"))) == 1
@@ -123,7 +123,7 @@ def test_passages_that_vanish_under_an_open_index_are_made_again(folder: Path) -
         assert len(index.search("tower", limit=50)) == 30
 
 
-def test_an_open_index_follows_when_another_makes_the_passages_anew(folder: Path) -> None:
+def test_an_open_index_follows_a_rebuild_by_another_process(folder: Path) -> None:
     with open_index(folder) as reader:
         change_analysis(folder)
         with open_index(folder) as other:
@@ -131,7 +131,7 @@ def test_an_open_index_follows_when_another_makes_the_passages_anew(folder: Path
         assert [found.url for found in reader.search("zealous")] == ["https://example.org/new"]
 
 
-def test_files_that_a_killed_writer_left_are_no_obstacle(
+def test_files_of_a_killed_writer_do_not_block_the_next_one(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     catch_up, failures = rebuild.catch_up, ['FileAlreadyExists("x.del")']
@@ -201,7 +201,7 @@ def test_a_search_reads_the_store_only_after_a_write(folder: Path, monkeypatch: 
         assert len(reads) == 1
 
 
-def test_what_a_writer_removed_that_then_died_is_not_shown_by_others(
+def test_pages_removed_by_a_process_that_died_are_not_shown(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def die(*_: object) -> None:
@@ -220,7 +220,7 @@ def test_what_a_writer_removed_that_then_died_is_not_shown_by_others(
         assert index.search("number3") == []
 
 
-def test_a_snapshot_made_during_a_write_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snapshot_taken_during_a_write_is_discarded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = page_table.removed_pages
 
     def removed_meanwhile(store: sqlite3.Connection) -> list[int]:
@@ -249,14 +249,14 @@ def test_passages_of_an_earlier_analysis_are_made_again(folder: Path) -> None:
     assert passages_of(folder) != earlier
 
 
-def test_what_is_renewed_or_removed_leaves_no_passage(folder: Path) -> None:
+def test_updated_and_removed_pages_leave_no_passages(folder: Path) -> None:
     with open_index(folder) as index:
         index.put([replace(page, text=f"Another {page.text}") for page in PAGES[:10]])
         index.remove(urls=[page.url for page in PAGES[5:20]])
     assert SearchIndex(passages_of(folder)).searcher().num_docs == 15
 
 
-def test_what_a_search_shows_needs_no_page_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_results_do_not_need_the_page_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = Page("https://a.example/", "A\x1ftitle", "Zealous.\x1fAnd \x1f again.", "2024-05-01", "en-GB")
     with open_index(folder) as index:
         index.put([page])
@@ -298,7 +298,7 @@ def test_an_index_of_the_first_format_is_brought_up_to_date(tmp_path: Path) -> N
         assert index.put([Page("https://c.example/", "C", "a TOWER and what it sees")]).duplicates == 1
 
 
-def test_a_step_that_fails_has_not_happened(tmp_path: Path) -> None:
+def test_a_failed_upgrade_step_is_rolled_back(tmp_path: Path) -> None:
     def fails(store: sqlite3.Connection) -> None:
         STEPS[1](store)
         raise KeyboardInterrupt
@@ -314,7 +314,7 @@ def test_a_step_that_fails_has_not_happened(tmp_path: Path) -> None:
     open_index(tmp_path).close()
 
 
-def test_an_index_of_a_later_format_is_left_alone(folder: Path) -> None:
+def test_an_index_of_a_later_format_is_not_changed(folder: Path) -> None:
     with sqlite3.connect(folder / "pages.sqlite3") as store:
         store.execute(f"PRAGMA user_version = {FORMAT + 1}")
     store.close()

@@ -129,7 +129,7 @@ def test_connections_that_the_server_closed_are_replaced(postgres: str) -> None:
         assert [found.url for found in index.search("topic1")] == ["https://example.org/1"]
 
 
-def test_an_index_recovers_when_its_database_comes_back() -> None:
+def test_an_index_recovers_after_its_database_restarts() -> None:
     server = PostgresServer()
     try:
         with PostgresIndex(server.database()) as index:
@@ -199,7 +199,7 @@ def test_of_too_many_passages_those_with_the_word_in_the_title_are_ranked(
         assert index.search("boats harbour", limit=5)[0].url.startswith("https://a.example/")
 
 
-def test_titles_of_pages_that_were_kept_before_are_known_after_the_upgrade(postgres: str) -> None:
+def test_titles_of_stored_pages_are_indexed_by_the_upgrade(postgres: str) -> None:
     pages = [
         Page("https://a.example/", "Running häuser in JSONDecoder", "Some text. " * 200, language="en"),
         Page("https://b.example/", "Die Häuser am Hafen", "Ein Text."),

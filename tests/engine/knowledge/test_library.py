@@ -57,7 +57,7 @@ def test_signatures_are_as_written_and_without_the_instance() -> None:
     assert dict(thing.members)["width"].kind == "property"
 
 
-def test_what_is_exported_is_read_in_all_its_spellings() -> None:
+def test_all_forms_of_dunder_all_are_read() -> None:
     parsed = outline(
         """
         __all__ = ["a"]

@@ -93,7 +93,7 @@ def test_the_second_package_of_a_project_has_its_own_page(acme: Path) -> None:
         ("Home-page: UNKNOWN", "https://pypi.org/project/acme-tools/"),
     ],
 )  # fmt: skip
-def test_documentation_comes_before_home_and_home_before_the_repository(
+def test_the_documentation_url_has_precedence_over_home_page_and_repository(
     acme: Path, urls: str, expected: str
 ) -> None:
     (acme / "METADATA").write_text(METADATA.format(urls=urls))
@@ -166,7 +166,7 @@ See the `docs <https://d.example>`_ of :class:`acme.Thing` and ``code`` on async
 """
 
 
-def test_markup_is_taken_out_and_words_stay() -> None:
+def test_markup_is_removed_and_words_are_kept() -> None:
     assert " ".join(plain_readme(REST, "text/x-rst").split()) == (
         "Title See the docs of acme.Thing and code on asyncio. run() Mind the gap."
     )

@@ -112,7 +112,7 @@ def test_names_are_documented_under_their_public_module() -> None:
         ("functools", "functools.reduce", "functools.html#functools.reduce"),
     ],
 )  # fmt: skip
-def test_what_is_documented_elsewhere_has_its_real_address(module: str, name: str, page: str) -> None:
+def test_objects_documented_on_another_page_have_its_url(module: str, name: str, page: str) -> None:
     assert named(module, name).url == LIBRARY + page
 
 
@@ -163,7 +163,7 @@ print(*[name for name in ("tkinter", "turtle", "antigravity", "readline", "sqlit
 """
 
 
-def test_nothing_is_imported_to_be_read_and_every_page_is_built_once() -> None:
+def test_pages_are_built_without_importing_modules() -> None:
     command = [sys.executable, "-W", "error", "-c", PROBE]
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603
     assert result.returncode == 0, result.stderr

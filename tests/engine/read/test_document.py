@@ -50,7 +50,7 @@ def test_files_are_known_by_name(name: str, media_type: str) -> None:
     assert media_type_of(name) == media_type
 
 
-def test_what_cannot_be_read_is_reported_with_its_type() -> None:
+def test_unreadable_documents_are_reported_with_their_type() -> None:
     assert read(Document(b"\x89PNG", "image/png")).why == "not a document (image/png)"
     assert read(Document(b"\0\1", "")).why == "not a document (unknown type)"
 

@@ -113,7 +113,7 @@ def test_a_page_of_nothing_but_links_keeps_them() -> None:
         "<head><title>T</title><section>words</section></head>",
     ],
 )
-def test_tags_that_may_be_left_out_are_not_missed(markup: str) -> None:
+def test_optional_html_tags_may_be_missing(markup: str) -> None:
     assert text_of(markup) == "words"
 
 

@@ -65,7 +65,7 @@ def test_a_document_read_apart_is_the_same_as_one_read_here(sample: Document) ->
     assert read_isolated(sample, SOON) == read(sample)
 
 
-def test_a_document_that_takes_too_long_is_given_up_and_the_next_is_read(pool: WorkerPool) -> None:
+def test_a_document_that_takes_too_long_times_out_and_the_next_is_read(pool: WorkerPool) -> None:
     reading = read_isolated(document(MANY_ATTRIBUTES), 1.0)
     assert reading.page is None
     assert "cannot be read" in reading.why
@@ -74,7 +74,7 @@ def test_a_document_that_takes_too_long_is_given_up_and_the_next_is_read(pool: W
 
 
 @pytest.mark.usefixtures("pool")
-def test_a_book_of_twenty_thousand_pages_is_given_up_and_the_next_is_read() -> None:
+def test_a_document_of_twenty_thousand_pages_times_out_and_the_next_is_read() -> None:
     writer = PdfWriter()
     for _ in range(20_000):
         writer.add_blank_page(200, 200)
@@ -104,7 +104,7 @@ print(worker.respond(worker_request).why)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits of memory are POSIX")
-def test_a_document_that_wants_too_much_memory_is_given_up() -> None:
+def test_a_document_that_needs_too_much_memory_is_refused() -> None:
     program = f"worker_request = {sandbox.encode_document(document('x'), SOON)!r}\n{GREEDY}"
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SOON, check=True)  # noqa: S603
@@ -147,7 +147,7 @@ def test_no_more_workers_are_started_than_allowed(pool: WorkerPool) -> None:
 
 
 @pytest.mark.usefixtures("pool")
-async def test_a_search_keeps_the_neighbours_of_a_bad_page_and_says_which_it_was() -> None:
+async def test_a_search_warns_about_an_unreadable_page_and_keeps_the_others() -> None:
     hits = [SearchHit(f"https://{number}.example/", "", f"snippet {number}") for number in range(4)]
     bodies: dict[str, Fetched | GroundwireError | str] = {
         hit.url: Fetched(hit.url, 200, "text/html", "", page(f"An asyncio timeout on {hit.url}.").encode())

@@ -103,7 +103,7 @@ def test_markdown_without_front_matter_has_its_heading_for_a_title() -> None:
     assert page_of("intro\n\n# The *one*\n", "text/markdown").title == "The one"
 
 
-def test_restructuredtext_keeps_its_words_even_where_only_sphinx_knows_them() -> None:
+def test_restructuredtext_keeps_the_text_of_sphinx_roles() -> None:
     page = page_of(REST, "text/x-rst")
     assert page.title == "JSON"
     assert page.text == (
@@ -120,7 +120,7 @@ def test_restructuredtext_reads_no_file_and_prints_nothing(capfd: pytest.Capture
     assert capfd.readouterr() == ("", "")
 
 
-def test_plain_text_is_kept_as_it_is() -> None:
+def test_plain_text_is_unchanged() -> None:
     page = page_of("\ufeffNotes\r\n=====\r\n\r\n  indented\ttext\r\n\r\n\r\nend\r\n", "text/plain")
     assert page.text == "Notes\n=====\n\n  indented\ttext\n\n\nend"
     assert page.title == "Notes"
