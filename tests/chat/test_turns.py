@@ -69,7 +69,7 @@ async def test_a_question_is_on_disk_before_it_is_acknowledged(tmp_path: Path) -
 
 
 async def test_a_disconnect_cancels_the_provider_and_keeps_the_text_so_far(tmp_path: Path) -> None:
-    whole = answer("openai_chat", answer_events("Words that were said before it stalled.", PAGE))
+    whole = answer("openai_chat", answer_events("Words that were sent before it stalled.", PAGE))
     stream = whole.stream or b""
     at = stream.index(b"\n\n", stream.index(b"stalled")) + 2
 
@@ -90,7 +90,7 @@ async def test_a_disconnect_cancels_the_provider_and_keeps_the_text_so_far(tmp_p
 
 
 async def test_an_answer_whose_writer_died_becomes_interrupted(tmp_path: Path) -> None:
-    whole = answer("openai_chat", answer_events("Half of it was said.", PAGE))
+    whole = answer("openai_chat", answer_events("Half of it was sent.", PAGE))
     async with Upstream(whole) as upstream:
         providers = {"p": provider_at("openai_chat", upstream.url)}
         async with open_chat(tmp_path, providers) as chat:
@@ -252,7 +252,7 @@ async def test_sessions_of_other_owners_cannot_be_read_or_changed(tmp_path: Path
 async def test_a_store_failure_during_an_answer_does_not_interrupt_it(tmp_path: Path) -> None:
     async def run() -> None:
         async with (
-            Upstream(answer("openai_chat", answer_events("Still said."))) as upstream,
+            Upstream(answer("openai_chat", answer_events("Still sent."))) as upstream,
             open_chat(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
             add_message = chat._store.add_message
@@ -266,7 +266,7 @@ async def test_a_store_failure_during_an_answer_does_not_interrupt_it(tmp_path: 
 
             chat._store.add_message = failing  # type: ignore[method-assign]
             turn = await answered(chat, ChatQuestion("Full?", ""))
-            assert answer_in(turn.answer).text == "Still said."
+            assert answer_in(turn.answer).text == "Still sent."
             assert answer_in(turn.answer).warnings[-1].code == "not_stored"
 
     await run()

@@ -71,7 +71,7 @@ _GEMINI = """\
 _GEMINI_COMMENTED = """\
 // how I like it
 {
-  "privacy": {"usageStatisticsEnabled": false}, /* nobody's business */
+  "privacy": {"usageStatisticsEnabled": false}, /* no telemetry */
   "mcpServers": {
     // ships that are in
     "harbour": {"command": "false", "args": ["--all"]}
@@ -95,7 +95,7 @@ model = "gpt-5.1" # for now
 [mcp_servers.harbour] # ships that are in
 command = "false"
 
-# nobody's business
+# no telemetry
 [analytics]
 enabled = false
 # the end
@@ -113,7 +113,7 @@ _OPENCODE_COMMENTED = """\
 // how I like it
 {
   "$schema": "https://opencode.ai/config.json",
-  "share": "disabled", /* nobody's business */
+  "share": "disabled", /* no telemetry */
   "mcp": {
     // ships that are in
     "harbour": {"type": "local", "command": ["false"], "enabled": false},

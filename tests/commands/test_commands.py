@@ -179,12 +179,12 @@ def test_the_doctor_reports_where_credentials_were_found(tmp_path: Path) -> None
 
 def test_the_doctor_sends_no_request_unless_live(tmp_path: Path) -> None:
     env = {"GROUNDWIRE_DATA_DIR": str(tmp_path)}
-    asker = FakeClient(OK, statuses=[status("gemini"), status("openai", usable=False)])
-    bench = Bench(asker, env=env)
+    client = FakeClient(OK, statuses=[status("gemini"), status("openai", usable=False)])
+    bench = Bench(client, env=env)
     assert bench.run("doctor", "--live") == 0
-    assert [(request.search, name) for request, name, _ in asker.requests] == [(None, "gemini")]
+    assert [(request.search, name) for request, name, _ in client.requests] == [(None, "gemini")]
     assert "+ gemini: answered in 0.0 s" in bench.stdout
-    assert asker.closed
+    assert client.closed
 
 
 def test_the_doctor_reports_providers_that_do_not_respond(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def in_zsh(line: str, folder: Path) -> str:
     (folder / ".zshrc").write_text(
         "autoload -Uz compinit; compinit -u; unset zle_bracketed_paste; LISTMAX=1000\n"
         f"source {folder}/completion.zsh\n"
-        'told() { print -r -- "[$BUFFER] DONE" }; zle -N told; bindkey "^G" told; PS1="READY> "\n'
+        'buffer() { print -r -- "[$BUFFER] DONE" }; zle -N buffer; bindkey "^G" buffer; PS1="READY> "\n'
     )
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 200, 200, 0, 0))

@@ -207,13 +207,13 @@ def test_a_blank_question_is_refused(query: str) -> None:
 
 def test_an_unknown_provider_is_refused_with_a_list_of_known_ones() -> None:
     bench = Bench()
-    assert bench.run("search", "--provider", "nobody", "q") == 2
-    assert "unknown provider 'nobody'; known are gemini, anthropic, openai" in bench.stderr
+    assert bench.run("search", "--provider", "unknown", "q") == 2
+    assert "unknown provider 'unknown'; known are gemini, anthropic, openai" in bench.stderr
 
 
 def test_a_configured_provider_can_be_named() -> None:
-    asker = FakeClient(LATE, Config(providers={"mine": ProviderSettings()}))
-    assert Bench(asker).run("search", "--provider", "mine", "q") == 0
+    client = FakeClient(LATE, Config(providers={"mine": ProviderSettings()}))
+    assert Bench(client).run("search", "--provider", "mine", "q") == 0
 
 
 def test_contradictory_domains_are_refused() -> None:

@@ -38,7 +38,7 @@ def fresh(credential: Credential, service: Service, now: float = NOW) -> Credent
 
 
 def never(_: bytes) -> tuple[int, bytes]:
-    raise AssertionError("nothing may be asked")
+    raise AssertionError("no request may be sent")
 
 
 def others(folder: Path) -> list[str]:
@@ -643,8 +643,8 @@ async def test_an_error_after_the_caller_was_cancelled_is_retrieved(
 
 async def test_the_result_and_the_error_of_the_work_are_its_callers() -> None:
     async def fail() -> None:
-        raise ValueError("heard")
+        raise ValueError("raised")
 
     assert await uninterrupted(asyncio.sleep(0, "result"), 1) == "result"
-    with pytest.raises(ValueError, match="heard"):
+    with pytest.raises(ValueError, match="raised"):
         await uninterrupted(fail(), 1)

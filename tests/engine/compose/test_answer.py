@@ -340,7 +340,7 @@ def test_a_page_is_found_by_the_purpose_in_its_title() -> None:
 
 def test_the_purpose_of_a_module_does_not_rank_its_functions() -> None:
     module = "CSV file reading and writing"
-    told = (
+    cases = (
         (
             "csv.reader",
             "read a CSV file",
@@ -352,7 +352,7 @@ def test_the_purpose_of_a_module_does_not_rank_its_functions() -> None:
     )
     pages = [
         Passage(f"https://docs.example/csv#{name}", f"{name} — {aim} — Docs", f"{name}()\n\n{text}", 0, 1.0)
-        for name, aim, text in told
+        for name, aim, text in cases
     ]
     assert cited_names(compose("how do I read a csv file", pages)) == {"csv.reader"}
 

@@ -63,10 +63,10 @@ def test_an_empty_data_directory_answers_at_once_and_shows_progress(tmp_path: Pa
 def test_a_thin_answer_has_advice_until_the_index_is_complete(tmp_path: Path) -> None:
     found = find(LocalEngine(tmp_path), "zorkmid")
     assert [advice.code for advice in found.advice] == ["index_partial"]
-    told = [
+    warnings = [
         event for event in composition_events("zorkmid", found, Composition()) if isinstance(event, Warned)
     ]
-    assert [warning.code for warning in told] == ["index_partial", NOTHING_FOUND]
+    assert [warning.code for warning in warnings] == ["index_partial", NOTHING_FOUND]
     firm = Composition("Yes.", found=True)
     assert not [event for event in composition_events("zorkmid", found, firm) if isinstance(event, Warned)]
     asyncio.run(LocalEngine(tmp_path).complete())
@@ -122,10 +122,10 @@ def test_a_data_directory_that_cannot_be_written_is_reported_and_a_temporary_ind
 def test_an_index_that_can_be_read_and_not_written_is_searched_as_it_is(tmp_path: Path) -> None:
     index = MemoryIndex()
     index.fails_after = 0
-    told = Page("https://docs.python.org/3/library/decimal.html", "decimal", "Decimal arithmetic.")
-    index.stored[told.url] = told
+    page = Page("https://docs.python.org/3/library/decimal.html", "decimal", "Decimal arithmetic.")
+    index.stored[page.url] = page
     found = find(LocalEngine(tmp_path, opener=lambda folder: index), "decimal arithmetic")
-    assert [passage.url for passage in found.passages] == [told.url]
+    assert [passage.url for passage in found.passages] == [page.url]
     assert found.warnings == ()
     assert index.closed
 
@@ -196,8 +196,8 @@ asyncio.run(main())
 def test_processes_that_start_together_on_an_empty_directory_all_answer(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", "-c", PROCESS, str(tmp_path)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]  # noqa: S603
-    told = [process.communicate(timeout=120)[0].split() for process in running]
-    assert told == [["https://docs.python.org/3/library/json.html#json.dumps"]] * 3
+    outputs = [process.communicate(timeout=120)[0].split() for process in running]
+    assert outputs == [["https://docs.python.org/3/library/json.html#json.dumps"]] * 3
     with open_index(tmp_path) as index:
         urls = [info.url for info in index.pages()]
     assert len(urls) == len(set(urls)) > 1500

@@ -33,7 +33,7 @@ def requested(home: Path, response: ScriptedResponse, question: str = QUESTION) 
     """The answer, and the request that the model received."""
     data = home / "data"
     with open_index(data / "index") as index:
-        begun = Page(module_url(CORE_MODULES[-1]), "decimal", "What was told last of the first things.")
+        begun = Page(module_url(CORE_MODULES[-1]), "decimal", "The last page of the core modules.")
         index.put([Page(URL, "Boiler", TEXT), begun])
 
     async def main() -> tuple[Answer, list[str]]:

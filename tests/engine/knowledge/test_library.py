@@ -37,8 +37,8 @@ def test_signatures_are_as_written_and_without_the_instance() -> None:
             @property
             def width(self): 'How wide.'
             @width.setter
-            def width(self, width): 'Not told.'
-            def _hidden(self): 'Not told.'
+            def width(self, width): 'Not listed.'
+            def _hidden(self): 'Not listed.'
         """
     ).entries
     assert entries["plain"].signature == "(a, /, b: int=1, *rest, c=None, **more) -> str"
