@@ -1,12 +1,12 @@
 """Ranking quality: nDCG@10 of the embedded index, plain FTS5 and plain tantivy, in one run.
 
-Known-item search over the documentation strings of the standard library. A page is a documented object: its
-title is the dotted name, its text the documentation without the first sentence, which is the query. So the
-query's words are the author's, not ours; the object's own name is dropped from it. The object has gain 3,
-other objects of its class or module 1. The last kind of query is the words of an object's name.
+Known-item search over the docstrings of the standard library. A page is a documented object: its title is the
+dotted name, its text is the docstring without the first sentence. That sentence is the query, without the
+name of the object, so the words of the query are the author's. The object has gain 3, other objects of its
+class or module have gain 1. The last kind of query is the words of an object's name.
 
-FTS5 and tantivy index title and text as they come with default tokenizers and default ranking; FTS5 gets the
-words joined by OR, tantivy's lenient query parser the text as it is.
+FTS5 and tantivy index title and text with their default tokenizers and default ranking. FTS5 gets the words
+joined by OR; tantivy's lenient query parser gets the unchanged text.
 
     python bench/ranking.py
 """
@@ -137,7 +137,7 @@ def fts5(folder: Path, found: list[Item]) -> Search:
     return search
 
 
-def bare_tantivy(folder: Path, found: list[Item]) -> Search:
+def plain_tantivy(folder: Path, found: list[Item]) -> Search:
     schema = tantivy.SchemaBuilder().add_text_field("title", stored=True).add_text_field("text").build()
     index = tantivy.Index(schema, str(folder))
     writer = index.writer(50_000_000, 1)
@@ -158,7 +158,7 @@ def bare_tantivy(folder: Path, found: list[Item]) -> Search:
 ENGINES: dict[str, Callable[[Path, list[Item]], Search]] = {
     "groundwire": ours,
     "FTS5": fts5,
-    "tantivy": bare_tantivy,
+    "tantivy": plain_tantivy,
 }
 
 
@@ -169,7 +169,7 @@ def ndcg(ranked: list[str], wanted: Item, neighbours: int) -> float:
 
 
 def discounted(gains: list[int]) -> float:
-    return sum(gain / math.log2(place + 2) for place, gain in enumerate(gains))
+    return sum(gain / math.log2(rank + 2) for rank, gain in enumerate(gains))
 
 
 def main() -> None:
