@@ -180,7 +180,7 @@ _000 = (
         "plain HTTP to the Codex backend in the shape of the Responses API",
         (
             f"{_CONTRACT}test_chatgpt_is_asked_with_the_stored_session",
-            "tests/providers/test_openai.py::test_what_it_insists_on_is_always_there",
+            "tests/providers/test_openai.py::test_required_fields_are_always_sent",
         ),
     ),
     (
@@ -373,9 +373,7 @@ _001 = (
     (
         248,
         "no endless waiting",
-        (
-            "tests/providers/test_streaming.py::test_whatever_does_not_happen_is_not_waited_for_beyond_its_deadline",
-        ),
+        ("tests/providers/test_streaming.py::test_every_wait_ends_at_its_deadline",),
     ),
     (
         255,
@@ -399,7 +397,7 @@ _004 = (
     (
         9,
         "web search is on by default",
-        (f"{_COPILOT}test_provider.py::test_turned_off_means_off",),
+        (f"{_COPILOT}test_provider.py::test_a_disabled_provider_starts_nothing",),
         "a subprocess is never started unless the user chooses it",
     ),
     (
@@ -442,28 +440,28 @@ _004 = (
         57,
         "ENABLE_WEB_SEARCH",
         (
-            f"{_COPILOT}test_provider.py::test_turned_off_means_off",
+            f"{_COPILOT}test_provider.py::test_a_disabled_provider_starts_nothing",
             f"{_SIDE}test_switched_off_it_is_a_request_like_any_other",
-            f"{_COPILOT}test_command.py::test_settings_follow_the_environment_before_the_configuration",
+            f"{_COPILOT}test_command.py::test_the_environment_takes_precedence_over_configured_settings",
         ),
     ),
     (
         58,
         "WEB_SEARCH_MODEL",
-        (f"{_COPILOT}test_command.py::test_settings_follow_the_environment_before_the_configuration",),
+        (f"{_COPILOT}test_command.py::test_the_environment_takes_precedence_over_configured_settings",),
     ),
     (
         59,
         "WEB_SEARCH_TIMEOUT in milliseconds",
         (
-            f"{_COPILOT}test_command.py::test_settings_follow_the_environment_before_the_configuration",
-            f"{_COPILOT}test_provider.py::test_time_out_kills_the_whole_group",
+            f"{_COPILOT}test_command.py::test_the_environment_takes_precedence_over_configured_settings",
+            f"{_COPILOT}test_provider.py::test_a_timeout_kills_the_whole_process_group",
         ),
     ),
     (
         60,
         "COPILOT_PATH",
-        (f"{_COPILOT}test_command.py::test_settings_follow_the_environment_before_the_configuration",),
+        (f"{_COPILOT}test_command.py::test_the_environment_takes_precedence_over_configured_settings",),
     ),
     (
         83,
@@ -475,7 +473,7 @@ _004 = (
         93,
         "the CLI is started with --allow-all and the query in its arguments",
         (
-            f"{_COPILOT}test_command.py::test_nothing_is_ever_allowed_wholesale",
+            f"{_COPILOT}test_command.py::test_tools_are_never_allowed_wholesale",
             f"{_COPILOT}test_command.py::test_the_arguments_are_these_and_no_others",
             f"{_COPILOT}test_provider.py::test_fifty_hostile_queries_reach_the_cli_byte_for_byte_and_none_is_executed",
         ),
@@ -485,7 +483,7 @@ _004 = (
         96,
         "the CLI is asked for JSON: query, summary, sources",
         (
-            f"{_COPILOT}test_output.py::test_recorded_bare_text_holds_the_requested_object",
+            f"{_COPILOT}test_output.py::test_recorded_bare_text_contains_the_requested_object",
             f"{_COPILOT}test_output.py::test_bare_text_that_is_not_the_requested_object_is_not_grounded",
         ),
         "the raw result of its tool is preferred to what the model retells",
@@ -516,7 +514,7 @@ _004 = (
     (
         180,
         "a search that takes too long is ended",
-        (f"{_COPILOT}test_provider.py::test_time_out_kills_the_whole_group",),
+        (f"{_COPILOT}test_provider.py::test_a_timeout_kills_the_whole_process_group",),
     ),
     (
         201,

@@ -60,7 +60,7 @@ def options(**said: Any) -> SearchOptions:
         ({"max_sources": 3, "max_uses": 1}, {"max_sources": 3, "max_uses": 1}),
     ],
 )
-def test_options_are_taken_as_they_are_obviously_meant(said: dict[str, Any], meant: dict[str, Any]) -> None:
+def test_options_are_normalised(said: dict[str, Any], meant: dict[str, Any]) -> None:
     found = checked_options(options(**said), NOW)
     assert found == options(**meant)
     assert checked_options(found, NOW) == found
@@ -150,7 +150,7 @@ def test_the_client_satisfies_the_client_protocol(tmp_path: Path) -> None:
     assert {"web", "local"} <= checked.engines
 
 
-async def test_the_client_caches_searches_where_it_is_asked_to(tmp_path: Path) -> None:
+async def test_the_client_caches_searches_if_configured(tmp_path: Path) -> None:
     async def statuses(here: Groundwire, *, cached: bool) -> list[CacheStatus | None]:
         request = search_request("how long?", SearchOptions())
         found = []
@@ -172,7 +172,7 @@ async def test_the_client_caches_searches_where_it_is_asked_to(tmp_path: Path) -
             assert len(upstream.requests) == 3
 
 
-def test_search_works_while_an_event_loop_runs_and_leaves_its_connections_alone(tmp_path: Path) -> None:
+def test_search_works_inside_a_running_event_loop_and_does_not_touch_its_connections(tmp_path: Path) -> None:
     async def main() -> None:
         async with Upstream(answer("openai_chat", EVENTS)) as upstream, client(tmp_path, upstream) as here:
             assert (await here.asearch("how long?")).text == "The Nile is 6650 km long."
@@ -188,7 +188,7 @@ def test_search_works_while_an_event_loop_runs_and_leaves_its_connections_alone(
     run(main())
 
 
-async def test_the_function_works_while_an_event_loop_runs(
+async def test_the_search_function_works_inside_a_running_event_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -201,7 +201,7 @@ async def test_the_function_works_while_an_event_loop_runs(
     assert await cell() == "raised as usual"
 
 
-def test_an_interrupt_cancels_what_runs_apart() -> None:
+def test_an_interrupt_cancels_the_call_in_the_other_thread() -> None:
     began, ended = threading.Event(), threading.Event()
 
     async def forever() -> None:

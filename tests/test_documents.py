@@ -77,7 +77,7 @@ def of(*languages: str) -> list[Block]:
     return [block for block in BLOCKS if block.language in languages]
 
 
-def test_every_block_says_what_it_is() -> None:
+def test_every_block_names_its_language() -> None:
     unknown = [
         f"{block}: {block.language!r}"
         for block in BLOCKS
@@ -99,7 +99,7 @@ def environment(home: Path, upstream: Upstream) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("block", of("python"), ids=str)
-async def test_python_runs_as_it_stands(block: Block, tmp_path: Path) -> None:
+async def test_python_blocks_run_unchanged(block: Block, tmp_path: Path) -> None:
     async with Upstream(answer("anthropic_messages", EVENTS)) as upstream:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-X", "dev", "-W", "error", "-c", block.text),
@@ -132,7 +132,7 @@ def test_the_translation_of_the_readme_keeps_the_citation() -> None:
     assert texts[0]["citations"][0]["url"] == "https://stadt.example/"
 
 
-def test_the_translation_of_the_readme_takes_a_citation_without_a_place(
+def test_the_translation_of_the_readme_accepts_a_citation_without_a_span(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     code = translation().replace('"endIndex": 5, "text": "Köln"', '"endIndex": 5, "text": "Bonn"')
@@ -167,7 +167,7 @@ def shell_of(block: Block) -> str:
 
 
 @pytest.mark.parametrize("block", of("sh", "console"), ids=str)
-async def test_shell_commands_are_understood_and_run(block: Block, tmp_path: Path) -> None:
+async def test_shell_commands_are_parsed_and_run(block: Block, tmp_path: Path) -> None:
     lines = commands(shell_of(block))
     assert lines or any(program in block.text for program in OTHER_PROGRAMS)
     for folder in ("docs", "handbook"):

@@ -89,7 +89,7 @@ def stream_through(name: str, events: list[Event]) -> Answer:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", DIALECTS)
-def test_a_stream_with_many_citations_goes_out_and_in_at_linear_cost(name: str, shape: str) -> None:
+def test_a_stream_with_many_citations_is_encoded_and_decoded_at_linear_cost(name: str, shape: str) -> None:
     def carry(size: int) -> None:
         stream_through(name, list(told(shape, size, parts=False)))
 
@@ -98,7 +98,9 @@ def test_a_stream_with_many_citations_goes_out_and_in_at_linear_cost(name: str, 
 
 @pytest.mark.parametrize("shape", WORST)
 @pytest.mark.parametrize("name", DIALECTS)
-def test_a_whole_answer_with_many_citations_goes_out_and_in_at_linear_cost(name: str, shape: str) -> None:
+def test_a_whole_answer_with_many_citations_is_encoded_and_decoded_at_linear_cost(
+    name: str, shape: str
+) -> None:
     language = dialect(name)
 
     def carry(size: int) -> None:
@@ -109,7 +111,7 @@ def test_a_whole_answer_with_many_citations_goes_out_and_in_at_linear_cost(name:
 
 @pytest.mark.parametrize("shape", WORST)
 @pytest.mark.parametrize("name", DIALECTS)
-def test_a_history_with_many_citations_goes_out_and_in_at_linear_cost(name: str, shape: str) -> None:
+def test_a_history_with_many_citations_is_encoded_and_decoded_at_linear_cost(name: str, shape: str) -> None:
     language = dialect(name)
     question = Message("user", (Text("And?"),))
 
@@ -125,7 +127,7 @@ def test_a_history_with_many_citations_goes_out_and_in_at_linear_cost(name: str,
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_many_citations_are_made_readable_at_linear_cost(shape: str) -> None:
+def test_many_citations_become_text_at_linear_cost(shape: str) -> None:
     def render(size: int) -> None:
         answer = answer_of(shape, size)
         render_answer(answer)
@@ -161,7 +163,7 @@ def links(size: int) -> str:
     return "".join(f"Fact [label](https://a.test/{at % 5}). " for at in range(size))
 
 
-def test_citations_that_the_text_does_not_bear_out_cost_one_look_at_the_text() -> None:
+def test_citations_that_the_text_does_not_confirm_cost_one_scan_of_the_text() -> None:
     def chat(size: int) -> None:
         text = links(size)
         message: JsonObject = {"role": "assistant", "content": text, "annotations": wrong_spans(size, text)}
@@ -177,7 +179,7 @@ def test_citations_that_the_text_does_not_bear_out_cost_one_look_at_the_text() -
     assert growth(responses, SIZE) < LINEAR
 
 
-def test_quotes_that_are_not_where_they_should_be_cost_no_search_each() -> None:
+def test_quotes_with_wrong_offsets_do_not_cost_a_search_each() -> None:
     def gemini(size: int) -> None:
         text = "word " * (200 * size)
         supports: list[Json] = [
@@ -199,7 +201,7 @@ def test_quotes_that_are_not_where_they_should_be_cost_no_search_each() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in DIALECTS if name != "websearch"])
-def test_more_citations_than_an_answer_may_have_are_left_out_with_a_warning(name: str) -> None:
+def test_citations_beyond_the_limit_are_dropped_with_a_warning(name: str) -> None:
     language = dialect(name)
     encoder = language.encoder(Reply(citations="live"))
     count = MAX_EVIDENCE + 10
@@ -226,7 +228,7 @@ def test_a_claim_split_by_other_claims_is_cited_on_each_piece_up_to_a_limit() ->
     assert MAX_REPEATS <= blocks(MAX_REPEATS) <= MAX_REPEATS + 1
 
 
-def test_evidence_is_joined_by_value_and_kept_in_the_order_of_its_coming() -> None:
+def test_evidence_is_merged_by_value_and_kept_in_order_of_arrival() -> None:
     one, two = evidence(1)[0], evidence(2)[0]
     other = Evidence(one.source, one.quote, extras={"x": {"list": [1, {"a": None}]}})
     again = Evidence(one.source, one.quote, extras={"x": {"list": [1, {"a": None}]}})

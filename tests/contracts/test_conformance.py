@@ -191,7 +191,7 @@ ASKED = {"anthropic_messages": _anthropic, "openai_responses": _responses}
 
 @pytest.mark.parametrize("lists", [(None, None), ([], []), (None, []), ([], None)])
 @pytest.mark.parametrize("name", ASKED)
-def test_domain_lists_that_come_empty_are_absent(
+def test_empty_domain_lists_are_decoded_as_absent(
     name: str, lists: tuple[list[str] | None, list[str] | None]
 ) -> None:
     search = dialect(name).decode_request(ASKED[name](*lists)).search
@@ -200,7 +200,7 @@ def test_domain_lists_that_come_empty_are_absent(
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_domain_lists_that_both_come_are_kept_or_refused(name: str) -> None:
+def test_both_domain_lists_together_are_kept_or_refused(name: str) -> None:
     try:
         search = dialect(name).decode_request(ASKED[name](["good.example"], ["bad.example"])).search
     except (ClientWireError, RequestError):

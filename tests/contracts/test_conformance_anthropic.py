@@ -136,7 +136,7 @@ def test_several_citations_per_block() -> None:
     assert [item.quote for item in answer.citations[0].evidence] == ["one", "two", "three"]
 
 
-def test_blocks_with_equal_text_are_cited_apart() -> None:
+def test_blocks_with_equal_text_keep_their_own_citations() -> None:
     answer = decode_both([text("Yes.", location(A, "one")), text(" "), text("Yes.", location(B, "two"))])
     assert [citation.span for citation in answer.citations] == [(0, 4), (5, 9)]
 

@@ -219,7 +219,7 @@ def test_utm_source_openai() -> None:
 
 
 @pytest.mark.parametrize("before", ["😀 ", "👩\u200d👩\u200d👧 und 𠮷 "])
-def test_offsets_in_utf16_units_are_drawn_to_the_link(before: str) -> None:
+def test_offsets_in_utf16_units_are_corrected_to_the_link(before: str) -> None:
     text = f"{before}Fact {LINK_A} more."
     shift = sum(ord(sign) > 0xFFFF for sign in before)
     note = annotation(text, LINK_A, A)

@@ -119,7 +119,7 @@ def survive(source: str, seed: int, targets: Sequence[str]) -> None:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_the_strict_readers_accept_every_sample(name: str) -> None:
+def test_the_strict_checkers_accept_every_sample(name: str) -> None:
     for sample in (*SAMPLES, *BROKEN):
         for order in ORDERS:
             for live in (False, True):
@@ -135,12 +135,12 @@ def test_the_strict_readers_accept_every_sample(name: str) -> None:
 
 
 @pytest.mark.parametrize("path", [(name, path) for name, found in RECORDED.items() for path in found])
-def test_the_strict_readers_accept_real_traffic(path: tuple[str, str], recordings: Path) -> None:
+def test_the_strict_checkers_accept_real_traffic(path: tuple[str, str], recordings: Path) -> None:
     check_stream(path[0], (recordings / path[1]).read_bytes())
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_the_strict_readers_refuse_what_is_broken(name: str) -> None:
+def test_the_strict_checkers_refuse_broken_streams(name: str) -> None:
     stream = encode_stream(dialect(name), answer_events(SAMPLES[2].answer))
     odd = stream.replace(b'"', b"'", 1)
     for broken in (stream[:-20], stream + stream, odd, b"", stream + b"data: NaN\n\n"):

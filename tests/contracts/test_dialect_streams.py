@@ -128,7 +128,7 @@ def test_line_ends_make_no_difference(stream: Stream, end: bytes) -> None:
 
 @every_stream
 @pytest.mark.parametrize("dress", DRESSES)
-def test_the_same_events_in_another_dress_make_no_difference(stream: Stream, dress: str) -> None:
+def test_the_formatting_of_events_makes_no_difference(stream: Stream, dress: str) -> None:
     if is_sse(stream.data):
         data = DRESSES[dress](stream.data)
         _check(stream, [data])
@@ -180,7 +180,7 @@ def _check_broken_off(stream: Stream, places: Iterable[int]) -> None:
 
 
 @every_stream
-def test_a_stream_broken_off_between_frames_ends_once_with_the_text_so_far(stream: Stream) -> None:
+def test_a_stream_truncated_between_frames_ends_once_with_the_text_so_far(stream: Stream) -> None:
     places = borders(stream.data)
     step = len(places) * len(stream.data) // (2 * EFFORT) + 1
     _check_broken_off(stream, {0, *places[::step], *places[-5:]})
@@ -188,12 +188,12 @@ def test_a_stream_broken_off_between_frames_ends_once_with_the_text_so_far(strea
 
 @pytest.mark.thorough
 @every_stream
-def test_a_stream_broken_off_between_any_frames_ends_once_with_the_text_so_far(stream: Stream) -> None:
+def test_a_stream_truncated_between_any_frames_ends_once_with_the_text_so_far(stream: Stream) -> None:
     _check_broken_off(stream, borders(stream.data))
 
 
 @every_stream
-def test_a_stream_broken_off_anywhere_ends_once_with_the_text_so_far(stream: Stream) -> None:
+def test_a_stream_truncated_anywhere_ends_once_with_the_text_so_far(stream: Stream) -> None:
     random = Random(_name(stream))
     count = max(4, min(60, EFFORT // len(stream.data)))
     _check_broken_off(stream, [random.randrange(len(stream.data)) for _ in range(count)])
@@ -203,7 +203,7 @@ COMPLETE = [recording for recording in recordings_of("stream") if recorded_answe
 
 
 @pytest.mark.parametrize("recording", COMPLETE, ids=lambda recording: recording.name)
-def test_a_stream_and_the_body_of_the_same_answer_are_one_answer(recording: Recording) -> None:
+def test_a_stream_and_the_body_of_the_same_answer_are_equal(recording: Recording) -> None:
     body = assemble(dialect(recording.dialect).decode_response(body_of(recording)))
     assert assemble(events_of(recording)) == body
 

@@ -344,7 +344,7 @@ def test_a_value_of_the_wrong_type_is_the_callers_fault_and_named(name: str) -> 
     "odd", [None, [], {}, [{}], "", 10**400, [None], {"": None}], ids=lambda odd: repr(odd)[:9]
 )
 @pytest.mark.parametrize("name", DIALECTS)
-def test_any_top_level_value_is_taken_or_refused(name: str, odd: Json) -> None:
+def test_any_top_level_value_is_accepted_or_refused(name: str, odd: Json) -> None:
     speaker = dialect(name)
     whole = speaker.encode_request(RICH).body
     for key in [*whole, "temperature", "top_p", "max_tokens", "tools", "messages", "input", "contents"]:
@@ -388,7 +388,7 @@ def test_a_body_that_is_not_an_object_is_the_clients_fault(name: str, case: str)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_half_a_surrogate_pair_is_mended(name: str) -> None:
+def test_a_lone_surrogate_is_replaced(name: str) -> None:
     speaker = dialect(name)
     text = dump_json(speaker.encode_request(REQUEST).body).replace("Nile", "N\\ud800ile")
     body = Fields.of(load_json(text, ClientWireError), ClientWireError).raw

@@ -77,7 +77,7 @@ def test_every_family_has_recorded_answers(recordings: Path) -> None:
 
 
 @every_answer
-def test_the_text_is_the_text_part_by_part(recording: Recording) -> None:
+def test_the_text_of_every_part_is_that_of_the_wire(recording: Recording) -> None:
     recorded = recorded_answer(recording)
     parts = [part for part in answer_of(recording).parts if isinstance(part, Text) and part.text]
     assert [part.text for part in parts] == recorded.texts
@@ -245,7 +245,7 @@ def test_an_answer_starts_once_and_ends_once(recording: Recording) -> None:
 
 
 @every_answer
-def test_searches_and_evidence_carry_the_mark_of_their_dialect(recording: Recording) -> None:
+def test_searches_and_evidence_have_the_mark_of_their_dialect(recording: Recording) -> None:
     answer = answer_of(recording)
     marks = [
         *(part.extras for part in answer.parts if isinstance(part, SearchCall | SearchResult)),
@@ -380,7 +380,7 @@ def _request(recording: Recording) -> Request:
     return dialect(recording.dialect).decode_request(_body(recording))
 
 
-def test_a_request_without_a_question_is_turned_down(recordings: Path) -> None:
+def test_a_request_without_a_question_is_refused(recordings: Path) -> None:
     (recording,) = [item for item in REQUESTS if item not in ASKING]
     with pytest.raises((ClientWireError, RequestError)):
         _request(recording)
@@ -425,7 +425,7 @@ def test_search_options_are_kept(recording: Recording) -> None:
 
 
 @every_request
-def test_model_limits_and_form_are_kept(recording: Recording) -> None:
+def test_model_limits_and_output_format_are_kept(recording: Recording) -> None:
     facts_of_request, request = _recorded_request(recording), _request(recording)
     assert (request.model, request.stream, request.previous_id) == (
         facts_of_request.model,
@@ -443,7 +443,7 @@ def test_history_keeps_every_url_and_every_opaque_value(recording: Recording) ->
 
 
 @every_request
-def test_encoded_again_in_its_own_dialect_it_is_the_same_request(recording: Recording) -> None:
+def test_a_request_encoded_again_in_its_own_dialect_is_the_same_request(recording: Recording) -> None:
     ours = dialect(recording.dialect)
     request = _request(recording)
     encoded = ours.encode_request(request)

@@ -186,11 +186,11 @@ def test_an_event_without_text_gives_no_bytes() -> None:
     assert Encoder(Reply()).feed(Warned("a", "b")) == b""
 
 
-def test_a_sign_of_life_is_a_comment() -> None:
+def test_a_keep_alive_is_a_comment() -> None:
     assert Encoder(Reply()).ping() == b": keep-alive\n\n"
 
 
-def test_bytes_may_be_written_as_they_are_and_stay_in_order() -> None:
+def test_raw_bytes_can_be_written_and_stay_in_order() -> None:
     class Raw(Encoder):
         def on_event(self, event: Event) -> None:
             super().on_event(event)

@@ -160,7 +160,7 @@ def test_urls_that_are_not_sources_are_not_warned_of(document: JsonObject) -> No
     assert audit.warning() is None
 
 
-def test_the_warning_stays_short_and_the_look_bounded() -> None:
+def test_the_warning_is_short_and_the_scan_bounded() -> None:
     audit = SourceAudit()
     audit.audit({f"sources_{'x' * 500}_{number}": PAGES for number in range(50_000)})
     warning = audit.warning()
@@ -222,7 +222,7 @@ def _as_document(name: str, body: JsonObject) -> list[Event]:
 @pytest.mark.parametrize("feed", [_whole, _as_stream, _as_document])
 @pytest.mark.parametrize("body", FOREIGN)
 @pytest.mark.parametrize("name", DIALECTS)
-def test_a_foreign_body_never_becomes_an_empty_answer_in_silence(
+def test_a_foreign_body_never_becomes_an_empty_answer_without_a_warning(
     name: str, body: str, feed: Callable[[str, JsonObject], list[Event]]
 ) -> None:
     try:

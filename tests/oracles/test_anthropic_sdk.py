@@ -84,7 +84,7 @@ def test_a_streamed_answer_is_read(name: str, order: Order) -> None:
     check(ask_streaming(streamed(SPEAKER, named(name).answer, order)), named(name).answer)
 
 
-def test_nothing_is_left_out_that_this_dialect_has_words_for() -> None:
+def test_everything_that_the_dialect_supports_is_encoded() -> None:
     assert keeps(
         SPEAKER, Feature.TEXT, Feature.CITATIONS, Feature.QUERIES, Feature.TOOL_CALLS, Feature.TOKENS
     )

@@ -220,5 +220,5 @@ def test_an_error_of_an_interaction_raises(case: str) -> None:
 
 
 @pytest.mark.parametrize("sample", BROKEN, ids=lambda sample: sample.name)
-def test_an_error_inside_a_streamed_interaction_is_told(sample: Sample) -> None:
+def test_an_error_inside_a_streamed_interaction_is_reported(sample: Sample) -> None:
     assert ask_interaction_streaming(streamed(INTERACTIONS, sample.answer)).failed

@@ -73,7 +73,9 @@ async def errors(case: ProviderCase, responses: list[ScriptedResponse], *, strea
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("body", [b"", PAGE, b"{}", b'{"error":', b"null", b"[]"], ids=repr)
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-async def test_without_words_the_status_decides(case: ProviderCase, body: bytes, stream: bool) -> None:
+async def test_without_an_error_body_the_status_decides(
+    case: ProviderCase, body: bytes, stream: bool
+) -> None:
     responses = [ScriptedResponse(status, {"content-type": "text/html"}, body) for status in BY_STATUS]
     for (status, kind), outcome in zip(
         BY_STATUS.items(), await errors(case, responses, stream=stream), strict=True
@@ -164,7 +166,7 @@ BY_WORDS: dict[str, list[tuple[int, Json, Kind]]] = {
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-async def test_the_vendors_words_decide(case: ProviderCase, stream: bool) -> None:
+async def test_the_error_body_of_the_vendor_decides(case: ProviderCase, stream: bool) -> None:
     table = BY_WORDS[case.dialect]
     # With `alt=sse` Google names its bare JSON an event stream.
     content_type = "text/event-stream" if case.dialect == "gemini" else "application/json"
@@ -241,7 +243,7 @@ def _until_said(name: str, stream: bytes, text: str) -> bytes:
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("case", STREAMING, ids=str)
-async def test_a_good_status_with_an_error_for_a_body_is_an_error(case: ProviderCase, stream: bool) -> None:
+async def test_a_successful_status_with_an_error_body_is_an_error(case: ProviderCase, stream: bool) -> None:
     table = [(body, kind) for _, body, kind in BY_WORDS[case.dialect] if isinstance(body, dict)]
     table = [(body, kind) for body, kind in table if "error" in body]
     responses = [json_response(body) for body, _ in table]
@@ -339,7 +341,7 @@ async def test_retry_headers_are_in_seconds_in_milliseconds_or_a_date(case: Prov
             assert error.retry_after == expected, headers
 
 
-def test_noon_is_noon() -> None:
+def test_a_retry_date_is_relative_to_the_current_time() -> None:
     assert seconds_until({"retry-after": NOON}, NOON_SECONDS) == 0.0
     assert seconds_until({"retry-after": NOON}, NOON_SECONDS - 10) == 10.0
 

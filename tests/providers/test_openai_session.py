@@ -75,7 +75,7 @@ def children_of(pid: int) -> list[int]:
 
 
 @pytest.mark.parametrize("kind", ["opencode", "codex"])
-def test_a_process_apart_refreshes_and_stores(tmp_path: Path, kind: str) -> None:
+def test_a_subprocess_refreshes_and_stores_the_session(tmp_path: Path, kind: str) -> None:
     path = write_session(tmp_path, kind, "access-first", FIRST, 0.0)
     rotation = Rotation(FIRST, LIFE, access)
     with login_service(rotation) as service:
@@ -138,7 +138,7 @@ def test_no_secret_is_visible_to_other_users(tmp_path: Path) -> None:
         assert secret.encode() not in command + environment
 
 
-def test_a_cancelled_caller_leaves_and_the_refresh_goes_on(tmp_path: Path) -> None:
+def test_the_refresh_continues_when_its_caller_is_cancelled(tmp_path: Path) -> None:
     path = write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
     rotation = Rotation(FIRST, LIFE, access)
     hurried = RefreshTimeouts(grace=0.0, poll=0.005)
@@ -241,11 +241,11 @@ def test_a_refresh_process_killed_after_sending_costs_a_login_and_is_reported(tm
     assert path.read_bytes() == before
 
 
-def test_an_errand_survives_its_journey() -> None:
+def test_a_refresh_task_survives_encoding_and_decoding() -> None:
     assert decode_task(encode_task(ERRAND)) == ERRAND
 
 
-def test_half_an_errand_is_none(tmp_path: Path) -> None:
+def test_a_truncated_refresh_task_is_refused(tmp_path: Path) -> None:
     whole = encode_task(ERRAND)
     for end in range(len(whole)):
         with pytest.raises(ClientWireError):
@@ -267,7 +267,7 @@ def test_half_an_errand_is_none(tmp_path: Path) -> None:
         None,
     ],
 )
-def test_what_went_wrong_survives_its_journey(error: GroundwireError | None) -> None:
+def test_the_outcome_of_a_refresh_survives_encoding_and_decoding(error: GroundwireError | None) -> None:
     assert decode_outcome(encode_outcome(error)) == error
 
 

@@ -189,7 +189,7 @@ def test_a_provider_that_limits_its_sources_itself_is_not_audited_for_it() -> No
     assert prepared.audited == SearchOptions(("a.example",))
 
 
-async def test_a_restriction_that_the_dialect_has_no_words_for_is_never_dropped() -> None:
+async def test_a_restriction_that_the_dialect_does_not_support_is_never_dropped() -> None:
     """A row may promise what its dialect cannot say: then the request is refused after all."""
     case = case_named("my_gemini")
 
@@ -210,7 +210,7 @@ async def test_a_restriction_that_the_dialect_has_no_words_for_is_never_dropped(
     await main()
 
 
-def test_native_lists_are_watched_too() -> None:
+def test_native_lists_are_audited_too() -> None:
     options = SearchOptions(("a.example",))
     prepared = prepare(question(search=options), Capabilities(options={"allowed_domains": "native"}), "p")
     assert prepared.request.search == options
@@ -252,7 +252,7 @@ def test_a_provider_without_search_gets_none_and_there_is_a_warning() -> None:
     assert kept.request.tool_choice == ToolChoice("auto")
 
 
-def test_a_request_without_search_is_left_alone() -> None:
+def test_a_request_without_search_is_unchanged() -> None:
     request = replace(question(), search=None)
     prepared = prepare(request, Capabilities(), "p")
     assert prepared.request is request
@@ -370,7 +370,7 @@ def test_citations_lose_the_sources_outside_and_vanish_with_the_last() -> None:
     assert audited(mixed, lost) == [removed("evil.test"), Cited(Citation(Span(0, 3), (Evidence(GOOD),)))]
 
 
-def test_a_page_opened_outside_is_no_source() -> None:
+def test_an_opened_page_outside_the_lists_is_not_a_source() -> None:
     events = audited(
         SearchCalled(0, SearchCall("a", kind="open", url=BAD.url, extras={"x": {"url": BAD.url}})),
         SearchCalled(1, SearchCall("b", kind="open", url=GOOD.url)),
@@ -381,6 +381,6 @@ def test_a_page_opened_outside_is_no_source() -> None:
     assert len([event for event in events if isinstance(event, SearchCalled)]) == 2
 
 
-def test_a_source_without_an_address_is_on_an_unknown_site() -> None:
+def test_a_source_without_a_url_is_on_an_unknown_site() -> None:
     feed = Source("", "oai-weather")
     assert audited(Cited(Citation(None, (Evidence(feed),)))) == [removed("an unknown site")]

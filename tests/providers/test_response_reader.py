@@ -124,7 +124,7 @@ def test_text_citations_and_queries_arrive(case: ProviderCase, stream: bool) -> 
 
 
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_an_answer_in_the_other_form_than_requested_is_understood(case: ProviderCase) -> None:
+def test_an_answer_is_decoded_whether_or_not_it_is_streamed_as_requested(case: ProviderCase) -> None:
     """Servers ignore `stream`, and some know only one form."""
     form = encode_answer(case.dialect, EVENTS)
     whole = ScriptedResponse(body=form.whole)
@@ -144,21 +144,21 @@ def test_a_wrong_content_type_does_not_matter(case: ProviderCase, content_type: 
 
 
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_blanks_before_a_body_are_passed_over(case: ProviderCase) -> None:
+def test_blanks_before_a_body_are_skipped(case: ProviderCase) -> None:
     response = answer(case.dialect, EVENTS)
     padded = replace(response, body=b"\n         \n" * 80 + response.body)
     check(outcome_of(case, padded, stream=False), case)
 
 
 @pytest.mark.parametrize("case", STREAMING, ids=str)
-def test_comments_in_a_stream_are_passed_over(case: ProviderCase) -> None:
+def test_comments_in_a_stream_are_skipped(case: ProviderCase) -> None:
     response = answer(case.dialect, EVENTS)
     stream = b": PROCESSING\n\n" * 3 + (response.stream or b"")
     check(outcome_of(case, replace(response, stream=stream), stream=True), case)
 
 
 @pytest.mark.parametrize("case", [case for case in STREAMING if case.dialect not in ENDLESS], ids=str)
-def test_what_follows_the_end_is_not_waited_for(case: ProviderCase) -> None:
+def test_bytes_after_the_end_are_not_waited_for(case: ProviderCase) -> None:
     response = answer(case.dialect, EVENTS)
     stalled = replace(response, stall_at=len(response.stream or b""))
     check(outcome_of(case, stalled, stream=True), case)
@@ -183,7 +183,7 @@ async def test_a_truncated_stream_keeps_its_text_and_ends_with_an_error(case: Pr
 
 
 @pytest.mark.parametrize("case", STREAMING, ids=str)
-def test_a_stream_that_merely_ends_early_is_no_answer(case: ProviderCase) -> None:
+def test_a_stream_that_ends_early_is_an_error(case: ProviderCase) -> None:
     response = answer(case.dialect, EVENTS)
     half = (response.stream or b"")[: len(response.stream or b"") // 2]
     outcome = outcome_of(case, replace(response, stream=half), stream=True)
@@ -209,7 +209,7 @@ BAD_BODIES = {
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("name", BAD_BODIES)
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_a_body_that_is_no_answer_is_an_error_that_may_pass(
+def test_a_body_that_is_not_an_answer_is_a_retryable_error(
     case: ProviderCase, name: str, stream: bool
 ) -> None:
     outcome = outcome_of(case, ScriptedResponse(body=BAD_BODIES[name]), stream=stream)
@@ -219,7 +219,7 @@ def test_a_body_that_is_no_answer_is_an_error_that_may_pass(
 
 
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-async def test_sources_outside_the_allowed_domains_do_not_come_through(case: ProviderCase) -> None:
+async def test_sources_outside_the_allowed_domains_are_removed(case: ProviderCase) -> None:
     async with world(case, answer(case.dialect, EVENTS)) as here:
         for stream in (False, True):
             search = SearchOptions(allowed_domains=("alpha.example",))
@@ -246,7 +246,7 @@ async def test_sources_outside_the_allowed_domains_do_not_come_through(case: Pro
         ("my_responses", "azure-responses/json-azure-preview.json"),
     ],
 )
-def test_recorded_answers_come_through_as_the_codec_reads_them(
+def test_recorded_answers_are_returned_as_the_codec_decodes_them(
     recordings: Path, name: str, path: str
 ) -> None:
     case = case_named(name)
@@ -296,7 +296,7 @@ async def test_a_stream_that_is_too_large_ends_with_an_error_after_what_was_read
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_every_dialect_sends_such_an_end_to_its_clients(name: str) -> None:
+def test_every_dialect_encodes_the_error_of_a_stream_that_is_too_large(name: str) -> None:
     encoder = dialect(name).encoder(Reply())
     wire = encoder.feed(Started("id", "model")) + encoder.feed(TextDelta(0, "Half"))
     wire += encoder.feed(Failed(UpstreamWireError("the answer is larger than 64 MB")))
@@ -322,19 +322,19 @@ def peak(line: bytes) -> int:
         tracemalloc.stop()
 
 
-def test_a_long_line_is_held_twice_at_most() -> None:
+def test_a_long_line_is_in_memory_twice_at_most() -> None:
     line = b"data: " + json.dumps({"text": "x" * (MAX_PENDING // 2)}).encode() + b"\n\n"
     assert peak(line) < 2.5 * len(line)
 
 
-def test_a_line_that_is_too_long_is_given_up_before_it_takes_much_more_than_it_may() -> None:
+def test_a_line_that_is_too_long_is_refused_before_it_takes_much_memory() -> None:
     line = b"data: " + b"x" * (4 * MAX_PENDING)
     assert peak(line) < 1.5 * MAX_PENDING
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
-def test_lines_are_the_same_however_they_are_cut(end: bytes, size: int) -> None:
+def test_lines_are_the_same_however_they_are_split(end: bytes, size: int) -> None:
     lines = [
         b": comment",
         b"event: a",
@@ -416,7 +416,7 @@ def passed(case: ProviderCase, response: ScriptedResponse, *, stream: bool) -> t
 
 
 @pytest.mark.parametrize("case", PASSED, ids=str)
-def test_a_stream_is_passed_on_without_them(case: ProviderCase) -> None:
+def test_a_stream_is_passed_on_without_unsafe_urls(case: ProviderCase) -> None:
     encoder = dialect(case.dialect).encoder(Reply())
     stream = b"".join(encoder.feed(event) for event in UNSAFE_EVENTS).replace(SAFE, UNSAFE)
     assert UNSAFE in stream
@@ -429,7 +429,7 @@ def test_a_stream_is_passed_on_without_them(case: ProviderCase) -> None:
 
 
 @pytest.mark.parametrize("case", WHOLE, ids=str)
-def test_a_whole_answer_is_passed_on_without_them(case: ProviderCase) -> None:
+def test_a_whole_answer_is_passed_on_without_unsafe_urls(case: ProviderCase) -> None:
     body = dialect(case.dialect).encode_response(assemble(UNSAFE_EVENTS), Reply())
     whole = json.dumps(body).encode().replace(SAFE, UNSAFE)
     headers = {"content-type": "application/json"}

@@ -149,7 +149,7 @@ def _chain(error: BaseException) -> Iterator[str]:
 
 @pytest.mark.parametrize("secret", CANARIES, ids=lambda text: text[:12])
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_no_echo_of_the_key_gets_out(
+def test_an_echoed_key_is_never_shown(
     case: ProviderCase, secret: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -160,7 +160,7 @@ def test_no_echo_of_the_key_gets_out(
 @pytest.mark.thorough
 @pytest.mark.parametrize("secret", CANARIES, ids=lambda text: text[:12])
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_no_echo_of_the_key_gets_out_however_it_is_spelled(case: ProviderCase, secret: str) -> None:
+def test_an_echoed_key_is_never_shown_however_it_is_encoded(case: ProviderCase, secret: str) -> None:
     listen(case, secret, list(echoes(secret)))
 
 
@@ -202,7 +202,7 @@ async def test_no_failure_of_the_network_shows_the_key(case: ProviderCase) -> No
             assert leaks(everything(outcome), secret) == []
 
 
-async def test_credentials_in_an_address_stay_there() -> None:
+async def test_credentials_in_a_url_are_not_shown() -> None:
     case = case_named("my_chat")
 
     async def key() -> Credential | None:

@@ -190,7 +190,7 @@ def test_a_deadline_that_has_passed_stops_the_next_wait_at_once() -> None:
     assert took == 0
 
 
-def test_a_limit_can_be_moved_later_and_sooner_while_it_is_watched() -> None:
+def test_a_deadline_can_be_moved_later_and_sooner_while_it_runs() -> None:
     async def main() -> float:
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -273,7 +273,7 @@ def answered(provider: Provider) -> Answer:
         (describe("my", "gemini_interactions", "http://x", "").capabilities, "x", (*TWO_CALLS, FOUND), 3),
     ],
 )
-def test_a_search_is_what_its_vendor_bills_for(
+def test_searches_are_counted_as_the_vendor_bills_them(
     capabilities: Capabilities, model: str, events: tuple[Event, ...], count: int | None
 ) -> None:
     usage = answered(Provider(capabilities, model, events)).usage
@@ -287,7 +287,7 @@ class Counting(Provider):
         yield (Started("1"), *self._events, UsageSeen(Usage(searches=0)), TextDelta(9, "Yes."), Finished())
 
 
-def test_the_count_of_the_provider_wins() -> None:
+def test_the_search_count_of_the_provider_takes_precedence() -> None:
     assert answered(Counting(Capabilities(), "m", TWO_CALLS)).usage.searches == 0
 
 
@@ -311,7 +311,7 @@ class Breaking(Provider):
         yield (Failed(Interrupted("cut")),)
 
 
-def test_an_answer_that_broke_off_has_searched_too() -> None:
+def test_searches_of_an_interrupted_answer_are_counted() -> None:
     answer = answered(Breaking(Capabilities(), "m", TWO_CALLS))
     assert answer.error is not None
     assert answer.usage.searches == 2

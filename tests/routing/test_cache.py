@@ -208,7 +208,7 @@ def test_another_target_has_another_answer() -> None:
     assert len(found) == 3
 
 
-def test_ids_are_chance_but_what_they_join_is_not() -> None:
+def test_ids_do_not_affect_the_cache_key_but_what_they_join_does() -> None:
     def conversation(*ids: str) -> Request:
         calls = tuple(SearchCall(name, ("x",)) for name in ids)
         return replace(QUESTION, messages=(Message("assistant", calls), *QUESTION.messages))

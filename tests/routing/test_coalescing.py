@@ -77,7 +77,7 @@ async def read(shared: SharedStream, *, first: int = 0, pause: int = 0, most: in
     return found
 
 
-async def test_a_late_reader_gets_the_same_as_the_first() -> None:
+async def test_a_late_reader_gets_the_same_batches_as_the_first() -> None:
     async def work() -> tuple[list[Event], list[Event]]:
         shared, _ = flight_of(ScriptedSource(LINES))
         one, other = await asyncio.gather(read(shared), read(shared, first=5))
@@ -134,7 +134,7 @@ async def test_the_provider_is_read_no_faster_than_the_fastest_reader() -> None:
     assert await work() == (3, 4)
 
 
-async def test_an_answer_that_outgrows_the_limit_is_read_as_fast_as_the_slowest_reader() -> None:
+async def test_an_answer_beyond_the_limit_is_read_as_fast_as_the_slowest_reader() -> None:
     async def work() -> tuple[int, int, int]:
         source = ScriptedSource([TextDelta(0, "x" * 1000) for _ in range(50)])
         shared, closed = flight_of(source, 5000)
@@ -160,7 +160,7 @@ async def test_an_answer_that_outgrows_the_limit_is_read_as_fast_as_the_slowest_
     assert (rest, eager) == (49, 50)
 
 
-async def test_a_reader_that_leaves_does_not_affect_the_others() -> None:
+async def test_a_reader_that_disconnects_does_not_affect_the_others() -> None:
     async def work() -> list[Event]:
         shared, _ = flight_of(ScriptedSource(LINES))
         staying = asyncio.create_task(read(shared, pause=3))
@@ -173,7 +173,7 @@ async def test_a_reader_that_leaves_does_not_affect_the_others() -> None:
     assert await work() == LINES
 
 
-async def test_the_last_reader_that_leaves_cancels_the_upstream_request() -> None:
+async def test_the_upstream_request_is_cancelled_when_the_last_reader_disconnects() -> None:
     async def work() -> ScriptedSource:
         source = ScriptedSource(LINES)
         shared, closed = flight_of(source)
@@ -197,7 +197,7 @@ def test_an_error_is_raised_to_every_reader() -> None:
 
 
 @pytest.mark.parametrize("end", [Failed(Overloaded("gone")), Finished("length"), Finished("filtered")])
-def test_what_did_not_end_by_itself_is_not_whole(end: Event) -> None:
+def test_an_interrupted_response_is_not_complete(end: Event) -> None:
     async def work() -> list[SharedStream]:
         shared, closed = flight_of(ScriptedSource([*LINES[:-1], end]))
         assert (await read(shared))[-1] == end
@@ -215,7 +215,7 @@ def test_a_response_is_complete_as_soon_as_its_end_was_recorded() -> None:
     assert [event for batch in run(work()).complete for event in batch] == LINES
 
 
-async def test_what_outgrows_the_limit_with_its_last_words_is_not_whole() -> None:
+async def test_a_response_that_exceeds_the_limit_at_its_end_is_not_complete() -> None:
     completed: list[object] = []
 
     async def work() -> list[Event]:

@@ -98,7 +98,7 @@ def test_the_answer_so_far_is_appended_to_the_same_question() -> None:
     assert second.messages == (*first.messages, Message("assistant", answer.parts, answer.citations))
 
 
-def test_a_part_that_came_to_nothing_keeps_its_number() -> None:
+def test_an_empty_part_keeps_its_number() -> None:
     paused: list[Event] = [TextDelta(0, ""), TextDelta(1, "one "), Finished("pause")]
     provider = Scripted("a", [*paused], [TextDelta(0, "two"), Finished("stop")])
     assert assemble(events_of(provider)).parts == (Text("one "), Text("two"))

@@ -137,7 +137,7 @@ def test_retry_after_is_waited_out_exactly() -> None:
     assert world.waits == [7.25]
 
 
-def test_a_wait_that_is_too_long_fails_over_at_once() -> None:
+def test_a_retry_delay_that_is_too_long_causes_failover_at_once() -> None:
     first = Scripted("a", [RateLimited("tomorrow", retry_after=86400)])
     world = World(first, Scripted("b", [*GOOD]))
     assert world.ask() == GOOD
@@ -152,7 +152,7 @@ def test_the_next_provider_answers_when_the_first_cannot(error: GroundwireError)
     assert world.failover_warnings == [Warned("failed_over", f"a: {error.message}; b was used instead")]
 
 
-def test_a_search_that_only_began_is_carried_to_the_next() -> None:
+def test_a_search_that_only_began_does_not_prevent_failover() -> None:
     begun: list[Event | GroundwireError] = [Started(), SearchStarted(0, "s"), AuthRejected("no network")]
     world = World(Scripted("web", [*begun], engine=True), Scripted("local", [*GOOD], engine=True))
     assert world.ask() == GOOD
@@ -201,7 +201,7 @@ def test_an_outage_costs_at_most_a_quarter_more_attempts() -> None:
     assert len(provider.calls) <= 1250
 
 
-def test_a_broken_provider_is_left_alone_until_its_rest_is_over() -> None:
+def test_a_failing_provider_is_skipped_while_its_breaker_is_open() -> None:
     first = Scripted("a", failing(lambda: AuthRejected("no")))
     first_broken = Scripted("a", failing(lambda: Unreachable("down")))
     world = World(first_broken, Scripted("b", [*GOOD]))
@@ -267,7 +267,7 @@ class Slow(Scripted):
 
 
 @pytest.mark.parametrize(("before", "after", "is_left"), [(31.0, 0.0, True), (29.0, 0.0, False)])
-def test_a_provider_that_takes_too_long_to_begin_is_left_alone(
+def test_a_provider_that_takes_too_long_to_begin_is_skipped(
     before: float, after: float, is_left: bool
 ) -> None:
     # Calls at once end at once: time is set back between them, so that all end within the window.

@@ -39,7 +39,7 @@ def broken(breaker: Breaker) -> Breaker:
     return breaker
 
 
-def test_five_failures_in_a_row_open_it(breaker: Breaker) -> None:
+def test_five_failures_in_a_row_open_the_breaker(breaker: Breaker) -> None:
     for _ in range(4):
         breaker.record(ok=False)
         assert breaker.admits()
@@ -47,13 +47,13 @@ def test_five_failures_in_a_row_open_it(breaker: Breaker) -> None:
     assert not breaker.admits()
 
 
-def test_a_success_between_begins_the_row_anew(breaker: Breaker) -> None:
+def test_a_success_resets_the_count_of_failures(breaker: Breaker) -> None:
     for ok in (False, False, False, False, True, False, False, False, False):
         breaker.record(ok=ok)
     assert breaker.admits()
 
 
-def test_half_of_twenty_calls_within_ten_seconds_open_it(breaker: Breaker, clock: Clock) -> None:
+def test_a_failure_rate_of_half_in_ten_seconds_opens_the_breaker(breaker: Breaker, clock: Clock) -> None:
     for number in range(19):
         breaker.record(ok=number % 2 == 0)
         clock.now += 0.5
@@ -69,7 +69,7 @@ def test_calls_long_ago_do_not_count(breaker: Breaker, clock: Clock) -> None:
     assert breaker.admits()
 
 
-def test_it_rests_for_half_a_minute_and_then_lets_one_through(breaker: Breaker, clock: Clock) -> None:
+def test_an_open_breaker_admits_one_probe_after_half_a_minute(breaker: Breaker, clock: Clock) -> None:
     broken(breaker)
     clock.now += 29.9
     assert not breaker.admits()
@@ -78,7 +78,7 @@ def test_it_rests_for_half_a_minute_and_then_lets_one_through(breaker: Breaker, 
     assert not breaker.admits(), "one probe at a time"
 
 
-def test_a_probe_that_succeeds_closes_it(breaker: Breaker, clock: Clock) -> None:
+def test_a_probe_that_succeeds_closes_the_breaker(breaker: Breaker, clock: Clock) -> None:
     broken(breaker)
     clock.now += 30
     assert breaker.admits()
@@ -88,7 +88,7 @@ def test_a_probe_that_succeeds_closes_it(breaker: Breaker, clock: Clock) -> None
     assert breaker.admits()
 
 
-def test_a_probe_that_fails_begins_the_rest_anew(breaker: Breaker, clock: Clock) -> None:
+def test_a_probe_that_fails_opens_the_breaker_again(breaker: Breaker, clock: Clock) -> None:
     broken(breaker)
     clock.now += 30
     assert breaker.admits()
@@ -108,7 +108,7 @@ def test_a_probe_without_a_verdict_allows_the_next_one(breaker: Breaker, clock: 
     assert breaker.admits()
 
 
-def test_half_of_twenty_calls_that_were_slow_open_it(breaker: Breaker, clock: Clock) -> None:
+def test_a_slow_rate_of_half_opens_the_breaker(breaker: Breaker, clock: Clock) -> None:
     for number in range(19):
         breaker.record(ok=True, seconds=31.0 if number % 2 else 1.0)
         clock.now += 0.5
@@ -117,7 +117,7 @@ def test_half_of_twenty_calls_that_were_slow_open_it(breaker: Breaker, clock: Cl
     assert not breaker.admits()
 
 
-def test_what_takes_just_as_long_as_it_may_is_not_slow(breaker: Breaker) -> None:
+def test_a_call_that_takes_exactly_the_limit_is_not_slow(breaker: Breaker) -> None:
     for _ in range(100):
         breaker.record(ok=True, seconds=30.0)
     assert breaker.admits()
@@ -132,7 +132,7 @@ def test_a_few_slow_calls_and_slow_calls_long_ago_are_forgiven(breaker: Breaker,
     assert breaker.admits()
 
 
-def test_slow_calls_are_no_failures_in_a_row(breaker: Breaker) -> None:
+def test_slow_calls_do_not_count_as_failures_in_a_row(breaker: Breaker) -> None:
     for _ in range(4):
         breaker.record(ok=False)
     breaker.record(ok=True, seconds=100.0)
@@ -140,7 +140,7 @@ def test_slow_calls_are_no_failures_in_a_row(breaker: Breaker) -> None:
     assert breaker.admits()
 
 
-def test_a_probe_that_is_slow_begins_the_rest_anew(breaker: Breaker, clock: Clock) -> None:
+def test_a_probe_that_is_slow_opens_the_breaker_again(breaker: Breaker, clock: Clock) -> None:
     broken(breaker)
     clock.now += 30
     assert breaker.admits()
@@ -153,7 +153,7 @@ def test_a_probe_that_is_slow_begins_the_rest_anew(breaker: Breaker, clock: Cloc
     assert not breaker.is_open
 
 
-def test_providers_do_not_answer_for_each_other(clock: Clock) -> None:
+def test_each_provider_has_its_own_breaker(clock: Clock) -> None:
     health = Health(clock)
     broken(health.of("a"))
     assert not health.of("a").admits()
@@ -235,7 +235,7 @@ class Traces(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("examples", [150, pytest.param(2000, marks=pytest.mark.thorough)])
-def test_no_trace_of_calls_makes_breaker_and_history_disagree(examples: int) -> None:
+def test_the_breaker_agrees_with_its_history_for_any_trace_of_calls(examples: int) -> None:
     run_state_machine_as_test(
         Traces, settings=settings(max_examples=examples, stateful_step_count=40, deadline=None)
     )

@@ -49,7 +49,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize(("name", "provider", "model"), NAMES)
-def test_a_name_means_one_target(name: str, provider: str, model: str) -> None:
+def test_a_model_name_resolves_to_one_target(name: str, provider: str, model: str) -> None:
     assert resolve(name, ALIASES, EVERYBODY) == (provider, model)
 
 
@@ -66,9 +66,7 @@ def test_a_name_means_one_target(name: str, provider: str, model: str) -> None:
         ("claude-opus-4-8", "house", "claude-opus-4-8"),
     ],
 )
-def test_a_provider_that_was_chosen_keeps_its_own_names_of_models(
-    name: str, provider: str, model: str
-) -> None:
+def test_an_explicit_provider_keeps_its_own_model_names(name: str, provider: str, model: str) -> None:
     assert resolve(name, ALIASES, EVERYBODY, provider) == (provider, model)
 
 
@@ -92,7 +90,7 @@ def test_openai_models_go_to_whichever_openai_provider_can_be_used() -> None:
 
 
 @pytest.mark.parametrize("name", ["llama", "broken", "nobody/llama"])
-def test_an_unknown_model_is_refused_with_what_there_is(name: str) -> None:
+def test_an_unknown_model_is_refused_with_the_available_ones(name: str) -> None:
     with pytest.raises(UnknownModel, match="providers that can be used: anthropic, gemini, openai; aliases"):
         resolve(name, ALIASES, ALL)
 
@@ -104,7 +102,7 @@ def test_an_unknown_provider_is_refused_with_those_that_are_known() -> None:
         resolve("", {}, {}, "bing")
 
 
-def test_an_alias_of_another_provider_is_not_sent_to_the_one_that_was_chosen() -> None:
+def test_an_alias_of_another_provider_is_not_sent_to_an_explicit_provider() -> None:
     with pytest.raises(
         RequestError, match="'quick' is gemini/gemini-3-flash, which is not a model of openai"
     ):
@@ -137,7 +135,7 @@ def test_resolving_a_resolved_target_changes_nothing(name: str, provider: str, u
         (("gemini", ""), NONE, (("gemini", ""),)),
     ],
 )
-def test_a_plan_is_the_one_named_or_all_that_can_be_used_in_order(
+def test_a_plan_is_the_named_provider_or_all_usable_ones_in_order(
     target: tuple[str, str], usable: dict[str, bool], expected: tuple[tuple[str, str], ...]
 ) -> None:
     assert plan_for(ResolvedTarget(*target), ORDER, usable) == Plan(

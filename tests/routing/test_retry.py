@@ -54,12 +54,12 @@ def test_waits_are_spread_evenly_over_a_span_that_doubles(attempt: int, longest:
 
 
 @pytest.mark.parametrize(("attempt", "longest"), [(0, 0.5), (3, 4.0)])
-def test_a_rate_limit_is_waited_out_for_at_least_half_the_span(attempt: int, longest: float) -> None:
+def test_the_wait_after_a_rate_limit_is_at_least_half_the_span(attempt: int, longest: float) -> None:
     waits = delays(RateLimited("slow"), attempt, seed=attempt)
     assert distance(waits, longest / 2, longest) < CRITICAL
 
 
-def test_the_measure_would_notice_a_crowd() -> None:
+def test_the_test_statistic_detects_clustered_waits() -> None:
     chance = Random(1).random
     assert distance([chance() ** 1.1 for _ in range(SAMPLES)], 0, 1) > CRITICAL
     assert distance([0.5] * SAMPLES, 0, 1) > CRITICAL
@@ -68,7 +68,9 @@ def test_the_measure_would_notice_a_crowd() -> None:
 @pytest.mark.parametrize(
     ("retry_after", "waited"), [(0.0, 0.0), (7.25, 7.25), (30.0, 30.0), (30.1, None), (1e9, None)]
 )
-def test_the_providers_own_word_is_kept_to_within_patience(retry_after: float, waited: float | None) -> None:
+def test_the_retry_delay_of_the_provider_is_kept_up_to_the_limit(
+    retry_after: float, waited: float | None
+) -> None:
     for kind in (RateLimited, Overloaded, TimedOut):
         assert delay(kind("no", retry_after=retry_after), 0, POLICY, lambda: 0.5) == waited
 
@@ -82,7 +84,7 @@ def test_a_budget_allows_three_retries_and_one_more_for_every_five_requests() ->
     assert not budget.take()
 
 
-def test_a_budget_does_not_grow_without_end() -> None:
+def test_a_budget_has_an_upper_limit() -> None:
     budget = RetryBudget()
     for _ in range(10_000):
         budget.request()
@@ -108,7 +110,7 @@ def failing(make: Callable[[], GroundwireError]) -> list[Event | GroundwireError
 @pytest.mark.parametrize(
     "error", [Unreachable("refused"), Overloaded("503"), Interrupted("cut"), UpstreamWireError("garbage")]
 )
-def test_with_another_target_there_is_no_waiting(error: GroundwireError) -> None:
+def test_with_another_target_there_is_no_wait(error: GroundwireError) -> None:
     first = Scripted("a", [error])
     world = World(first, Scripted("b", [*GOOD]))
     assert world.ask() == GOOD
@@ -116,7 +118,7 @@ def test_with_another_target_there_is_no_waiting(error: GroundwireError) -> None
     assert len(first.calls) == 1
 
 
-def test_a_very_short_wait_is_worth_it_even_then() -> None:
+def test_a_very_short_wait_is_preferred_to_another_target() -> None:
     first = Scripted("a", [RateLimited("slow", retry_after=0.05)], [*GOOD])
     second = Scripted("b", [*GOOD])
     world = World(first, second)
@@ -125,7 +127,7 @@ def test_a_very_short_wait_is_worth_it_even_then() -> None:
     assert second.calls == []
 
 
-def test_the_last_one_is_waited_for() -> None:
+def test_the_last_target_is_waited_for() -> None:
     world = World(Scripted("a", [Unreachable("gone")]), Scripted("b", [Overloaded("busy")], [*GOOD]))
     assert world.ask() == GOOD
     assert world.waits == [0.5]

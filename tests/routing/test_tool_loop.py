@@ -155,7 +155,7 @@ def test_the_model_reads_the_passages_as_numbered_data() -> None:
     assert [line.partition(",")[0] for line in lines[1:]] == ['{"passage":1', '{"passage":2']
 
 
-def test_numbers_run_on_over_all_searches_and_a_page_found_again_keeps_its_own() -> None:
+def test_numbers_continue_over_all_searches_and_a_page_found_again_keeps_its_number() -> None:
     again: list[Event | GroundwireError] = [*calling("ice", call="c2"), *ending("tool_calls")]
     model = Model("m", SEARCHES, again, [*saying("Both [1][2]."), *ending()])
     engine = ScriptedEngine(EngineResult((SNOW,)), EngineResult((ICE, SNOW)))
@@ -192,7 +192,7 @@ def test_the_search_function_is_never_visible_to_the_client() -> None:
     assert sent.extras == {"gemini": {"thoughtSignature": "s"}}
 
 
-def test_calls_of_the_clients_own_functions_pass_untouched() -> None:
+def test_calls_of_the_clients_own_functions_are_passed_on_unchanged() -> None:
     own: list[Event | GroundwireError] = [ToolCallDelta(0, "x", "edit", '{"a": 1}'), *ending("tool_calls")]
     request = replace(QUESTION, tools=(FunctionTool("edit"),))
     answer = assemble(events_of(Model("m", own), ScriptedEngine(EngineResult()), request))
@@ -200,7 +200,7 @@ def test_calls_of_the_clients_own_functions_pass_untouched() -> None:
     assert answer.finish == "tool_calls"
 
 
-def test_a_turn_of_both_ends_with_the_clients_calls_after_the_search() -> None:
+def test_a_turn_with_both_kinds_of_calls_ends_with_the_clients_calls_after_the_search() -> None:
     both: list[Event | GroundwireError] = [
         *calling("q"),
         ToolCallDelta(1, "x", "edit", "{}"),
@@ -269,7 +269,7 @@ def test_an_engine_failure_is_reported_to_the_model_and_to_the_caller(
     assert [warning.code for warning in answer.warnings] == ["search_failed"]
 
 
-def test_a_call_without_a_query_is_no_search() -> None:
+def test_a_call_without_a_query_is_not_a_search() -> None:
     empty: list[Event | GroundwireError] = [ToolCallDelta(0, "c", "web_search", "{"), *ending("tool_calls")]
     engine = ScriptedEngine(EngineResult((SNOW,)))
     answer = assemble(events_of(Model("m", empty, [*saying("No."), *ending()]), engine))
@@ -277,7 +277,7 @@ def test_a_call_without_a_query_is_no_search() -> None:
     assert [part.error for part in answer.parts if isinstance(part, SearchResult)] == ["invalid_tool_input"]
 
 
-def test_restrictions_go_to_the_engine_and_pages_outside_are_not_shown() -> None:
+def test_restrictions_are_sent_to_the_engine_and_pages_outside_are_not_shown() -> None:
     request = replace(QUESTION, search=SearchOptions(allowed_domains=("ice.example",), max_sources=1))
     engine = ScriptedEngine(EngineResult((SNOW, ICE)))
     answer = assemble(events_of(Model("m", SEARCHES, ANSWERS), engine, request))
@@ -304,7 +304,7 @@ def test_a_forced_search_is_forced_once() -> None:
     assert choices == [ToolChoice("function", "web_search"), ToolChoice("auto")]
 
 
-def test_where_json_is_wanted_numbers_are_left_alone() -> None:
+def test_numbers_in_json_output_are_unchanged() -> None:
     words: list[Event | GroundwireError] = [*saying('{"a": [1]}'), *ending()]
     model = Model("m", SEARCHES, words)
     answer = assemble(
@@ -324,7 +324,7 @@ def test_a_request_without_search_is_passed_through(choice: ToolChoice | None) -
     assert "[1]" in answer.text
 
 
-def test_an_answer_that_breaks_off_after_a_search_ends_with_its_error() -> None:
+def test_an_answer_that_is_interrupted_after_a_search_ends_with_its_error() -> None:
     model = Model("m", SEARCHES, [*saying("It"), Overloaded("gone")])
     with pytest.raises(Overloaded):
         events_of(model, ScriptedEngine(EngineResult((SNOW,))))

@@ -78,7 +78,7 @@ def test_at_level_warning_requests_are_not_logged(tmp_path: Path) -> None:
     assert out.getvalue() == ""
 
 
-def test_the_request_log_is_a_private_file_that_may_be_moved_away(tmp_path: Path) -> None:
+def test_the_request_log_is_a_private_file_and_can_be_rotated(tmp_path: Path) -> None:
     path = tmp_path / "requests.jsonl"
     gateway = app_in(tmp_path, config=Config(gateway=GatewaySettings(request_log=str(path))))
     post_json(gateway, *SMALLEST_REQUESTS["gemini"])

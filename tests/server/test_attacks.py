@@ -126,7 +126,7 @@ def test_trailers_and_chunk_extensions_are_bounded(
     attack(work)
 
 
-def test_trailers_that_dribble_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trailers_that_arrive_too_slowly_time_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asgi, "BODY_SECONDS", 0.3)
     monkeypatch.setattr(connection, "BODY_SECONDS", 0.3)
     monkeypatch.setattr(connection, "LINGER_SECONDS", 0.3)
@@ -188,7 +188,7 @@ def test_a_body_in_many_small_chunks_is_read() -> None:
         (b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n", 413),
     ],
 )
-def test_a_client_that_writes_all_before_it_reads_gets_the_refusal(head: bytes, status: int) -> None:
+def test_a_client_that_writes_everything_before_it_reads_gets_the_refusal(head: bytes, status: int) -> None:
     size = 24 * 2**20
 
     def blocking(port: int) -> RawResponse:
@@ -209,7 +209,7 @@ def test_a_client_that_writes_all_before_it_reads_gets_the_refusal(head: bytes, 
 
 
 @pytest.mark.parametrize("path", [b"/nowhere", b"/v1/messages", b"/healthz"])
-def test_refused_bodies_that_dribble_are_dropped(path: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_bodies_that_arrive_slowly_are_dropped(path: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "LINGER_SECONDS", 0.3)
 
     async def work(here: RunningGateway) -> None:
@@ -278,9 +278,7 @@ def test_an_upgrade_is_ignored_and_the_body_read(split: bool, framing: str) -> N
     ids=["a request", "half a request", "thousands", "a large body", "garbage"],
 )
 @pytest.mark.parametrize("together", [True, False])
-async def test_what_is_sent_ahead_does_not_hide_that_the_client_has_left(
-    ahead: bytes, together: bool
-) -> None:
+async def test_pipelined_bytes_do_not_hide_a_disconnect(ahead: bytes, together: bool) -> None:
     slow = replace(answer("openai_chat", answer_events("Yes.")), delay=NEVER)
     async with (
         Upstream(slow) as upstream,
@@ -303,7 +301,7 @@ async def test_what_is_sent_ahead_does_not_hide_that_the_client_has_left(
                 await asyncio.sleep(0.01)
 
 
-def test_requests_sent_ahead_are_answered_in_order() -> None:
+def test_pipelined_requests_are_answered_in_order() -> None:
     async def work(here: RunningGateway) -> None:
         question = request_of("openai_chat", "mine/m", stream=False).replace(CLOSE, b"")
         for together in (True, False):
@@ -412,7 +410,7 @@ def test_a_slow_reader_gets_all_of_a_large_response() -> None:
 # No file descriptors left
 
 
-def test_without_descriptors_there_is_one_line_and_a_pause(
+def test_without_file_descriptors_accepting_pauses_and_logs_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(http_server, "PAUSE", 0.05)

@@ -58,7 +58,7 @@ async def _end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> by
 @pytest.mark.parametrize(
     "beginning", [b"", b"POST", HEAD, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\nGET /hea"]
 )
-def test_a_head_that_does_not_come_is_not_waited_for(
+def test_a_request_head_that_does_not_arrive_times_out(
     monkeypatch: pytest.MonkeyPatch, beginning: bytes
 ) -> None:
     monkeypatch.setattr(connection, "HEAD_SECONDS", 0.3)
@@ -73,7 +73,9 @@ def test_a_head_that_does_not_come_is_not_waited_for(
     _run(work)
 
 
-def test_a_head_that_dribbles_is_not_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_head_that_arrives_slowly_does_not_extend_the_timeout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(connection, "HEAD_SECONDS", 0.5)
 
     async def work(here: RunningGateway) -> None:
@@ -90,7 +92,7 @@ def test_a_head_that_dribbles_is_not_waited_for_longer(monkeypatch: pytest.Monke
     _run(work)
 
 
-def test_a_body_that_dribbles_is_refused_and_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_that_arrives_too_slowly_is_refused_and_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asgi, "BODY_SECONDS", 0.5)
 
     async def work(here: RunningGateway) -> None:
@@ -117,7 +119,7 @@ def test_a_body_that_dribbles_is_refused_and_dropped(monkeypatch: pytest.MonkeyP
     ],
     ids=["one header", "many headers", "a path", "without an end"],
 )
-def test_a_head_that_is_too_large_is_refused(head: bytes) -> None:
+def test_a_request_head_that_is_too_large_is_refused(head: bytes) -> None:
     async def work(here: RunningGateway) -> None:
         reader, writer = await _open(here)
         writer.write(head)

@@ -51,7 +51,9 @@ def keyed(
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("dialect", INBOUND)
-async def test_many_at_once_are_answered_by_one_call(dialect: str, stream: bool) -> None:
+async def test_concurrent_requests_with_one_key_cause_one_upstream_request(
+    dialect: str, stream: bool
+) -> None:
     async with world(SLOW) as (upstream, here):
         got = await asyncio.gather(*(fetch(here.url, keyed(dialect, stream=stream)) for _ in range(20)))
         later = await fetch(here.url, keyed(dialect, stream=stream))
@@ -104,7 +106,7 @@ async def test_errors_are_not_kept(failing: ScriptedResponse, stream: bool, stat
         assert again.body != first.body
 
 
-async def test_the_call_goes_on_while_one_is_left_and_ends_with_the_last() -> None:
+async def test_the_upstream_request_is_cancelled_when_the_last_client_disconnects() -> None:
     never = replace(ANSWER, delay=float("inf"))
 
     async with world(never) as (upstream, here):
@@ -121,7 +123,7 @@ async def test_the_call_goes_on_while_one_is_left_and_ends_with_the_last() -> No
         assert len(here.gateway.idempotency) == 0
 
 
-async def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_kept_responses_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idempotency, "MAX_RESPONSES", 5)
 
     async with world(ANSWER) as (upstream, here):
@@ -136,7 +138,7 @@ async def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(upstream.requests) > 13
 
 
-async def test_after_its_time_a_key_is_free_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_key_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     async with world(ANSWER) as (upstream, here):
         now = [0.0]
         monkeypatch.setattr(here.gateway.idempotency, "_clock", lambda: now[0])

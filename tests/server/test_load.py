@@ -110,7 +110,7 @@ def test_two_thousand_held_streams_are_cheap_and_do_not_block_other_requests(tmp
     assert found["gap"] <= 2, found
 
 
-async def test_who_never_reads_is_cut_off_and_its_upstream_cancelled() -> None:
+async def test_a_client_that_never_reads_is_disconnected_and_its_upstream_request_cancelled() -> None:
     timeouts = ResponseTimeouts(head=1.0, ping=1.0, stall=1.0)
     async with (
         telling(0) as (url, upstream),

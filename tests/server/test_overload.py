@@ -65,7 +65,7 @@ def test_a_single_slow_step_is_not_an_overload_and_a_lasting_delay_is() -> None:
     assert overload.admitted == 1
 
 
-def test_a_loop_that_is_late_again_admits_nothing_at_this_moment() -> None:
+def test_while_the_loop_is_late_again_every_request_is_shed() -> None:
     overload = LoadShedder()
     now = [0.0]
     overload.current_delay = lambda: now[0]
@@ -79,7 +79,7 @@ def test_a_loop_that_is_late_again_admits_nothing_at_this_moment() -> None:
     assert not overload.sheds(b"/v1/messages")
 
 
-def test_the_part_that_is_admitted_is_the_part_that_is_served() -> None:
+def test_the_admitted_fraction_of_requests_is_served() -> None:
     overload = LoadShedder()
     overload.admitted = 0.25
     assert sum(overload.sheds(b"/v1/messages") for _ in range(1000)) == pytest.approx(750, abs=1)
@@ -129,7 +129,7 @@ def test_pages_are_refused_too_and_health_never() -> None:
     _while_serving(work)
 
 
-def test_a_body_that_is_still_to_come_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_is_refused_before_its_body_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "LINGER_SECONDS", 0.2)
 
     async def work(here: RunningGateway) -> None:
@@ -205,7 +205,7 @@ LARGE_DOCUMENTS: dict[str, tuple[Callable[[], object], int]] = {
 
 
 @pytest.mark.parametrize("what", LARGE_DOCUMENTS)
-def test_large_documents_do_not_hold_the_loop(what: str) -> None:
+def test_large_documents_do_not_block_the_loop(what: str) -> None:
     document, status = LARGE_DOCUMENTS[what]
     data = json.dumps(document()).encode()
     assert len(data) > LARGE_BODY

@@ -28,7 +28,7 @@ class EventSource:
             self.closed = True
 
 
-async def test_an_answer_that_waits_is_ended_with_an_error_and_its_provider_is_left() -> None:
+async def test_a_waiting_answer_ends_with_an_error_and_its_provider_is_closed() -> None:
     async def run() -> tuple[int, bool, int]:
         running, source, received = ActiveStreams(), EventSource(), 0
         asyncio.get_running_loop().call_later(0.05, running.close)
@@ -44,7 +44,7 @@ async def test_an_answer_that_waits_is_ended_with_an_error_and_its_provider_is_l
     assert await run() == (2, True, 0)
 
 
-async def test_an_answer_that_is_being_written_is_ended_at_its_next_word() -> None:
+async def test_a_running_answer_ends_at_its_next_batch() -> None:
     async def run() -> int:
         running, source, received = ActiveStreams(), EventSource(10), 0
         try:
@@ -79,7 +79,7 @@ async def test_a_client_that_disconnects_gets_no_closing_error() -> None:
     assert await run()
 
 
-async def test_an_answer_that_begins_after_the_end_does_not_begin() -> None:
+async def test_no_answer_begins_after_shutdown() -> None:
     running = ActiveStreams()
     running.close()
     with pytest.raises(TurnedAway):

@@ -38,7 +38,7 @@ print(json.dumps([before, gc.get_threshold(), gc.get_freeze_count()]))
 """
 
 
-def test_what_was_imported_is_left_out_and_the_rest_searched_less_often() -> None:
+def test_imported_objects_are_frozen_and_garbage_collection_runs_less_often() -> None:
     done = subprocess.run(  # noqa: S603  our own words
         [sys.executable, "-c", _ASK], capture_output=True, check=True, timeout=30
     )
@@ -48,7 +48,7 @@ def test_what_was_imported_is_left_out_and_the_rest_searched_less_often() -> Non
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_answering_makes_few_cycles(stream: bool) -> None:
+def test_answering_creates_few_reference_cycles(stream: bool) -> None:
     """Garbage that only the collector can free must not grow faster than it is collected."""
 
     async def main() -> float:
@@ -98,7 +98,7 @@ def _children(process: int) -> list[int]:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_it_prints_its_address_and_exits_without_an_error(tmp_path: Path, how: signal.Signals) -> None:
+def test_serve_prints_its_address_and_exits_without_an_error(tmp_path: Path, how: signal.Signals) -> None:
     async def run() -> tuple[int, list[str]]:
         async with running_serve(tmp_path, config=_provider("http://127.0.0.1:1")) as one:
             one.process.send_signal(how)
@@ -113,7 +113,7 @@ def test_it_prints_its_address_and_exits_without_an_error(tmp_path: Path, how: s
     assert [(record["message"], record["outcome"]) for record in records] == [("GET /healthz 200", "done")]
 
 
-def test_a_running_stream_may_finish_while_newcomers_are_sent_away(tmp_path: Path) -> None:
+def test_a_running_stream_finishes_while_new_requests_are_refused(tmp_path: Path) -> None:
     go_on = threading.Event()
 
     def hold(_: int) -> None:
@@ -211,7 +211,7 @@ def test_streams_that_do_not_end_get_an_error_in_their_dialect(
         assert "the gateway is closing" in text[text.index(DIALECTS[path][1]) :]
 
 
-def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_in_one_sentence(tmp_path: Path) -> None:
     async def run(*words: str) -> tuple[int, list[str]]:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
@@ -233,7 +233,7 @@ def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
         (("--host", "203.0.113.7", "--port", "0"), "groundwire keys create"),
     ],
 )
-def test_it_does_not_listen_on_a_public_address_without_keys(
+def test_serve_does_not_listen_on_a_public_address_without_keys(
     tmp_path: Path, words: tuple[str, ...], sentence: str
 ) -> None:
     async def run() -> tuple[int, str]:
@@ -292,7 +292,7 @@ def test_workers_exit_with_their_parent(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_workers_count_together(tmp_path: Path) -> None:
+def test_workers_share_their_metrics(tmp_path: Path) -> None:
     async def run() -> list[str]:
         async with running_serve(tmp_path, "--workers", "2") as one:
             for _ in range(24):

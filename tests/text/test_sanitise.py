@@ -33,7 +33,7 @@ UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u206
 @pytest.mark.parametrize(
     "text", [FLAG, FAMILY, PERSIAN, IDEOGRAPH, HEBREW, "\u2764\ufe0f", "a\tb\nc", "plain", "é😀"]
 )
-def test_what_writing_needs_stays(text: str) -> None:
+def test_characters_needed_for_writing_stay(text: str) -> None:
     assert sanitise(text) == text
 
 
@@ -56,7 +56,7 @@ def test_what_writing_needs_stays(text: str) -> None:
         ("\ud800", "\ufffd"),
     ],
 )
-def test_what_is_invisible_goes(text: str, left: str) -> None:
+def test_invisible_characters_are_removed(text: str, left: str) -> None:
     assert sanitise(text) == left
 
 
@@ -66,7 +66,7 @@ TRICKS = st.sampled_from(
 
 
 @given(st.lists(st.one_of(st.text(max_size=4), TRICKS), max_size=8))
-def test_places_move_along(pieces: list[str]) -> None:
+def test_offsets_are_mapped_to_the_sanitised_text(pieces: list[str]) -> None:
     text = "".join(pieces)
     clean, place = sanitise_with_offsets(text)
     assert clean == sanitise(text)
@@ -152,7 +152,7 @@ def test_line_breaks_of_any_kind_become_one_kind() -> None:
     assert sanitise("a\r\nb\u2028c\u2029d\x85e\tf\n") == "a\nb\nc\nd\ne\tf\n"
 
 
-def test_marks_of_direction_that_ordinary_texts_need_stay() -> None:
+def test_direction_marks_of_ordinary_text_stay() -> None:
     assert sanitise("שלום\u200f!") == "שלום\u200f!"
 
 

@@ -46,7 +46,7 @@ def unpacked(encoding: str, pieces: list[bytes], most: int) -> bytes | None:
 
 
 @given(st.sampled_from(PACKED), TEXTS, PLACES, MOST)
-def test_what_was_packed_comes_out_however_it_is_cut(
+def test_a_compressed_body_is_decoded_however_it_is_split(
     packing: tuple[str, object], text: bytes, places: list[int], most: int
 ) -> None:
     encoding, pack = packing
@@ -57,11 +57,11 @@ def test_what_was_packed_comes_out_however_it_is_cut(
 
 
 @given(st.sampled_from(["gzip", "deflate", "br", "gzip, gzip"]), st.binary(max_size=60), PLACES, MOST)
-def test_rubbish_is_an_error_by_name(encoding: str, data: bytes, places: list[int], most: int) -> None:
+def test_garbage_is_a_decoding_error(encoding: str, data: bytes, places: list[int], most: int) -> None:
     unpacked(encoding, cut(data, places), most)
     unpacked(encoding, cut(b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + data, places), most)
 
 
-def test_nothing_is_nothing_however_it_is_packed() -> None:
+def test_an_empty_body_is_empty_in_every_encoding() -> None:
     for encoding in ("gzip", "deflate", "br", ""):
         assert unpacked(encoding, [], 1) == b""

@@ -85,7 +85,7 @@ def test_a_proxy_that_cannot_be_used_is_reported_without_its_password() -> None:
     assert "hunter2" not in caught.value.message
 
 
-async def test_a_call_goes_through_the_proxy_with_its_credentials_and_nothing_else_does() -> None:
+async def test_only_requests_through_the_proxy_carry_its_credentials() -> None:
     async with Upstream(json_response({"ok": 1})) as proxy:
         port = proxy.url.rpartition(":")[2]
         env = {"HTTP_PROXY": f"http://me:sesame@127.0.0.1:{port}"}
@@ -205,7 +205,7 @@ async def test_an_ipv6_address_has_brackets(tls: tuple[ssl.SSLContext, ssl.SSLCo
     assert heads[0].startswith(b"CONNECT [2001:db8::1]:8443 HTTP/1.1\r\nhost: [2001:db8::1]:8443\r\n")
 
 
-async def test_a_proxy_may_be_spoken_to_in_secret(tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+async def test_a_proxy_may_use_tls(tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
     async with (
         nothing_left(),
         serving(answering, tls=tls[0]) as there,

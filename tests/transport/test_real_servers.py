@@ -190,7 +190,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_calls_of_all_kinds_follow_each_other_on_one_connection(
+async def test_requests_of_all_kinds_share_one_connection(
     server: Serving, scheme: str, tmp_path: Path
 ) -> None:
     serving_tls, trusting = certificate(tmp_path, HERE)
@@ -216,7 +216,7 @@ async def test_a_target_arrives_as_it_was_escaped(server: Serving) -> None:
                 assert response.headers["x-target"].rstrip("?") == target.rstrip("?")
 
 
-async def test_many_at_once_are_not_mixed_up(server: Serving) -> None:
+async def test_concurrent_requests_are_not_mixed_up(server: Serving) -> None:
     async with nothing_left(), server(None) as port, client() as http:
         for _ in range(2):
             bodies = [b"%d," % number * 5000 for number in range(40)]
@@ -244,14 +244,14 @@ async def test_a_slow_reader_buffers_little_and_loses_nothing(
 
 
 @pytest.mark.parametrize("how", ["gzip", "deflate"])
-async def test_what_a_server_packs_is_unpacked(how: str) -> None:
+async def test_compressed_bodies_are_decompressed(how: str) -> None:
     async with aiohttp_server() as port, client() as http:
         for _ in range(2):
             assert await got(http, port, f"/packed?how={how}") == (200, LARGE)
         assert lines(http) == 1
 
 
-async def test_a_stream_that_is_cut_off_is_not_whole() -> None:
+async def test_a_truncated_stream_is_an_error() -> None:
     async with (
         nothing_left(),
         aiohttp_server() as port,

@@ -61,7 +61,7 @@ async def test_a_connection_goes_to_the_checked_address_and_the_request_names_th
         assert names.asked == [SITE]  # once: what was judged is what was dialled
 
 
-async def test_none_of_the_addresses_reaches_anybody_and_all_refusals_are_alike() -> None:
+async def test_no_forbidden_address_is_connected_to_and_all_refusals_are_equal() -> None:
     async def main() -> set[str]:
         async with small_web(page()) as web:
             # On the very port where somebody listens, which is allowed, and with the real resolver.
@@ -85,14 +85,14 @@ async def test_without_rules_loopback_is_refused_as_everything_else() -> None:
 
 
 @pytest.mark.parametrize("answer", PRIVATE_ANSWERS)
-async def test_a_harmless_name_that_leads_inside_is_refused(answer: str) -> None:
+async def test_a_public_name_that_resolves_to_a_private_address_is_refused(answer: str) -> None:
     for answers in ([answer], [HERE, answer], [answer, HERE]):
         async with small_web(page(), FakeResolver(www_example_com=[answers])) as web:
             assert (await refusal(web, web.url("/", SITE))).message == REFUSED
             assert web.upstream.connections == 0
 
 
-async def test_a_name_that_changes_its_mind_is_judged_again_for_each_page() -> None:
+async def test_dns_rebinding_is_checked_again_for_each_page() -> None:
     names = FakeResolver(www_example_com=[[HERE], [FORBIDDEN_HOST], ["::1"], [HERE, "::1"], [HERE]])
     async with small_web(page(), names) as web:
         url = web.url("/", SITE)
@@ -130,7 +130,7 @@ CHAINS = {
 
 
 @pytest.mark.parametrize(("status", "target"), CHAINS.values(), ids=CHAINS)
-async def test_a_redirect_is_judged_as_an_address_is(status: int, target: str) -> None:
+async def test_a_redirect_is_checked_like_a_url(status: int, target: str) -> None:
     names = FakeResolver(www_example_com=[[HERE]], inside_example_com=[[FORBIDDEN_HOST]])
     async with small_web(page(), names) as web:
         web.upstream.script = Script((redirect(target.format(port=web.port), status),))
@@ -195,7 +195,7 @@ async def test_an_unknown_name_is_unreachable() -> None:
             await web.fetcher.get("http://nowhere.example.com/")
 
 
-async def test_the_second_address_of_a_name_is_tried_where_the_first_does_not_answer() -> None:
+async def test_the_second_address_of_a_name_is_tried_if_the_first_does_not_answer() -> None:
     async with small_web(page()) as web:
         closed = "127.0.0.3"
         rules = SsrfPolicy(trusted=frozenset({(SITE, web.port)}))
@@ -308,13 +308,13 @@ async def got(response: ScriptedResponse, accept: str = "text/html", limit: int 
         ("deflate", BARE_DEFLATE),
     ],
 )
-async def test_a_body_is_unpacked(encoding: str, body: bytes) -> None:
+async def test_a_body_is_decompressed(encoding: str, body: bytes) -> None:
     assert (await got(html(body, encoding))).body == TEXT
     assert (await got(html(body, encoding, framing="chunked"))).body == TEXT
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
-def test_a_packed_body_may_come_in_pieces(size: int) -> None:
+def test_a_compressed_body_may_arrive_in_chunks(size: int) -> None:
     for packed, encoding, expected in (
         (gzip.compress(TEXT, mtime=0) * 2, "gzip", TEXT * 2),
         (BARE_DEFLATE, "deflate", TEXT),
@@ -343,12 +343,14 @@ def test_a_packed_body_may_come_in_pieces(size: int) -> None:
         ScriptedResponse(raw=b"HTTP/1.1 200 OK\r\n" + b"x-long: " + b"y" * 100_000 + b"\r\n\r\n"),
     ],
 )
-async def test_what_is_too_large_broken_or_of_another_kind_is_an_error(response: ScriptedResponse) -> None:
+async def test_a_body_that_is_too_large_broken_or_of_another_type_is_an_error(
+    response: ScriptedResponse,
+) -> None:
     with pytest.raises(UpstreamWireError):
         await got(response, limit=1000)
 
 
-async def test_a_body_that_breaks_off_is_an_error() -> None:
+async def test_a_truncated_body_is_an_error() -> None:
     with pytest.raises(Unreachable):
         await got(html(TEXT, cut_at=50))
     with pytest.raises(Unreachable):
@@ -356,7 +358,7 @@ async def test_a_body_that_breaks_off_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
-async def test_a_bomb_is_defused_before_it_fills_the_memory(encoding: str) -> None:
+async def test_a_decompression_bomb_is_refused_before_it_fills_the_memory(encoding: str) -> None:
     machine = zlib.compressobj(9, wbits=31 if encoding == "gzip" else 15)
     block = b"\0" * 1_000_000
     bomb = b"".join([machine.compress(block) for _ in range(100)] + [machine.flush()])
@@ -370,7 +372,7 @@ async def test_a_bomb_is_defused_before_it_fills_the_memory(encoding: str) -> No
         tracemalloc.stop()
 
 
-def test_packing_that_never_comes_to_anything_is_bounded_too() -> None:
+def test_compressed_data_that_decodes_to_nothing_is_bounded_too() -> None:
     unpacker = BodyDecoder("gzip", 100_000)
     with pytest.raises(UpstreamWireError, match="larger"):  # noqa: PT012
         for _ in range(100_000):
@@ -426,7 +428,7 @@ async def test_cancelling_many_fetches_leaves_nothing_open() -> None:
         await web.upstream.closed()
 
 
-async def test_nothing_to_fetch_is_fetched_at_once() -> None:
+async def test_an_empty_list_of_urls_returns_at_once() -> None:
     async def main() -> dict[str, object]:
         async with small_web(page()) as web:
             return dict(await fetch_all(web.fetcher, []))

@@ -142,7 +142,7 @@ def test_a_citation_of_a_fetched_page_has_its_url(location: object, title: str |
     assert [source.state for source in answer.sources] == ["cited"]
 
 
-def test_the_same_holds_in_a_stream() -> None:
+def test_a_citation_of_a_fetched_page_in_a_stream_has_its_url() -> None:
     call, result = fetch(1)
     text: JsonObject = {"type": "text", "text": "", "citations": []}
     data = sse(
@@ -202,7 +202,7 @@ def test_documents_in_tool_results_and_pages_of_earlier_turns_are_counted_too() 
     assert any(isinstance(part, ToolResult) for part in earlier.messages[-1].parts)
 
 
-def test_a_turn_that_comes_back_knows_the_pages_of_the_turns_before() -> None:
+def test_an_assistant_turn_in_the_history_refers_to_pages_of_earlier_turns() -> None:
     request = DIALECT.decode_request(
         {
             "model": "m",
@@ -233,7 +233,7 @@ def test_an_index_contradicted_by_title_or_text_gives_no_url(title: str | None, 
     assert [(url, name) for url, name, _ in evidence(answer)] == [("", title or "Document 1")]
 
 
-def test_a_number_that_is_off_is_mended_by_title_or_text() -> None:
+def test_a_wrong_index_is_corrected_by_title_or_text() -> None:
     pages = (*fetch(1), *fetch(2, "https://b.example/", "Other", "Other words."))
     assert evidence(read(*pages, said(char_location(7))))[0][0] == PAGE
     assert evidence(read(*pages, said(char_location(1, None))))[0][0] == PAGE
@@ -258,13 +258,13 @@ def test_a_search_result_of_the_client_is_cited_by_its_source() -> None:
 
 
 @pytest.mark.parametrize("index", [-1, 2**40, 2**70])
-def test_an_absurd_number_names_no_document(index: int) -> None:
+def test_an_impossible_index_refers_to_no_document(index: int) -> None:
     assert evidence(read(*fetch(1, data="Other."), said(char_location(index, "Elsewhere")))) == [
         ("", "Elsewhere", QUOTE)
     ]
 
 
-def test_citations_of_documents_go_back_to_clients_and_to_anthropic_as_they_came() -> None:
+def test_citations_of_documents_are_sent_to_clients_and_to_anthropic_verbatim() -> None:
     blocks = (*fetch(1), said(char_location(0), page_location(0)))
     answer = read(*blocks)
     assert DIALECT.encode_response(answer, Reply())["content"] == [*blocks]

@@ -157,7 +157,7 @@ def test_each_query_has_a_call_and_a_result() -> None:
 
 @pytest.mark.parametrize("pages", range(6))
 @pytest.mark.parametrize("queries", [1, 2, 3, 5])
-def test_no_query_looks_as_if_it_found_nothing_and_no_page_is_lost(queries: int, pages: int) -> None:
+def test_no_query_appears_to_have_found_nothing_and_no_page_is_lost(queries: int, pages: int) -> None:
     found = [Source(f"https://p{number}.example/", f"P{number}") for number in range(pages)]
     answer = answered(*searched(*(f"q{number}" for number in range(queries)), found=found))
     for blocks, _ in both(answer):
@@ -273,7 +273,7 @@ def test_a_failed_search_has_its_error_and_is_not_counted() -> None:
         assert {search.state for search in read.searches} == {"failed"}
 
 
-def test_a_page_that_was_opened_needs_no_further_line() -> None:
+def test_a_page_that_was_opened_is_not_listed_again() -> None:
     opened = (SearchCall("o", kind="open", url=A.url), SearchResult("o", (A,)))
     for blocks, _ in both(answered(*opened, cites=[claim(A)])):
         assert [block["type"] for block in blocks if block["type"] != "text"] == [
@@ -289,7 +289,7 @@ def test_the_next_provider_reads_every_cited_url() -> None:
     assert "Searched for: tide; Gezeiten" in words
 
 
-def test_what_was_signed_with_a_key_is_read_with_that_key() -> None:
+def test_content_signed_with_a_key_is_verified_with_that_key() -> None:
     answer = answered(*searched("tide", found=(A,)), cites=[whole(B, quote="It is the moon.")])
     content = DIALECT.encode_response(answer, Reply(id="r", key=b"secret"))["content"]
     turns: Any = [{"role": "user", "content": "?"}, {"role": "assistant", "content": content}]
@@ -301,7 +301,7 @@ def test_what_was_signed_with_a_key_is_read_with_that_key() -> None:
     assert all(source.url in readable_text(foreign) for source in (A, B)), "addresses need no key"
 
 
-def test_a_client_that_sends_text_back_without_citations_still_gives_the_cited_pages() -> None:
+def test_a_client_that_sends_text_back_without_citations_still_sends_the_cited_pages() -> None:
     body: dict[str, Any] = dict(DIALECT.encode_response(answered(cites=[claim(A), whole(B)]), Reply(id="r")))
     stripped = [{**block, "citations": []} if block["type"] == "text" else block for block in body["content"]]
     read = assemble(DIALECT.decode_response({**body, "content": stripped}))
@@ -314,7 +314,7 @@ def test_a_source_without_a_url_is_not_listed_as_a_link() -> None:
         assert lists(blocks) == [[A.url]]
 
 
-def test_what_anthropic_made_stays_as_it_came() -> None:
+def test_blocks_made_by_anthropic_stay_unchanged() -> None:
     native: list[Any] = [
         {"type": "server_tool_use", "id": "srvtoolu_01", "name": "web_search", "input": {"query": "tide"}},
         {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_01", "content": []},

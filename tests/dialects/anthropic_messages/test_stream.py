@@ -94,7 +94,7 @@ def test_a_search_becomes_a_call_and_a_result_never_a_tool_call() -> None:
     assert answer.usage.output_tokens == 7
 
 
-def test_an_error_inside_a_stream_keeps_what_came_before() -> None:
+def test_an_error_inside_a_stream_keeps_the_earlier_events() -> None:
     error: JsonObject = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     events = decode(
         sse(start(), *block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": "Hm"}), error)

@@ -161,7 +161,7 @@ def test_an_error_answer_is_an_error_of_the_client() -> None:
     )
 
 
-def test_an_error_amid_a_stream_is_an_error_of_the_client() -> None:
+def test_an_error_inside_a_stream_is_an_error_of_the_client() -> None:
     broken = stream_of([TextDelta(0, "Köln "), Failed(Overloaded("busy"))])
     seen: list[str] = []
     with pytest.raises(errors.ServerError) as caught:

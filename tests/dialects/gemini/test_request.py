@@ -144,7 +144,7 @@ def snaked(
     return value
 
 
-def test_everything_is_read() -> None:
+def test_a_request_with_every_field_is_decoded() -> None:
     request = DIALECT.decode_request(FULL)
     first, calls, results, searched, last = request.messages
     assert first == Message("user", (Text("Which river?"),))
@@ -186,7 +186,7 @@ def test_everything_is_read() -> None:
     ]
 
 
-def test_encoded_again_it_is_the_same_body() -> None:
+def test_a_decoded_request_is_encoded_as_the_same_body() -> None:
     body, unsupported = encode(DIALECT.decode_request(FULL))
     assert unsupported == ()
     tools = body.pop("tools")
@@ -323,7 +323,7 @@ def test_results_without_ids_answer_the_open_call_of_their_name() -> None:
         ({}, "", False),
     ],
 )
-def test_what_a_function_gave_back_is_text_and_comes_back_as_it_was(
+def test_a_function_result_is_text_and_is_encoded_unchanged(
     response: JsonObject, text: str, is_error: bool
 ) -> None:
     part: JsonObject = {"functionResponse": {"id": "f", "name": "n", "response": response}}
@@ -398,7 +398,7 @@ def test_a_signed_call_keeps_its_own_signature() -> None:
     assert "thoughtSignature" not in _object(at(parts, 1))
 
 
-def test_an_answer_of_its_own_goes_back_as_it_came() -> None:
+def test_an_answer_of_the_dialect_is_sent_back_verbatim() -> None:
     parts: list[JsonObject] = [
         {"text": "Hm.", "thought": True},
         {
@@ -455,7 +455,7 @@ def test_early_instructions_are_the_system_and_later_ones_stay_in_order() -> Non
     assert at(body, "contents", 1) == {"role": "user", "parts": [{"text": "Now be brief."}]}
 
 
-def test_foreign_parts_are_left_out_and_named() -> None:
+def test_foreign_parts_are_omitted_and_named() -> None:
     request = Request(
         (
             Message("user", (Text("Hi"), Opaque("anthropic_messages", {"type": "document"}))),

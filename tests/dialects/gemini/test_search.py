@@ -42,7 +42,7 @@ def test_search_is_on_in_either_spelling(tool: JsonObject) -> None:
 
 
 @pytest.mark.parametrize("tool", [{"googleSearch": None}, {}])
-def test_a_search_that_is_null_is_none(tool: JsonObject) -> None:
+def test_a_search_that_is_null_is_no_search(tool: JsonObject) -> None:
     assert read(tool).search is None
 
 
@@ -58,7 +58,7 @@ def test_a_search_that_is_null_is_none(tool: JsonObject) -> None:
         {"googleSearch": {"blockingConfidence": "BLOCK_HIGH_AND_ABOVE", "searchTypes": {"imageSearch": {}}}},
     ],
 )
-def test_other_searches_are_searches_and_go_back_as_they_were(tool: JsonObject) -> None:
+def test_other_search_tools_are_searches_and_are_sent_back_unchanged(tool: JsonObject) -> None:
     request = read(tool)
     assert request.search is not None
     body = DIALECT.encode_request(request).body
@@ -104,7 +104,7 @@ def test_a_time_range_needs_both_ends_or_is_unsupported() -> None:
     assert said(SearchOptions(since=SINCE, until=UNTIL, extras=VERTEX))[1] == ("since", "until")
 
 
-def test_domains_can_be_left_out_on_vertex_alone() -> None:
+def test_domains_can_be_excluded_only_on_vertex() -> None:
     blocked = SearchOptions(blocked_domains=("a.test", "b.test"))
     body, unsupported = said(blocked)
     assert (at(body, "tools"), unsupported) == ([{"googleSearch": {}}], ("blocked_domains",))
@@ -113,7 +113,7 @@ def test_domains_can_be_left_out_on_vertex_alone() -> None:
     assert unsupported == ()
 
 
-def test_domains_left_out_are_blocked_domains() -> None:
+def test_excluded_domains_are_blocked_domains() -> None:
     search = read({"googleSearch": {"exclude_domains": ["a.test", ""]}}).search
     assert search is not None
     assert search.blocked_domains == ("a.test",)
@@ -136,7 +136,7 @@ def test_unsupported_options_are_named(options: SearchOptions, name: str) -> Non
     assert said(options) == (said(SearchOptions())[0], (name,))
 
 
-def test_the_location_goes_into_the_tool_config() -> None:
+def test_the_location_is_in_the_tool_config() -> None:
     body, unsupported = said(
         SearchOptions(location=Location("DE", latitude=0.0, longitude=6.9), language="de")
     )

@@ -50,7 +50,7 @@ def test_offsets_that_cut_a_character_were_code_points() -> None:
     assert words(read(body)) == [("Öl ist öl", [A]), ("ist ö", [B])]
 
 
-def test_a_start_of_nought_may_be_left_out() -> None:
+def test_a_start_of_zero_may_be_omitted() -> None:
     assert words(read(interaction(text_step("Wet. Dry.", cites(A, None, 4))))) == [("Wet.", [A])]
 
 
@@ -86,7 +86,7 @@ def blocks(step: JsonObject) -> list[Json]:
     return content
 
 
-def test_annotations_that_come_early_or_in_portions_are_resolved_when_the_text_is_complete() -> None:
+def test_annotations_that_arrive_early_or_in_portions_are_resolved_when_the_text_is_complete() -> None:
     data = stream(
         CREATED,
         start(0, type="model_output"),

@@ -65,7 +65,7 @@ def test_a_question_may_have_many_forms(value: Json) -> None:
     assert asked(input=value).messages == (Message("user", (Text("Hi?"),)),)
 
 
-def test_a_talk_keeps_its_turns() -> None:
+def test_a_conversation_keeps_its_turns() -> None:
     steps: list[Json] = [
         {"type": "user_input", "content": [{"type": "text", "text": "Weather?"}]},
         {"type": "thought", "signature": "c2ln"},
@@ -125,7 +125,7 @@ def as_object(value: Json) -> JsonObject:
     return value
 
 
-def test_pictures_are_read_and_other_media_stay_as_they_are() -> None:
+def test_images_are_decoded_and_other_media_stay_as_they_are() -> None:
     blocks: list[Json] = [
         {"type": "image", "data": "AAAA", "mime_type": "image/png", "resolution": "high"},
         {"type": "document", "uri": "gs://a/b.pdf"},
@@ -145,7 +145,7 @@ def test_web_search_is_turned_on_with_its_types() -> None:
     assert encode(request).body["tools"] == [tool]
 
 
-def test_functions_and_other_tools_go_through() -> None:
+def test_functions_and_other_tools_are_passed_on() -> None:
     tools: list[Json] = [
         {
             "type": "function",
@@ -212,7 +212,7 @@ def test_the_configuration_is_read_and_written() -> None:
         ("validated", None),
     ],
 )
-def test_tool_choices_go_through(wire: Json, choice: ToolChoice | None) -> None:
+def test_tool_choices_are_passed_on(wire: Json, choice: ToolChoice | None) -> None:
     request = asked(generation_config={"tool_choice": wire})
     assert request.tool_choice == choice
     assert encode(request).body["generation_config"] == {"tool_choice": wire}
@@ -241,7 +241,7 @@ def test_unsupported_choices_and_options_are_named() -> None:
         ([{"type": "text", "mime_type": "application/json"}, {"type": "audio"}], OutputFormat()),
     ],
 )
-def test_output_formats_go_through(wire: Json, output: OutputFormat | None) -> None:
+def test_output_formats_are_passed_on(wire: Json, output: OutputFormat | None) -> None:
     request = asked(response_format=wire)
     assert request.output == output
     assert encode(request).body["response_format"] == wire
@@ -253,7 +253,7 @@ def test_a_bare_schema_is_an_output_format() -> None:
     assert asked(response_mime_type="application/json").output == OutputFormat()
 
 
-def test_all_other_fields_go_through() -> None:
+def test_all_other_fields_are_passed_on() -> None:
     body: JsonObject = {
         "model": "m",
         "input": "Hi?",

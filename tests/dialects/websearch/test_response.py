@@ -196,12 +196,12 @@ def test_a_body_without_the_extension_is_read_by_its_numbers() -> None:
         {"inserted": [[36, 999]], "unplaced": []},
     ],
 )
-def test_an_extension_that_does_not_fit_is_not_believed(extension: JsonObject) -> None:
+def test_an_extension_that_contradicts_the_body_is_ignored(extension: JsonObject) -> None:
     body = write(said("Long wide.", (0, 4, A)))
     assert read({**body, "groundwire": extension}) == read(body)
 
 
-def test_a_listed_source_without_a_number_is_cited_for_the_whole() -> None:
+def test_a_listed_source_without_a_number_is_cited_for_the_whole_answer() -> None:
     after = check(said("Long.", (0, 5, A), B))
     assert [citation.span for citation in after.citations] == [Span(5, 5), None]
     check(said("Long.", A, B))
@@ -215,7 +215,7 @@ def test_links_in_place_of_sources_become_numbers() -> None:
     check(answer)
 
 
-def test_commentary_and_answer_are_separated_and_can_be_told_apart() -> None:
+def test_commentary_and_answer_are_separated_and_distinguishable() -> None:
     parts = (Text("I look.", "commentary"), Text("Long.", "final_answer"))
     answer = Answer(parts, (Citation(Span(7, 12), (Evidence(A),)),), finish="stop")
     assert "I look.\n\nLong.[1]" in str(write(answer)["llmContent"])
@@ -299,7 +299,7 @@ def placed(text: str) -> st.SearchStrategy[list[tuple[int, int, Source] | Source
 
 @given(data=st.data(), query=WORDS)
 @settings(max_examples=300, deadline=None)
-def test_whatever_is_written_is_read_and_written_again(data: st.DataObject, query: str) -> None:
+def test_any_answer_survives_encoding_and_decoding(data: st.DataObject, query: str) -> None:
     text = data.draw(WORDS)
     cites: Iterable[tuple[int, int, Source] | Source] = data.draw(placed(text))
     answer = said(text, *cites)

@@ -143,7 +143,7 @@ found = [dict(os.environ)] + [read(f"/proc/{name}/environ") for name in os.listd
     assert "CANARY" not in json.dumps(found)
 
 
-def test_no_process_outside_can_be_seen_or_reached(tmp_path: Path) -> None:
+def test_no_process_outside_can_be_seen_or_signalled(tmp_path: Path) -> None:
     code = f"""
 found = [[read(f"/proc/{{name}}/cmdline") for name in os.listdir("/proc") if name.isdigit()],
          attempt(lambda: os.kill({os.getpid()}, 0)), read("/proc/{os.getpid()}/environ"),
@@ -185,7 +185,7 @@ found = [read(own), write(own), write(sys.argv[0]), write(sys.executable)]
     assert (tmp_path / "copilot").read_text().startswith("#!")
 
 
-def test_a_link_in_the_working_directory_leads_nowhere_and_takes_nothing_with_it(
+def test_a_symlink_in_the_working_directory_gives_no_access_and_deletes_nothing(
     tmp_path: Path, user: Path
 ) -> None:
     code = f"""
@@ -198,7 +198,7 @@ found = [read("link/.ssh/id_ed25519"), read("shadow"), write("link/planted")]
     assert not (user / "planted").exists()
 
 
-def test_removing_the_folder_of_a_run_follows_no_link(tmp_path: Path, user: Path) -> None:
+def test_removing_the_folder_of_a_run_follows_no_symlink(tmp_path: Path, user: Path) -> None:
     folder = create_run_folder("")
     Path(folder.work, "link").symlink_to(user)
     folder.remove()
@@ -227,7 +227,7 @@ def test_children_that_leave_the_session_die_with_the_run(tmp_path: Path) -> Non
     assert are_gone(argument)
 
 
-async def test_children_that_leave_the_session_die_when_time_is_up(tmp_path: Path) -> None:
+async def test_children_that_leave_the_session_die_at_the_timeout(tmp_path: Path) -> None:
     argument = f"escaped-{os.getpid()}-late"
     code = CHILDREN.format(python=PYTHON, argument=argument) + "time.sleep(60)"
     cli = fake_cli(tmp_path, ("run", code), recorded=False)
@@ -261,7 +261,7 @@ async def test_a_gigabyte_of_output_is_cut_at_two_megabytes(tmp_path: Path) -> N
         await answer_of(cli.settings(sandbox=True))
 
 
-def test_what_it_may_use_is_limited(tmp_path: Path) -> None:
+def test_the_resources_of_the_cli_are_limited(tmp_path: Path) -> None:
     code = """
 found = {}
 for row in open("/proc/self/limits"):

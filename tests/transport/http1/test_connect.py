@@ -146,7 +146,7 @@ async def deaf(port: int) -> AsyncIterator[None]:
 
 
 @pytest.mark.parametrize("others", [[DEAD], [DEAF], [DEAD, DEAF], ["::1", DEAF]])
-async def test_a_name_is_reached_where_it_answers(others: Sequence[str]) -> None:
+async def test_a_name_is_connected_to_at_the_address_that_answers(others: Sequence[str]) -> None:
     async with (
         nothing_left(),
         serving(answering) as port,
@@ -215,7 +215,7 @@ async def test_a_name_is_looked_up_once_for_concurrent_requests(resolver: Script
     assert sorted(resolver.asked) == ["other.example.com", SITE]
 
 
-async def test_a_look_up_that_failed_is_not_kept(resolver: ScriptedGetaddrinfo) -> None:
+async def test_a_failed_lookup_is_not_cached(resolver: ScriptedGetaddrinfo) -> None:
     resolver.go.set()
     resolve, resolver.answers = Resolver(), ()
     for _ in range(2):
@@ -226,7 +226,7 @@ async def test_a_look_up_that_failed_is_not_kept(resolver: ScriptedGetaddrinfo) 
     assert len(resolver.asked) == 3
 
 
-async def test_a_look_up_that_failed_when_all_had_left_is_nobodys_error(
+async def test_a_lookup_that_fails_after_its_callers_were_cancelled_is_not_reported(
     resolver: ScriptedGetaddrinfo,
 ) -> None:
     complaints: list[object] = []
@@ -332,7 +332,7 @@ async def test_cancelling_while_connecting_or_in_the_handshake_leaves_nothing_op
                         await task
 
 
-async def test_hands_that_are_never_shaken_are_a_connection_that_never_was(tmp_path: Path) -> None:
+async def test_a_tls_handshake_that_never_ends_is_a_connect_timeout(tmp_path: Path) -> None:
     _, trusting = certificate(tmp_path, SITE)
 
     async with nothing_left(), serving(silent) as port:
@@ -341,7 +341,7 @@ async def test_hands_that_are_never_shaken_are_a_connection_that_never_was(tmp_p
         assert error.message == f"no connection to {SITE} in time"
 
 
-async def test_a_body_may_end_with_an_encrypted_connection_which_is_then_gone(tmp_path: Path) -> None:
+async def test_a_body_may_end_with_its_tls_connection_which_is_then_closed(tmp_path: Path) -> None:
     tls, trusting = certificate(tmp_path, SITE)
 
     async def brief(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -389,7 +389,7 @@ async def test_a_late_reader_gets_all_bytes_before_the_end(
     await main()
 
 
-async def test_an_encrypted_connection_is_kept_and_closed_like_any_other(tmp_path: Path) -> None:
+async def test_a_tls_connection_is_kept_and_closed_like_any_other(tmp_path: Path) -> None:
     tls, trusting = certificate(tmp_path, SITE)
     connections = 0
 

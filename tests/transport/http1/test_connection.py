@@ -336,7 +336,7 @@ async def test_a_response_before_the_end_of_the_request_is_read(angry: bool) -> 
     await main()
 
 
-async def test_closing_the_client_breaks_what_is_read_and_keeps_nothing() -> None:
+async def test_closing_the_client_aborts_responses_and_keeps_no_connection() -> None:
     async def read(http: Http, port: int) -> None:
         async with http.open(call(port), PATIENT) as response:
             assert await response.read() == b"abc"

@@ -49,7 +49,7 @@ class Asked:
 
 
 @given(TARGETS, st.lists(st.tuples(TOKENS, WORDS), max_size=6))
-def test_a_server_reads_what_was_written(target: str, headers: list[tuple[str, str]]) -> None:
+def test_a_server_reads_the_encoded_request(target: str, headers: list[tuple[str, str]]) -> None:
     told = [(name, text) for name, text in headers if name.lower() not in ("content-length", "connection")]
     asked = Asked()
     parser = httptools.HttpRequestParser(asked)
@@ -60,9 +60,7 @@ def test_a_server_reads_what_was_written(target: str, headers: list[tuple[str, s
 @given(
     st.sampled_from(["GET", "PO ST", "GET\n"]), ANYTHING, st.lists(st.tuples(ANYTHING, ANYTHING), max_size=3)
 )
-def test_nothing_that_is_written_ends_a_line_by_itself(
-    method: str, target: str, headers: list[tuple[str, str]]
-) -> None:
+def test_no_header_can_inject_a_line(method: str, target: str, headers: list[tuple[str, str]]) -> None:
     try:
         data = encode_request(method, target, headers)
     except ValueError:
@@ -73,7 +71,7 @@ def test_nothing_that_is_written_ends_a_line_by_itself(
     assert not any(sign in line for line in lines for sign in (b"\r", b"\n", b"\0"))
 
 
-def test_half_a_character_cannot_be_written() -> None:
+def test_a_lone_surrogate_cannot_be_encoded() -> None:
     with pytest.raises(ValueError, match="surrogates"):
         encode_request("GET", "/", [("x-key", "\ud800")])
 
@@ -84,7 +82,7 @@ FIELDS = st.tuples(TOKENS, BLANKS, WORDS, BLANKS)
 
 
 @given(st.integers(200, 599), REASONS, st.lists(FIELDS, max_size=8))
-def test_a_head_is_read_as_others_read_it(
+def test_a_head_is_parsed_as_llhttp_parses_it(
     status: int, reason: str, fields: list[tuple[str, str, str, str]]
 ) -> None:
     told = [field for field in fields if field[0].lower() not in ("content-length", "connection", "upgrade")]
@@ -98,11 +96,11 @@ def test_a_head_is_read_as_others_read_it(
     assert {**ours.headers, "content-length": "0"} == read
 
 
-def test_texts_of_one_name_are_joined_in_their_order() -> None:
+def test_repeated_headers_are_joined_in_order() -> None:
     assert decode_response(OK + b"A: 1\r\nb: 2\r\na: 3").headers == {"a": "1, 3", "b": "2"}
 
 
-def test_what_is_no_utf8_is_read_byte_for_byte() -> None:
+def test_headers_that_are_not_utf8_are_decoded_as_latin1() -> None:
     assert decode_response(OK + b"a: \xe4\xff").headers == {"a": "äÿ"}
     assert decode_response(OK + "a: ä\u2028b\x85".encode()).headers == {"a": "ä\u2028b\x85"}
 
@@ -156,7 +154,7 @@ def test_lines_may_end_in_a_bare_line_feed_and_be_folded(head: bytes, headers: d
         *(OK + b" a: b", OK + b"\ta: b\r\nc: d", b"HTTP/1.1 200\r\n OK"),
     ],
 )
-def test_what_is_not_by_the_book_is_refused(head: bytes) -> None:
+def test_a_malformed_head_is_refused(head: bytes) -> None:
     with pytest.raises(ProtocolError):
         decode_response(head)
 
@@ -176,7 +174,7 @@ def test_a_repeated_content_length_must_be_one_number(told: str, length: int) ->
         *("9" * 19, "\xa05", "5\x85", "5\x1c", "1e3", "5\x0b"),
     ],
 )
-def test_a_length_that_is_none_is_refused(told: str) -> None:
+def test_an_invalid_content_length_is_refused(told: str) -> None:
     with pytest.raises(ProtocolError):
         length_in({"content-length": told})
 
@@ -192,7 +190,7 @@ def test_a_length_that_is_none_is_refused(told: str) -> None:
         (b"HTTP/1.0 200 OK", b"keep-alive", False),
     ],
 )
-def test_a_connection_is_kept_where_the_other_side_keeps_it(
+def test_a_connection_is_kept_alive_if_the_server_keeps_it(
     first: bytes, connection: bytes, kept: bool
 ) -> None:
     head = first + (b"\r\nconnection: " + connection if connection else b"")
@@ -217,7 +215,7 @@ def test_a_head_without_an_end_is_refused_long_before_it_fills_the_memory() -> N
     assert is_refused([OK + b"a: b\r\n" * 50_000])
 
 
-def test_another_protocol_is_refused_with_its_first_word() -> None:
+def test_another_protocol_is_refused_by_its_first_bytes() -> None:
     for greeting in (b"S", b"SSH-2.0-x\r\n", b"\x15\x03\x01", b"HTTP/2", b"HTTPS", b"* OK IMAP", b"<html>"):
         assert is_refused([greeting])
 
@@ -250,7 +248,7 @@ PLACES = st.lists(st.integers(0, 10_000), max_size=12)
 
 
 @given(chunked(), PLACES)
-def test_chunks_are_read_however_they_are_cut_and_as_others_read_them(
+def test_chunks_are_parsed_however_they_are_split_and_as_llhttp_parses_them(
     body: tuple[bytes, bytes], places: list[int]
 ) -> None:
     wire, text = body
@@ -262,7 +260,9 @@ def test_chunks_are_read_however_they_are_cut_and_as_others_read_them(
 
 
 @given(st.binary(max_size=60), st.binary(max_size=9), PLACES)
-def test_a_length_is_kept_to_however_the_bytes_are_cut(body: bytes, behind: bytes, places: list[int]) -> None:
+def test_the_content_length_is_obeyed_however_the_bytes_are_split(
+    body: bytes, behind: bytes, places: list[int]
+) -> None:
     head = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body)
     told = parse_response(cut(head + body + behind, places))
     assert told.body == body
@@ -277,7 +277,7 @@ def test_a_body_without_a_length_ends_with_its_connection(body: bytes, places: l
 
 
 @given(chunked(), st.integers(0, 10_000))
-def test_chunks_that_break_off_are_never_whole(body: tuple[bytes, bytes], place: int) -> None:
+def test_truncated_chunks_are_never_complete(body: tuple[bytes, bytes], place: int) -> None:
     wire, text = body
     told = parse_response([CHUNKED + wire[: place % len(wire)]])
     assert told.end == "IncompleteBody"
@@ -313,7 +313,7 @@ def changed(data: bytes, changes: list[tuple[int, int, int | str]]) -> bytes:
 
 @settings(max_examples=400)
 @given(st.sampled_from(SEEDS), CHANGES, PLACES)
-def test_what_two_parsers_take_for_an_answer_is_the_same_answer(
+def test_both_parsers_agree_on_every_response_they_accept(
     seed: bytes, changes: list[tuple[int, int, int | str]], places: list[int]
 ) -> None:
     data = changed(seed, changes)
@@ -376,7 +376,7 @@ def test_an_ambiguous_body_length_is_refused(headers: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(("status", "method"), [(204, "GET"), (304, "GET"), (200, "HEAD"), (200, "CONNECT")])
-def test_a_length_that_is_none_is_refused_where_there_is_no_body_too(status: int, method: str) -> None:
+def test_an_invalid_content_length_is_refused_without_a_body_too(status: int, method: str) -> None:
     with pytest.raises(ProtocolError):
         body_parser(ResponseHead(status, {"content-length": "five"}), method)
 
@@ -407,7 +407,7 @@ def test_a_length_that_is_none_is_refused_where_there_is_no_body_too(status: int
         *(b"0\r\na: b\r\n c\r\n\r\n", b"0\r\na : b\r\n\r\n", b"0\r\n: b\r\n\r\n", b"0\r\na: b\nc: d\r\n\r\n"),
     ],
 )
-def test_chunks_that_others_might_read_otherwise_are_refused(wire: bytes) -> None:
+def test_ambiguous_chunks_are_refused(wire: bytes) -> None:
     told = parse_response([CHUNKED, wire])
     assert (told.status, told.end) == (200, "ProtocolError")
     assert b"abc".startswith(told.body), "what was right before it is still told"
@@ -435,12 +435,12 @@ def test_valid_bytes_are_returned_before_the_error() -> None:
     ],
     ids=["extension", "longer", "trailer", "longer trailer", "trailers", "more trailers", "size without end"],
 )
-def test_lines_between_chunks_are_bounded_however_they_are_cut(wire: bytes, refused: bool) -> None:
+def test_lines_between_chunks_are_bounded_however_they_are_split(wire: bytes, refused: bool) -> None:
     for pieces in ([wire], cut(wire, list(range(0, len(wire), 7))), cut(wire, [4097, 4098, 4099, 4100])):
         assert is_refused([CHUNKED, *pieces]) is refused
 
 
-def test_an_enormous_chunk_costs_nothing_until_it_comes() -> None:
+def test_an_enormous_chunk_costs_nothing_until_it_arrives() -> None:
     told = parse_response([CHUNKED + HUGE + b"\r\nabc"])
     assert (told.body, told.end) == (b"abc", "IncompleteBody")
     told = parse_response([b"HTTP/1.1 200 OK\r\ncontent-length: %s\r\n\r\nabc" % (b"9" * 18)])
@@ -449,7 +449,7 @@ def test_an_enormous_chunk_costs_nothing_until_it_comes() -> None:
 
 @example(b"")
 @given(st.binary(max_size=30))
-def test_nothing_follows_an_answer_without_a_body(behind: bytes) -> None:
+def test_nothing_follows_a_response_without_a_body(behind: bytes) -> None:
     for first in (b"HTTP/1.1 204 No Content\r\n", b"HTTP/1.1 304 Not Modified\r\ncontent-length: 5\r\n"):
         told = parse_response([first + b"\r\n" + behind])
         assert (told.body, told.end) == (b"", "closed" if behind else "kept")
