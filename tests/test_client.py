@@ -1,4 +1,4 @@
-"""The Python API: options as people write them, and programs with and without an event loop."""
+"""The Python API: search options, and programs with and without an event loop."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ NOW = datetime(2026, 11, 16, 12, tzinfo=UTC).timestamp()
 EVENTS = answer_events("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 
 
-def options(**said: Any) -> SearchOptions:
-    return SearchOptions(**said)
+def options(**values: Any) -> SearchOptions:
+    return SearchOptions(**values)
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("values", "normalised"),
     [
         ({}, {}),
         ({"allowed_domains": ["x"]}, {"allowed_domains": ("x",)}),
@@ -60,14 +60,14 @@ def options(**said: Any) -> SearchOptions:
         ({"max_sources": 3, "max_uses": 1}, {"max_sources": 3, "max_uses": 1}),
     ],
 )
-def test_options_are_normalised(said: dict[str, Any], meant: dict[str, Any]) -> None:
-    found = checked_options(options(**said), NOW)
+def test_options_are_normalised(values: dict[str, Any], normalised: dict[str, Any]) -> None:
+    found = checked_options(options(**values), NOW)
     assert found == options(**meant)
     assert checked_options(found, NOW) == found
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("values", "message"),
     [
         ({"max_sources": -1}, "max_sources: expected a whole number from 1, found -1"),
         ({"max_sources": "three"}, "max_sources: expected a whole number from 1"),
@@ -95,9 +95,9 @@ def test_options_are_normalised(said: dict[str, Any], meant: dict[str, Any]) -> 
         ({"language": 5}, "language: expected a text"),
     ],
 )
-def test_options_that_cannot_be_used_are_refused_by_name(said: dict[str, Any], message: str) -> None:
+def test_options_that_cannot_be_used_are_refused_by_name(values: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArguments, match=message):
-        checked_options(options(**said), NOW)
+        checked_options(options(**values), NOW)
 
 
 def test_options_must_be_options() -> None:
@@ -177,7 +177,7 @@ def test_search_works_inside_a_running_event_loop_and_does_not_touch_its_connect
         async with Upstream(answer("openai_chat", EVENTS)) as upstream, client(tmp_path, upstream) as here:
             assert (await here.asearch("how long?")).text == "The Nile is 6650 km long."
             # As a notebook does: a plain call, in a cell that a running loop executes. The upstream lives in
-            # this loop, so the call is made beside it, in a thread whose own loop runs.
+            # this loop, so the call is made in a thread whose own loop runs.
             found = await asyncio.to_thread(lambda: asyncio.run(cell(here)))
             assert found == "The Nile is 6650 km long."
             assert (await here.asearch("how long?")).text == "The Nile is 6650 km long."

@@ -1,4 +1,4 @@
-"""What the test session itself promises to the programs that tests start."""
+"""Guarantees of the test session for the programs that tests start."""
 
 from __future__ import annotations
 

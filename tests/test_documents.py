@@ -1,6 +1,6 @@
 """Every code block of README.md and docs/ does what it shows.
 
-The first word after the fence says what a block is; a second one says which kind of JSON or TOML:
+The first word after the fence is the language of a block, a second one the kind of JSON or TOML:
 `python` is run as a script, `sh` is read by the real parser and run where no network is needed, `console` is
 a command with its output, `toml` and `json` are read by their own loaders, `text` is a sample of output.
 """
@@ -48,15 +48,15 @@ EVENTS = answer_events("The Nile is 6650 km long.", Source("https://docs.python.
 
 
 class Block(NamedTuple):
-    """A code block, and where it stands."""
+    """A code block and its position."""
 
-    place: str
+    position: str
     language: str
     kind: str
     text: str
 
     def __str__(self) -> str:
-        return self.place
+        return self.position
 
 
 def blocks() -> list[Block]:
@@ -88,7 +88,7 @@ def test_every_block_names_its_language() -> None:
 
 
 def environment(home: Path, upstream: Upstream) -> dict[str, str]:
-    """Somebody with one key, whose provider is played on this machine."""
+    """The environment of a user with one key, whose provider is a scripted upstream."""
     return {
         "HOME": str(home),
         "PATH": os.environ["PATH"],
@@ -182,7 +182,7 @@ async def test_shell_commands_are_parsed_and_run(block: Block, tmp_path: Path) -
                     continue
                 out, err = io.StringIO(), io.StringIO()
                 console = Console(
-                    stdin=io.StringIO("a-key-of-somebody"),
+                    stdin=io.StringIO("a-key-of-a-user"),
                     stdout=out,
                     stderr=err,
                     env=environment(tmp_path, upstream),
@@ -205,9 +205,9 @@ def config(text: str, home: Path) -> None:
 
 def credentials(text: str, home: Path) -> None:
     write_private(home / "credentials.toml", text)
-    places = LookupContext({}, str(home), str(home))
+    context = LookupContext({}, str(home), str(home))
     for name in tomllib.loads(text)["providers"]:
-        assert find([Lookup("own", name)], places) is not None
+        assert find([Lookup("own", name)], context) is not None
 
 
 def app(text: str, _: Path) -> None:

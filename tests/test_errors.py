@@ -100,7 +100,7 @@ def test_a_bare_status_gives_a_class(status: int, kind: type[UpstreamError]) -> 
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("seconds", "kept"),
     [
         (0.0, 0.0),
         (30, 30),
@@ -111,9 +111,9 @@ def test_a_bare_status_gives_a_class(status: int, kind: type[UpstreamError]) -> 
         (None, None),
     ],
 )
-def test_a_retry_delay_is_at_most_one_day(said: float | None, kept: float | None) -> None:
-    assert RateLimited("slow down", retry_after=said).retry_after == kept
-    assert bounded_wait(said) == kept
+def test_a_retry_delay_is_at_most_one_day(seconds: float | None, kept: float | None) -> None:
+    assert RateLimited("slow down", retry_after=seconds).retry_after == kept
+    assert bounded_wait(seconds) == kept
 
 
 def test_a_retry_delay_that_is_not_a_number_is_ignored() -> None:

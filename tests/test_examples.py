@@ -1,4 +1,4 @@
-"""What the README shows is what happens."""
+"""The examples and the first command of the README print what the documentation shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names at the top of the package."""
+"""The public names of the package."""
 
 from __future__ import annotations
 

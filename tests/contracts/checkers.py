@@ -103,7 +103,7 @@ class AnthropicMessages(Checker):
             raise Violation("a delta outside its block")
         delta = obj(body, "delta")
         kind = text(delta, "type")
-        # A block of a kind we do not know is the provider's own, given on as it came.
+        # A block of an unknown type is the provider's, passed on verbatim.
         need(kind in _DELTAS.get(text(self.open, "type"), (kind,)), f"{kind} in {self.open['type']}")
         if kind == "input_json_delta":
             self.pieces.append(text(delta, "partial_json"))
@@ -152,7 +152,7 @@ class AnthropicMessages(Checker):
 
 
 class Websearch(Checker):
-    """One object; blanks may stand before it."""
+    """One object; blanks may precede it."""
 
     def check(self, data: bytes) -> None:
         body = strict_json(decoded(data).lstrip(" "))
@@ -181,7 +181,7 @@ CHECKERS: Mapping[str, type[Checker]] = {
 def check_stream(dialect: str, data: bytes, *, live: bool = False) -> None:
     """Raise `Violation` unless these bytes are one valid stream of the dialect.
 
-    Where words were let through at once, citations may follow them.
+    If text was sent live, citations may follow it.
     """
     checker = CHECKERS[dialect]()
     checker.live = live

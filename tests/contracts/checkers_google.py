@@ -122,7 +122,7 @@ class Gemini(Checker):
         indices = support["groundingChunkIndices"]
         need(isinstance(indices, list) and bool(indices), "indices of a support")
         assert isinstance(indices, list)
-        need(all(isinstance(place, int) and 0 <= place < self.chunks for place in indices), "chunk index")
+        need(all(isinstance(index, int) and 0 <= index < self.chunks for index in indices), "chunk index")
         scores = support.get("confidenceScores", [0] * len(indices))
         need(isinstance(scores, list) and len(scores) == len(indices), "a score for each index")
         segment = obj(support, "segment")
@@ -212,7 +212,7 @@ class GeminiInteractions(Checker):
             raise Violation("a delta outside its step")
         delta = obj(body, "delta")
         kind = text(delta, "type")
-        # Steps and deltas of a kind we do not know are the provider's own, given on as they came.
+        # Steps and deltas of an unknown type are the provider's, passed on verbatim.
         own = kind not in _KNOWN_DELTAS or step.kind not in _STEP_DELTAS
         need(own or kind in _STEP_DELTAS[step.kind], f"{kind} in {step.kind}")
         match kind:

@@ -20,7 +20,7 @@ _CHAT_ENDS = {"stop", "length", "tool_calls", "content_filter", "function_call",
 
 
 def check_annotation(annotation: JsonObject, words: str | None) -> None:
-    """A flat url_citation over these words; annotations of other kinds go as they came."""
+    """A flat url_citation over these words; annotations of other types are passed on verbatim."""
     if text(annotation, "type") != "url_citation":
         return
     text(annotation, "url")
@@ -185,10 +185,10 @@ class OpenaiResponses(Checker):
         return response
 
     def on_response_output_item_added(self, body: JsonObject) -> None:
-        place = number(body, "output_index")
-        need(place == len(self.open) + len(self.done), f"item {place} out of order")
+        index = number(body, "output_index")
+        need(index == len(self.open) + len(self.done), f"item {index} out of order")
         item = obj(body, "item")
-        self.open[place] = opened = _Item(item)
+        self.open[index] = opened = _Item(item)
         need(opened.id not in self.ids, f"id {opened.id} twice")
         self.ids.add(opened.id)
         if opened.kind == "message":
@@ -226,7 +226,7 @@ class OpenaiResponses(Checker):
         item.annotations.append(obj(body, "annotation"))
 
     def on_response_output_text_done(self, body: JsonObject) -> None:
-        need(self._item(body, "message").words == text(body, "text"), "done is not what was said")
+        need(self._item(body, "message").words == text(body, "text"), "done differs from the deltas")
 
     def on_response_refusal_done(self, body: JsonObject) -> None:
         need(self._item(body, "message").words == text(body, "refusal"), "done is not what was refused")
@@ -235,7 +235,7 @@ class OpenaiResponses(Checker):
         item = self._item(body, "message")
         part = obj(body, "part")
         spoken = text(part, "refusal" if part["type"] == "refusal" else "text")
-        need(spoken == item.words, "a part is not what was said")
+        need(spoken == item.words, "a part differs from its deltas")
         if part["type"] == "output_text":
             need(part["annotations"] == item.annotations, "annotations differ")
             for annotation in item.annotations:
@@ -252,25 +252,25 @@ class OpenaiResponses(Checker):
         item.arguments = text(body, "arguments")
 
     def on_response_output_item_done(self, body: JsonObject) -> None:
-        place = number(body, "output_index")
-        opened, item = self.open.pop(place, None), obj(body, "item")
+        index = number(body, "output_index")
+        opened, item = self.open.pop(index, None), obj(body, "item")
         if opened is None:
             raise Violation("an item done twice")
         need((text(item, "id"), item["type"]) == (opened.id, opened.kind), "another item is done")
         need(opened.words is None, "an item done amid its words")
-        # Other kinds than messages hold content of their own, or are the provider's, given on as they came.
+        # Items other than messages have their own content, or are passed on verbatim.
         need(opened.kind != "message" or item["content"] == opened.content, "content differs")
         if opened.kind == "function_call":
             need(text(item, "arguments") == opened.arguments, "arguments of the call")
         if opened.kind == "web_search_call":
             need(opened.progress == [state for state in _PROGRESS if state in opened.progress], "progress")
             need(bool(text(obj(item, "action"), "type")), "action of a search")
-        self.done[place] = item
+        self.done[index] = item
 
     def _finish(self, body: JsonObject, status: str) -> None:
         response = self._response(body)
         need(response["status"] == status and not self.open, f"{status} with open items")
-        need(response["output"] == [self.done[place] for place in sorted(self.done)], "output differs")
+        need(response["output"] == [self.done[index] for index in sorted(self.done)], "output differs")
         for key in ("input_tokens", "output_tokens", "total_tokens") if response["usage"] is not None else ():
             number(obj(response, "usage"), key)
         self.end()

@@ -1,6 +1,6 @@
 """Strict parsers of server-sent events and JSON, used by the stream checkers.
 
-It shares nothing with the codecs: what it refuses is refused by the standards.
+They share no code with the codecs and refuse what the standards refuse.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Sent(NamedTuple):
 
 
 def need(condition: bool, message: str) -> None:
-    """The condition must hold."""
+    """Require a condition."""
     if not condition:
         raise Violation(message)
 

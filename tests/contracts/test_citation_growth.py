@@ -45,11 +45,11 @@ def evidence(number: int, *, page: str = "") -> tuple[Evidence, ...]:
 
 
 SHAPES: dict[str, Callable[[int, int], Citation]] = {
-    "same place": lambda at, _: Citation(Span(0, WIDTH), evidence(at)),
+    "same span": lambda at, _: Citation(Span(0, WIDTH), evidence(at)),
     "same address": lambda at, _: Citation(Span(WIDTH * at, WIDTH * at + 6), evidence(at, page="one")),
     "same start": lambda at, _: Citation(Span(0, WIDTH * at + 6), evidence(at)),
     "same end": lambda at, size: Citation(Span(WIDTH * at, WIDTH * size), evidence(at)),
-    "no place": lambda at, _: Citation(None, evidence(at)),
+    "no span": lambda at, _: Citation(None, evidence(at)),
     "nested": lambda at, size: Citation(Span(3 * at, WIDTH * size - 3 * at), evidence(at)),
     "beyond the text": lambda at, _: Citation(Span(WIDTH * at, 10**9 + at), evidence(at)),
     "points": lambda at, _: Citation(Span(WIDTH * at + 6, WIDTH * at + 6), evidence(at)),
@@ -60,10 +60,10 @@ SHAPES: dict[str, Callable[[int, int], Citation]] = {
 }
 
 
-WORST = ("same place", "same address", "nested", "no place")
+WORST = ("same span", "same address", "nested", "no span")
 
 
-def told(shape: str, size: int, *, parts: bool) -> Iterator[Event]:
+def cited_events(shape: str, size: int, *, parts: bool) -> Iterator[Event]:
     """Text and citations in turns, in one part or in many."""
     yield Started("id", "model")
     for at in range(size):
@@ -73,7 +73,7 @@ def told(shape: str, size: int, *, parts: bool) -> Iterator[Event]:
 
 
 def answer_of(shape: str, size: int) -> Answer:
-    return assemble(told(shape, size, parts=False))
+    return assemble(cited_events(shape, size, parts=False))
 
 
 def stream_through(name: str, events: list[Event]) -> Answer:
@@ -91,7 +91,7 @@ def stream_through(name: str, events: list[Event]) -> Answer:
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_stream_with_many_citations_is_encoded_and_decoded_at_linear_cost(name: str, shape: str) -> None:
     def carry(size: int) -> None:
-        stream_through(name, list(told(shape, size, parts=False)))
+        stream_through(name, list(cited_events(shape, size, parts=False)))
 
     assert growth(carry, SIZE) < LINEAR
 
@@ -139,7 +139,7 @@ def test_many_citations_become_text_at_linear_cost(shape: str) -> None:
 @pytest.mark.parametrize("name", DIALECTS)
 def test_citations_of_many_parts_cost_as_much_as_those_of_one(name: str) -> None:
     def carry(size: int) -> None:
-        stream_through(name, list(told("beyond the text", size, parts=True)))
+        stream_through(name, list(cited_events("beyond the text", size, parts=True)))
 
     assert growth(carry, SIZE) < LINEAR
 
@@ -155,7 +155,7 @@ def annotation(start: int, end: int, number: int) -> JsonObject:
 
 
 def wrong_spans(size: int, text: str) -> list[Json]:
-    """Places that no link bears out, though the text has many links."""
+    """Spans that no link confirms, though the text has many links."""
     return [annotation(at, len(text) - at, at) for at in range(1, size + 1)]
 
 
@@ -184,7 +184,7 @@ def test_quotes_with_wrong_offsets_do_not_cost_a_search_each() -> None:
         text = "word " * (200 * size)
         supports: list[Json] = [
             {
-                "segment": {"startIndex": 3, "endIndex": 9, "text": f"never said {at}", "partIndex": 1},
+                "segment": {"startIndex": 3, "endIndex": 9, "text": f"never written {at}", "partIndex": 1},
                 "groundingChunkIndices": [0] * 20,
             }
             for at in range(size)
@@ -212,8 +212,8 @@ def test_citations_beyond_the_limit_are_dropped_with_a_warning(name: str) -> Non
     answer = assemble([*decoder.feed(wire), *decoder.close()])
     assert answer.finish == "stop"
     assert 0 < sum(len(citation.evidence) for citation in answer.citations) <= MAX_EVIDENCE
-    said = {warning.code for warning in answer.warnings}
-    assert "citations_cut" in said or b"citations_cut" in wire  # who writes may be the first to count
+    codes = {warning.code for warning in answer.warnings}
+    assert "citations_cut" in codes or b"citations_cut" in wire  # the encoder may be the first to count
 
 
 def test_a_claim_split_by_other_claims_is_cited_on_each_piece_up_to_a_limit() -> None:

@@ -1,6 +1,6 @@
 """Conformance of all dialects, case by case: framing, domain lists, early close, unusual characters.
 
-What is particular to one vendor stands in the files beside this one.
+Cases of one vendor are in `test_conformance_*.py`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ EVENTS: list[Event] = [
     Started("r", "m"),
     SearchCalled(0, SearchCall("s", ("größte Stadt",))),
     SearchReturned(1, SearchResult("s", (SOURCE,))),
-    *(TextDelta(2, sign) for sign in TEXT),
+    *(TextDelta(2, character) for character in TEXT),
     Cited(Citation(Span(7, 12), (Evidence(SOURCE, "grüß Gott"),))),
     TextSettled(2),
     Finished(),
@@ -142,7 +142,7 @@ def test_both_domain_lists_are_encoded_or_named_as_unsupported(name: str) -> Non
     try:
         body, unsupported = dialect(name).encode_request(request)
     except RequestError:
-        return  # refused: nothing is dropped in silence
+        return  # refused: nothing is dropped silently
     body_text = json.dumps(body)
     assert "good.example" in body_text or "allowed_domains" in unsupported
     assert "bad.example" in body_text or "blocked_domains" in unsupported
@@ -217,9 +217,9 @@ def test_copilot_markers_are_resolved_to_their_sources() -> None:
     other = Source("https://b.example/y", "B")
 
     def marker(number: int, source: Source) -> Citation:
-        sign = ["【3:2†source】", "【3:0†source】", "【4:1†source】"][number]
-        start = COPILOT.index(sign)
-        return Citation(Span(start, start + len(sign)), (Evidence(source),), "marker")
+        marker = ["【3:2†source】", "【3:0†source】", "【4:1†source】"][number]
+        start = COPILOT.index(marker)
+        return Citation(Span(start, start + len(marker)), (Evidence(source),), "marker")
 
     answer = Answer((Text(COPILOT),), (marker(0, SOURCE), marker(1, other), marker(2, SOURCE)))
     assert render_answer(answer) == (

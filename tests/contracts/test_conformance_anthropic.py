@@ -102,7 +102,7 @@ def _opened(block: JsonObject, *, text_first: bool) -> tuple[JsonObject, list[Js
     if block["type"] != "text":
         return block, []
     words = str(block["text"])
-    said: list[JsonObject] = [
+    text_events: list[JsonObject] = [
         {"type": "text_delta", "text": words[:2]},
         {"type": "text_delta", "text": words[2:]},
     ]
@@ -110,7 +110,7 @@ def _opened(block: JsonObject, *, text_first: bool) -> tuple[JsonObject, list[Js
     assert isinstance(citations, list)
     sources: list[JsonObject] = [{"type": "citations_delta", "citation": item} for item in citations]
     empty: JsonObject = {"type": "text", "text": "", **({"citations": []} if sources else {})}
-    return empty, said + sources if text_first else sources + said
+    return empty, text_events + sources if text_first else sources + text_events
 
 
 def decode_both(blocks: Sequence[JsonObject], stop: str = "end_turn") -> Answer:

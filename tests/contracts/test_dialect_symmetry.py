@@ -1,6 +1,6 @@
 """Requests: a dialect decodes what it encodes to the same meaning, and names what it cannot encode.
 
-Also the caller's mistakes: whatever is wrong with a body, the error is the caller's and names the place.
+Also the caller's mistakes: whatever is wrong with a body, the error is the caller's and names the JSON path.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ REQUESTS: dict[str, Request] = {
         messages=(Message("user", (Text("And this?"), Image("image/png", url="https://a.example/b.png"))),),
     ),
     "search": replace(REQUEST, search=SearchOptions()),
-    "search beside tools": replace(REQUEST, search=SearchOptions(), tools=(WEATHER,)),
+    "search with tools": replace(REQUEST, search=SearchOptions(), tools=(WEATHER,)),
     "a forced search": replace(REQUEST, search=SearchOptions(), tool_choice=ToolChoice("search")),
     "any tool": replace(REQUEST, tools=(WEATHER,), tool_choice=ToolChoice("required")),
     "no tool": replace(REQUEST, tools=(WEATHER,), tool_choice=ToolChoice("none")),
@@ -112,19 +112,19 @@ REQUESTS: dict[str, Request] = {
     "any JSON": replace(REQUEST, output=OutputFormat()),
     "streamed": replace(REQUEST, stream=True),
     "continued": replace(REQUEST, previous_id="r0"),
-    "a tool of nobody's": replace(REQUEST, tools=(OpaqueTool("nobody", {"type": "x"}), CLOCK)),
+    "a tool of an unknown dialect": replace(REQUEST, tools=(OpaqueTool("unknown", {"type": "x"}), CLOCK)),
 }
 
 
 _ERROR = "Error: "
-"""How dialects without a word for it say that a tool failed."""
+"""How dialects without a field for it mark a failed tool result."""
 _PART_OF = {"strict": "tools", "opaque_tools": "tools", "is_error": "messages"}
-"""What is unsaid together with something greater."""
+"""Unsupported features that belong to a larger one."""
 
 
 def meaning(request: Request) -> dict[str, object]:
-    """What a request says, by the names under which things are unsaid."""
-    said: dict[str, object] = {
+    """The meaning of a request, by the names that `unsupported` uses."""
+    values: dict[str, object] = {
         "system": _instructions(request),
         "messages": _turns(request),
         "is_error": [
@@ -150,12 +150,12 @@ def meaning(request: Request) -> dict[str, object]:
         "output": request.output is not None and (request.output.schema or "any"),
         "previous_id": request.previous_id,
     }
-    return said | search_meaning(request.search or SearchOptions())
+    return values | search_meaning(request.search or SearchOptions())
 
 
 def search_meaning(options: SearchOptions) -> dict[str, object]:
-    said = {name: getattr(options, name) for name in field_names(SearchOptions) if name != "extras"}
-    return said | {"live": options.live is not False}
+    values = {name: getattr(options, name) for name in field_names(SearchOptions) if name != "extras"}
+    return values | {"live": options.live is not False}
 
 
 def _instructions(request: Request) -> str:
@@ -172,17 +172,17 @@ def _turns(request: Request) -> list[tuple[str, list[object]]]:
             continue
         if not turns or turns[-1][0] != message.role:
             turns.append((message.role, []))
-        said = turns[-1][1]
+        parts = turns[-1][1]
         for part in message.parts:
-            words = _words(part)
-            if isinstance(words, str) and said and isinstance(said[-1], str):
-                said[-1] += words
+            value = _part_value(part)
+            if isinstance(value, str) and parts and isinstance(parts[-1], str):
+                parts[-1] += value
             else:
-                said.append(words)
+                parts.append(value)
     return turns
 
 
-def _words(part: Part) -> object:
+def _part_value(part: Part) -> object:
     match part:
         case Text(text):
             return text
@@ -221,7 +221,7 @@ def test_a_request_is_read_as_it_was_meant(name: str, case: str) -> None:
     request = REQUESTS[case]
     after, unsupported = there_and_back(dialect(name), request)
     if name == "websearch":
-        # To speak it is to ask for a search.
+        # Every request of this dialect is a search.
         request = replace(request, search=request.search or SearchOptions())
     lost = silent_losses(meaning(request), meaning(after), unsupported)
     assert not lost, "\n".join(lost)
@@ -249,7 +249,7 @@ _NAMED = st.builds(
     region=st.sampled_from(["", "Bayern"]),
     city=st.sampled_from(["", "München"]),
     timezone=st.sampled_from(["", "Europe/Berlin"]),
-).filter(lambda place: place != Location())
+).filter(lambda location: location != Location())
 _PLACES = st.sampled_from([None, Location(latitude=48.137, longitude=11.575)]) | _NAMED
 _OPTION_VALUES: dict[str, st.SearchStrategy[object]] = {
     "allowed_domains": _DOMAINS,
@@ -317,7 +317,7 @@ def mistakes(speaker: Dialect) -> Iterator[tuple[Path, Json, JsonObject]]:
 
 
 def refusal(speaker: Dialect, body: JsonObject, what: str) -> ClientWireError | RequestError | None:
-    """The error a body meets with, which must be the caller's."""
+    """The error for a body, which must be the caller's."""
     try:
         speaker.decode_request(body)
     except (ClientWireError, RequestError) as error:
@@ -332,11 +332,11 @@ def test_a_value_of_the_wrong_type_is_the_callers_fault_and_named(name: str) -> 
     speaker = dialect(name)
     refused = 0
     for path, odd, body in mistakes(speaker):
-        place = spelled(path)
-        error = refusal(speaker, body, f"{place} = {odd!r}")
+        where = spelled(path)
+        error = refusal(speaker, body, f"{where} = {odd!r}")
         refused += error is not None
         if isinstance(error, ClientWireError):
-            assert place.startswith(error.path) or error.path.startswith(place), f"{place} = {odd!r}: {error}"
+            assert where.startswith(error.path) or error.path.startswith(where), f"{where} = {odd!r}: {error}"
     assert refused
 
 

@@ -23,7 +23,7 @@ ANSWER = "The Nile is long."
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A provider's answer, what nobody else may see of it, and what everybody must."""
+    """A provider's answer: what no other provider may see of it, and what each must see."""
 
     body: JsonObject
     secrets: tuple[str, ...]
@@ -54,10 +54,10 @@ TURNS: dict[str, Turn] = {
                             "type": "web_search_result",
                             "url": url,
                             "title": "A page",
-                            "encrypted_content": f"ENCRYPTED+{place}/==",
+                            "encrypted_content": f"ENCRYPTED+{index}/==",
                             "page_age": None,
                         }
-                        for place, url in enumerate((ALPHA, UNCITED))
+                        for index, url in enumerate((ALPHA, UNCITED))
                     ],
                 },
                 {

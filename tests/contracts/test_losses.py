@@ -76,8 +76,8 @@ def test_every_feature_is_present_in_some_sample(feature: Feature) -> None:
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_samples_are_complete_whatever_the_order(order: Order) -> None:
     for sample in (*SAMPLES, *BROKEN):
-        told = assemble(answer_events(sample.answer, order))
-        assert all(project(told, feature) == project(sample.answer, feature) for feature in Feature)
+        assembled = assemble(answer_events(sample.answer, order))
+        assert all(project(assembled, feature) == project(sample.answer, feature) for feature in Feature)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -127,9 +127,9 @@ def test_a_value_that_is_not_an_object_becomes_an_empty_one() -> None:
     assert as_object([1]) == as_object(None) == {}
 
 
-@pytest.mark.parametrize("said", [2**63, 2**63 - 1, 10**400, -1, 1e300, 10**12 + 1])
-def test_an_impossible_count_is_ignored(said: float) -> None:
-    assert Fields.of({"tokens": said}, UpstreamWireError).count("tokens") is None
+@pytest.mark.parametrize("value", [2**63, 2**63 - 1, 10**400, -1, 1e300, 10**12 + 1])
+def test_an_impossible_count_is_ignored(value: float) -> None:
+    assert Fields.of({"tokens": value}, UpstreamWireError).count("tokens") is None
 
 
 def test_plausible_counts_offsets_and_amounts_are_decoded_unchanged() -> None:

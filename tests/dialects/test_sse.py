@@ -30,14 +30,14 @@ BOM = b"\xef\xbb\xbf"
 def read(data: bytes, *cuts: int) -> list[Frame]:
     reader = FrameReader()
     frames: list[Frame] = []
-    places = [0, *sorted(cuts), len(data)]
-    for start, end in pairwise(places):
+    offsets = [0, *sorted(cuts), len(data)]
+    for start, end in pairwise(offsets):
         frames += reader.feed(data[start:end])
     return frames + reader.close()
 
 
 def by_the_standard(data: bytes) -> list[Frame]:
-    """The parser of the HTML standard, written down as it stands there."""
+    """The parser of the HTML standard, transcribed literally."""
     text = data.removeprefix(BOM).replace(b"\r\n", b"\n").replace(b"\r", b"\n") + b"\n\n"
     frames: list[Frame] = []
     event = b""

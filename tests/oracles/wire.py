@@ -1,4 +1,4 @@
-"""A provider in the process: an HTTP client whose every request is answered with what a dialect writes."""
+"""In-process provider: an HTTP client whose requests are answered by the encoder of a dialect."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ERRORS: dict[str, GroundwireError] = {
 
 
 class _Pieces(httpx2.SyncByteStream):
-    """A body that comes in small pieces, cut anywhere."""
+    """A body that arrives in small chunks."""
 
     def __init__(self, body: bytes, size: int) -> None:
         self._body = body
@@ -75,6 +75,6 @@ def streamed(speaker: Dialect, answer: Answer, order: Order = "settled") -> http
 
 
 def failing(speaker: Dialect, error: GroundwireError) -> tuple[httpx2.Client, int]:
-    """Answers with an error, whose status is given too."""
+    """Answers with an error; returns its status too."""
     status, body = speaker.encode_error(error, REPLY)
     return _client(status, "application/json", dump_json(body).encode()), status

@@ -50,7 +50,13 @@ from groundwire.testing.answers import answer_events, encode_answer
 from groundwire.testing.script import ScriptedResponse, answer, file_response
 from groundwire.transport.http import Deadlines
 from tests.dialects.anthropic_messages.bodies import block, end, sse, start
-from tests.dialects.anthropic_messages.test_documents import document, fetch, message, page_location, said
+from tests.dialects.anthropic_messages.test_documents import (
+    cited_text,
+    document,
+    fetch,
+    message,
+    page_location,
+)
 from tests.providers.harness import (
     PROVIDER_CASES,
     STREAMING,
@@ -360,7 +366,7 @@ CITED = (page_location(0, None), page_location(1, None))
 def reply(*, stream: bool) -> ScriptedResponse:
     call, result = fetch(1, title=None, data=None)
     if not stream:
-        return ScriptedResponse(body=json.dumps(message(call, result, said(*CITED))).encode())
+        return ScriptedResponse(body=json.dumps(message(call, result, cited_text(*CITED))).encode())
     deltas = [{"type": "citations_delta", "citation": item} for item in CITED]
     text = {"type": "text_delta", "text": "Twice daily."}
     events = (

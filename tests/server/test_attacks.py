@@ -25,7 +25,7 @@ from groundwire.testing.script import ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.raw import RawResponse, parsed, request_of
 from tests.faces.gateway.serving import RunningGateway, provider_at, run, serving
-from tests.server.crowd import memory_of
+from tests.server.stream_load import memory_of
 
 pytestmark = pytest.mark.server
 

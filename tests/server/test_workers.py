@@ -62,8 +62,10 @@ def test_answering_creates_few_reference_cycles(stream: bool) -> None:
 
             async def ask() -> None:
                 for provider in INBOUND:
-                    got = await fetch(here.url, request_of("openai_chat", f"my_{provider}/m", stream=stream))
-                    assert got.status == 200
+                    response = await fetch(
+                        here.url, request_of("openai_chat", f"my_{provider}/m", stream=stream)
+                    )
+                    assert response.status == 200
 
             await ask()
             gc.collect()
@@ -102,14 +104,14 @@ def test_serve_prints_its_address_and_exits_without_an_error(tmp_path: Path, how
     async def run() -> tuple[int, list[str]]:
         async with running_serve(tmp_path, config=_provider("http://127.0.0.1:1")) as one:
             one.process.send_signal(how)
-            return await one.ended(), one.said
+            return await one.ended(), one.lines
 
-    code, said = asyncio.run(run())
+    code, lines = asyncio.run(run())
     assert code == 0
-    text = "".join(said)
+    text = "".join(lines)
     for word in ("mine", "ANTHROPIC_BASE_URL=http://127.0.0.1:", "OPENAI_BASE_URL=", "/docs", "none needed"):
         assert word in text
-    records = [json.loads(line) for line in said if line.startswith("{")]
+    records = [json.loads(line) for line in lines if line.startswith("{")]
     assert [(record["message"], record["outcome"]) for record in records] == [("GET /healthz 200", "done")]
 
 
@@ -218,12 +220,12 @@ def test_a_port_in_use_is_reported_in_one_sentence(tmp_path: Path) -> None:
             taken.listen()
             port = str(taken.getsockname()[1])
             async with start_serve(tmp_path, ["--port", port, *words]) as one:
-                return await one.ended(), one.said
+                return await one.ended(), one.lines
 
     for words in ((), ("--workers", "2")):
-        code, said = asyncio.run(run(*words))
+        code, lines = asyncio.run(run(*words))
         assert code == 4
-        assert [("is in use; choose another with --port" in line) for line in said] == [True]
+        assert [("is in use; choose another with --port" in line) for line in lines] == [True]
 
 
 @pytest.mark.parametrize(
@@ -238,11 +240,11 @@ def test_serve_does_not_listen_on_a_public_address_without_keys(
 ) -> None:
     async def run() -> tuple[int, str]:
         async with start_serve(tmp_path, words) as one:
-            return await one.ended(), "".join(one.said)
+            return await one.ended(), "".join(one.lines)
 
-    code, said = asyncio.run(run())
+    code, output = asyncio.run(run())
     assert code == 4
-    assert sentence in said
+    assert sentence in output
 
 
 def test_workers_share_an_address_are_replaced_and_follow_revocation(tmp_path: Path) -> None:
@@ -263,20 +265,20 @@ def test_workers_share_an_address_are_replaced_and_follow_revocation(tmp_path: P
             assert len(first) == 2
             before = [await ask(one.url) for _ in range(20)]
             os.kill(first[0], signal.SIGKILL)
-            await one.tells("starting another")
+            await one.wait_for_log("starting another")
             async with asyncio.timeout(BOUND):
                 while len(now := _children(one.process.pid)) < 2 or now == first:
                     await asyncio.sleep(0.05)
             file.revoke(made.id, 1)
             after = [await ask(one.url) for _ in range(20)]
             one.process.terminate()
-            return before, after, await one.ended(), "".join(one.said)
+            return before, after, await one.ended(), "".join(one.lines)
 
-    before, after, code, said = asyncio.run(run())
+    before, after, code, output = asyncio.run(run())
     assert before == [200] * 20
     assert set(after) == {401}
     assert code == 0
-    assert "Traceback" not in said
+    assert "Traceback" not in output
 
 
 def test_workers_exit_with_their_parent(tmp_path: Path) -> None:

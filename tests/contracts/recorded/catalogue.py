@@ -1,6 +1,6 @@
 """Catalogue of all recordings: what each file is and which dialect it uses.
 
-Where a file stands and how it is called says both; a file that no rule knows makes a test fail.
+Its folder and its name determine both; a file that no rule knows makes a test fail.
 """
 
 from __future__ import annotations

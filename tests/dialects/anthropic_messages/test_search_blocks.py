@@ -59,7 +59,7 @@ def answered(*parts: Any, cites: Iterable[Citation] = (), usage: Usage = NO_USAG
 
 
 def events_of(answer: Answer) -> list[Event]:
-    """The answer as providers tell it whose citations come last."""
+    """The events of an answer whose citations arrive last."""
     events: list[Event] = [Started("r", "m")]
     for number, part in enumerate(answer.parts):
         match part:
@@ -118,13 +118,13 @@ def lists(blocks: list[dict[str, Any]]) -> list[list[str]]:
 
 def is_paired(blocks: list[dict[str, Any]]) -> bool:
     """Has every call one result, after it, and every result its call?"""
-    asked = [block["id"] for block in blocks if block["type"] == "server_tool_use"]
-    came = [block["tool_use_id"] for block in blocks if block["type"].endswith("_tool_result")]
+    calls = [block["id"] for block in blocks if block["type"] == "server_tool_use"]
+    results = [block["tool_use_id"] for block in blocks if block["type"].endswith("_tool_result")]
     order = [block.get("id") or block.get("tool_use_id") for block in blocks if block["type"] != "text"]
     return (
-        sorted(asked) == sorted(came)
-        and len(set(asked)) == len(asked)
-        and all(order.index(block_id) < len(order) - 1 - order[::-1].index(block_id) for block_id in asked)
+        sorted(calls) == sorted(results)
+        and len(set(calls)) == len(calls)
+        and all(order.index(block_id) < len(order) - 1 - order[::-1].index(block_id) for block_id in calls)
     )
 
 
@@ -186,15 +186,17 @@ def test_the_queries_of_a_search_are_emitted_as_soon_as_they_are_known() -> None
     """A stream that passes two gateways must not wait for the results to show what is searched for."""
     encoder, decoder = DIALECT.encoder(Reply(id="r")), DIALECT.decoder()
     call, result = searched("tide", "Gezeiten", found=(A,))
-    told: list[Event] = []
+    events: list[Event] = []
     before: list[Event] = [Started("r", "m"), SearchCalled(0, call)]
     after: list[Event] = [SearchReturned(1, result), ReasoningDelta(2, "Hm."), Finished()]
     for event in before:
-        told += decoder.feed(encoder.feed(event))
-    assert [event.call.queries for event in told if isinstance(event, SearchCalled)] == [("tide", "Gezeiten")]
+        events += decoder.feed(encoder.feed(event))
+    assert [event.call.queries for event in events if isinstance(event, SearchCalled)] == [
+        ("tide", "Gezeiten")
+    ]
     for event in after:
-        told += decoder.feed(encoder.feed(event))
-    assert len([event for event in told if isinstance(event, SearchCalled | SearchReturned)]) == 2
+        events += decoder.feed(encoder.feed(event))
+    assert len([event for event in events if isinstance(event, SearchCalled | SearchReturned)]) == 2
 
 
 def test_citations_without_a_span_are_in_the_list_of_results() -> None:

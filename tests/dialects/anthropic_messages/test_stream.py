@@ -105,7 +105,7 @@ def test_an_error_inside_a_stream_keeps_the_earlier_events() -> None:
 
 
 def late_answer(*citations: Citation) -> list[Event]:
-    """Text first, citations last: as Gemini tells it."""
+    """Text first, citations last, as Gemini sends them."""
     return [
         Started("x", "m"),
         TextDelta(0, "One claim"),

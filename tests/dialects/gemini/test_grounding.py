@@ -33,7 +33,7 @@ def grounded(text: str, *supports: JsonObject, chunks: list[Json] = PAGES, **mor
 
 
 def cited(answer: Answer) -> list[tuple[str | None, list[str]]]:
-    """The words of each citation and the addresses behind them."""
+    """The text of each citation and its URLs."""
     return [
         (
             answer.text[citation.span.start : citation.span.end] if citation.span else None,

@@ -386,8 +386,8 @@ def test_unsigned_calls_get_a_signature_where_one_is_required(model: str, is_sig
     calls = Message("assistant", (ToolCall("x1", "a"), ToolCall("x2", "b")))
     parts = at(history(calls, model=model), "contents", 1, "parts")
     assert isinstance(parts, list)
-    signs = ["thoughtSignature" in part for part in parts if isinstance(part, dict)]
-    assert signs == [is_signed, False]
+    signed = ["thoughtSignature" in part for part in parts if isinstance(part, dict)]
+    assert signed == [is_signed, False]
 
 
 def test_a_signed_call_keeps_its_own_signature() -> None:

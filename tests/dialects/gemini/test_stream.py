@@ -210,8 +210,8 @@ def test_a_call_cut_short_by_an_error_is_never_emitted() -> None:
 @pytest.mark.parametrize("is_first", [True, False], ids=["before the words", "after the words"])
 def test_a_signature_is_sent_with_its_part(is_first: bool) -> None:
     seen = ExtrasSeen(0, {"gemini": {"thoughtSignature": "YQ=="}})
-    said = TextDelta(0, "x")
-    parts = parts_of(sent([seen, said, Finished()] if is_first else [said, seen, Finished()]))
+    text = TextDelta(0, "x")
+    parts = parts_of(sent([seen, text, Finished()] if is_first else [text, seen, Finished()]))
     expected: list[JsonObject] = [{"text": "x"}, {"text": "", "thoughtSignature": "YQ=="}, {"text": ""}]
     if is_first:
         expected = [{"text": "x", "thoughtSignature": "YQ=="}, {"text": ""}]

@@ -101,7 +101,7 @@ def test_annotations_that_arrive_early_or_in_portions_are_resolved_when_the_text
 
 
 def test_map_places_and_files_are_sources_and_are_sent_back_verbatim() -> None:
-    place: JsonObject = {
+    map_place: JsonObject = {
         "type": "place_citation",
         "name": "Louvre",
         "url": A,
@@ -114,7 +114,7 @@ def test_map_places_and_files_are_sources_and_are_sent_back_verbatim() -> None:
         "document_uri": "gs://b/a.pdf",
         "end_index": 4,
     }
-    answer = read(interaction(text_step("Wet.", place, file)))
+    answer = read(interaction(text_step("Wet.", map_place, file)))
     sources = [item.source for citation in answer.citations for item in citation.evidence]
     assert [(source.url, source.title) for source in sources] == [(A, "Louvre"), ("", "a.pdf")]
     again = DIALECT.encode_response(answer, Reply())

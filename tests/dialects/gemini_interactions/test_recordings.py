@@ -118,7 +118,7 @@ def test_a_stream_split_anywhere_gives_the_same_events(lines: list[str]) -> None
     whole_events = decode_events(data)
     for size in (1, 7, 1000):
         decoder = DIALECT.decoder()
-        pieces = (data[place : place + size] for place in range(0, len(data), size))
+        pieces = (data[start : start + size] for start in range(0, len(data), size))
         events = [event for piece in pieces for event in decoder.feed(piece)] + decoder.close()
         assert events == whole_events
 

@@ -66,8 +66,8 @@ def test_audio_in_an_answer_is_opaque_and_divides_the_text() -> None:
 
 
 def test_user_input_is_not_part_of_the_answer() -> None:
-    said: JsonObject = {"type": "user_input", "content": [{"type": "text", "text": "Hello?"}]}
-    assert read(interaction(said, text_step("Hi."))).text == "Hi."
+    question: JsonObject = {"type": "user_input", "content": [{"type": "text", "text": "Hello?"}]}
+    assert read(interaction(question, text_step("Hi."))).text == "Hi."
 
 
 def test_a_thought_shows_its_summary_and_keeps_its_signature() -> None:

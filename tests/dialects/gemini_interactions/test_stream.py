@@ -333,11 +333,11 @@ def test_an_error_closes_what_is_open_and_ends_the_stream() -> None:
 
 def test_warnings_are_on_the_last_event() -> None:
     warning = Warned("x", "y")
-    told_warnings = {"version": 1, "warnings": [{"code": "x", "message": "y"}]}
+    expected = {"version": 1, "warnings": [{"code": "x", "message": "y"}]}
     finished = frames([Started(), warning, Finished()])[-1]["interaction"]
     assert isinstance(finished, dict)
-    assert finished["groundwire"] == told_warnings
-    assert frames([warning, Failed(Overloaded("busy"))])[-1]["groundwire"] == told_warnings
+    assert finished["groundwire"] == expected
+    assert frames([warning, Failed(Overloaded("busy"))])[-1]["groundwire"] == expected
 
 
 def test_there_is_no_keep_alive() -> None:
