@@ -26,7 +26,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect without garbage collection: thousands of tests live for the whole run, and scanning them is costly."""
+    """Disable garbage collection while tests are collected: they live for the whole run."""
     gc.disable()
     try:
         return (yield)

@@ -62,7 +62,7 @@ def options(**values: Any) -> SearchOptions:
 )
 def test_options_are_normalised(values: dict[str, Any], normalised: dict[str, Any]) -> None:
     found = checked_options(options(**values), NOW)
-    assert found == options(**meant)
+    assert found == options(**normalised)
     assert checked_options(found, NOW) == found
 
 

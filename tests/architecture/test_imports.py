@@ -1,4 +1,4 @@
-"""Who may import whom, and what importing the core brings along."""
+"""Import rules, and what importing the core loads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What needs POSIX says so when it is used, not when it is imported."""
+"""Features that need POSIX report it on use, not on import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every source file keeps to. Each test lists the offenders."""
+"""Rules for every source file. Each test lists the violations."""
 
 from __future__ import annotations
 

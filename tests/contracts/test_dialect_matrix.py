@@ -103,7 +103,7 @@ def test_a_stream_re_encoded_live_keeps_all_that_both_dialects_support(source: s
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_stream_and_a_whole_body_give_the_same_answer(name: str) -> None:
     apart = [
-        f"{whole.name}: {feature.name}: {project(whole.answer, feature)!r} {project(stream.answer, feature)!r}"
+        f"{whole.name} {feature.name}: {project(whole.answer, feature)!r} {project(stream.answer, feature)!r}"
         for whole, stream in zip(carried(name, "whole"), carried(name, "settled"), strict=True)
         for feature in Feature
         if project(whole.answer, feature) != project(stream.answer, feature)

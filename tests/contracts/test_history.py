@@ -22,7 +22,7 @@ ANSWER = "The Nile is long."
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class AssistantTurn:
     """A provider's answer: what no other provider may see of it, and what each must see."""
 
     body: JsonObject
@@ -30,8 +30,8 @@ class Turn:
     addresses: tuple[str, ...]
 
 
-TURNS: dict[str, Turn] = {
-    "anthropic_messages": Turn(
+TURNS: dict[str, AssistantTurn] = {
+    "anthropic_messages": AssistantTurn(
         {
             "id": "msg_01",
             "type": "message",
@@ -84,7 +84,7 @@ TURNS: dict[str, Turn] = {
         ),
         (ALPHA, UNCITED),
     ),
-    "openai_responses": Turn(
+    "openai_responses": AssistantTurn(
         {
             "id": "resp_01",
             "object": "response",
@@ -136,7 +136,7 @@ TURNS: dict[str, Turn] = {
         ("gAAAAA+ENCRYPTED/==", "rs_01ABC", "ws_01ABC", "msg_01ABC"),
         (ALPHA, UNCITED),
     ),
-    "openai_chat": Turn(
+    "openai_chat": AssistantTurn(
         {
             "id": "chatcmpl-01",
             "object": "chat.completion",
@@ -170,7 +170,7 @@ TURNS: dict[str, Turn] = {
         ("REASONING+data/==",),
         (ALPHA, BETA),
     ),
-    "gemini": Turn(
+    "gemini": AssistantTurn(
         {
             "responseId": "r01",
             "modelVersion": "gemini-x",
@@ -219,7 +219,7 @@ TURNS: dict[str, Turn] = {
         ("SIGNATURE+call/==", "SIGNATURE+response/==", "SIGNATURE+text/==", "call01ABC"),
         (ALPHA, UNCITED),
     ),
-    "gemini_interactions": Turn(
+    "gemini_interactions": AssistantTurn(
         {
             "id": "v1_01",
             "object": "interaction",
@@ -263,7 +263,7 @@ TURNS: dict[str, Turn] = {
         ("SIGNATURE+thought/==", "SIGNATURE+call/==", "SIGNATURE+result/==", "call01ABC"),
         (ALPHA, BETA),
     ),
-    "websearch": Turn(
+    "websearch": AssistantTurn(
         {
             "llmContent": f'Web search results for "nile":\n\n{ANSWER}[1]\n\nSources:\n[1] A page ({ALPHA})',
             "returnDisplay": 'Search results for "nile" returned.',

@@ -58,9 +58,9 @@ def test_an_entry_is_added_and_everything_else_is_unchanged(text: str) -> None:
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_no_character_of_the_text_is_lost_or_moved(text: str) -> None:
-    """What was there is what is left when some of what is there now is struck out."""
+    """The original text remains if the inserted characters are removed."""
     remaining = iter(put(text, PATH, ENTRY))
-    assert all(sign in remaining for sign in text)
+    assert all(character in remaining for character in text)
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
@@ -93,7 +93,7 @@ def test_windows_lines_stay_windows_lines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "position"),
     [
         ('{\n  "a": 1\n  "b": 2\n}', "line 3, column 3"),
         ('{"a": }', "line 1, column 7"),
@@ -103,8 +103,8 @@ def test_windows_lines_stay_windows_lines() -> None:
         ('{"a": 1} x', "line 1, column 10"),
     ],
 )
-def test_a_broken_text_is_refused_with_its_position(text: str, place: str) -> None:
-    with pytest.raises(ConfigError, match=place):
+def test_a_broken_text_is_refused_with_its_position(text: str, position: str) -> None:
+    with pytest.raises(ConfigError, match=position):
         put(text, PATH, ENTRY)
 
 

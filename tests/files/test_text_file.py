@@ -22,7 +22,7 @@ from groundwire.files.text_file import (
 
 @pytest.fixture
 def careless() -> Iterator[None]:
-    """A process that lets everybody read everything it creates."""
+    """A process with umask 0, whose files are readable by all users."""
     before = os.umask(0)
     yield
     os.umask(before)

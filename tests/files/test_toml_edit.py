@@ -27,7 +27,7 @@ matrix = [
   [3],
 ]
 
-[mcp_servers.other]  # somebody else's
+[mcp_servers.other]  # of another program
 command = "x"
 
 # about projects
@@ -99,9 +99,9 @@ def test_an_inline_parent_is_not_edited() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "position"),
     [("a = \n", "config.toml:1:5"), ("a = 1\n[b\n", "config.toml:2:3"), ("a = 'x", "config.toml:1:")],
 )
-def test_a_broken_text_is_refused_with_its_position(text: str, place: str) -> None:
-    with pytest.raises(ConfigError, match=place):
+def test_a_broken_text_is_refused_with_its_position(text: str, position: str) -> None:
+    with pytest.raises(ConfigError, match=position):
         put(text, PATH, ENTRY, FILE)

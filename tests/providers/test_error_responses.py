@@ -1,4 +1,4 @@
-"""Every error has its class: by the vendor's words, else by its status; before the answer and inside it."""
+"""Error responses: classified by the body of the vendor, else by the status, before and inside an answer."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from groundwire.testing.script import ScriptedResponse, json_response, text_resp
 from tests.providers.harness import (
     PROVIDER_CASES,
     STREAMING,
-    Outcome,
     ProviderCase,
-    World,
+    ProviderOutcome,
+    ProviderWorld,
     case_named,
     question,
     world,
@@ -65,7 +65,9 @@ BY_STATUS: dict[int, Kind] = {
 PAGE = b"<html><head><title>Just a moment...</title></head><body>Attention required! \x1b[31m</body></html>"
 
 
-async def errors(case: ProviderCase, responses: list[ScriptedResponse], *, stream: bool) -> list[Outcome]:
+async def errors(
+    case: ProviderCase, responses: list[ScriptedResponse], *, stream: bool
+) -> list[ProviderOutcome]:
     async with world(case, responses) as here:
         return [await here.ask(question(stream=stream)) for _ in responses]
 
@@ -219,7 +221,7 @@ async def test_an_error_at_the_beginning_of_a_stream_is_raised_once(case: Provid
 async def test_an_error_inside_a_stream_keeps_the_text_before_it(case: ProviderCase) -> None:
     table = IN_STREAM[case.dialect]
     begun = encode_answer(case.dialect, [Started("1", "m"), TextDelta(0, "So far. ")]).stream
-    begun = _until_said(case.dialect, begun, "So far. ")
+    begun = _until_text(case.dialect, begun, "So far. ")
     responses = [
         ScriptedResponse(
             headers={"content-type": "text/event-stream"}, body=begun + text.encode(), framing="chunked"
@@ -233,7 +235,7 @@ async def test_an_error_inside_a_stream_keeps_the_text_before_it(case: ProviderC
         assert len(outcome.ends) == 1
 
 
-def _until_said(name: str, stream: bytes, text: str) -> bytes:
+def _until_text(name: str, stream: bytes, text: str) -> bytes:
     """The events up to the one that completes a text."""
     for end in re.finditer(rb"\r?\n\r?\n", stream):
         if assemble(dialect(name).decoder().feed(stream[: end.end()])).text == text:
@@ -325,7 +327,7 @@ HEADERS: list[tuple[dict[str, str], float | None]] = [
 ]
 
 
-async def error_of(here: World) -> UpstreamError:
+async def error_of(here: ProviderWorld) -> UpstreamError:
     error = (await here.ask()).raised
     assert isinstance(error, UpstreamError)
     return error

@@ -1,4 +1,4 @@
-"""The ChatGPT Codex backend: what it insists on, and what it rejects."""
+"""The ChatGPT Codex backend: required and rejected fields."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from groundwire.model.value import replace
 from groundwire.providers.openai import OPENAI_OAUTH, adjust_for_codex, oauth_headers
 from groundwire.testing.answers import answer_events
 from groundwire.testing.script import answer
-from tests.providers.harness import Outcome, case_named, question, world
+from tests.providers.harness import ProviderOutcome, case_named, question, world
 from tests.transport.bounded import run
 
 pytestmark = pytest.mark.server
@@ -31,8 +31,8 @@ CODEX = case_named("openai_oauth")
 EVENTS = answer_events("Long.", Source("https://alpha.example/"), query="nile")
 
 
-def sent_body(request: Request) -> tuple[JsonObject, Outcome]:
-    async def main() -> tuple[JsonObject, Outcome]:
+def sent_body(request: Request) -> tuple[JsonObject, ProviderOutcome]:
+    async def main() -> tuple[JsonObject, ProviderOutcome]:
         async with world(CODEX, answer(CODEX.dialect, EVENTS)) as here:
             outcome = await here.ask(request)
             body = here.upstream.requests[0].json

@@ -66,7 +66,7 @@ SAID: dict[str, SearchOptions] = {
     "context_size": SearchOptions(context_size="low"),
 }
 BY_DEGREES = SearchOptions(location=Location(latitude=52.5, longitude=13.4))
-"""All that Gemini understands of places."""
+"""The location fields that Gemini supports."""
 
 N: Support = "native"
 E: Support = "emulated"
@@ -190,7 +190,7 @@ def test_a_provider_that_limits_its_sources_itself_is_not_audited_for_it() -> No
 
 
 async def test_a_restriction_that_the_dialect_does_not_support_is_never_dropped() -> None:
-    """A row may promise what its dialect cannot say: then the request is refused after all."""
+    """A spec may promise more than its dialect supports: then the request is refused."""
     case = case_named("my_gemini")
 
     async def main() -> None:

@@ -31,7 +31,7 @@ def test_a_built_in_spec_has_all_that_a_user_needs(case: object) -> None:
 
 
 def test_an_unknown_name_has_no_spec() -> None:
-    assert find_spec("nobody") is None
+    assert find_spec("unknown") is None
 
 
 def test_a_configured_provider_needs_a_known_dialect_and_a_base_url() -> None:
@@ -105,7 +105,7 @@ def test_openrouters_own_forms_are_kept_and_others_become_its_server_tool() -> N
 INSTALLED = ProviderSpec("acme", "Acme", "openai_chat", "https://acme.example", path("/chat"), "acme-1")
 
 
-class _Point:
+class _EntryPoint:
     def __init__(self, found: object) -> None:
         self._found = found
 
@@ -119,9 +119,9 @@ class _Point:
 def install(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     installed: dict[str, object] = {}
 
-    def entry_points(*, group: str, name: str) -> list[_Point]:
+    def entry_points(*, group: str, name: str) -> list[_EntryPoint]:
         assert group == "groundwire.providers"
-        return [_Point(installed[name])] if name in installed else []
+        return [_EntryPoint(installed[name])] if name in installed else []
 
     monkeypatch.setattr(metadata, "entry_points", entry_points)
     return installed

@@ -1,4 +1,4 @@
-"""What comes back: the same answer from everybody, streamed or not, however it is wrapped."""
+"""Response reader: every provider gives the same answer, streamed or not, however it is framed."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ from tests.dialects.anthropic_messages.test_documents import (
 from tests.providers.harness import (
     PROVIDER_CASES,
     STREAMING,
-    Outcome,
     ProviderCase,
+    ProviderOutcome,
     case_named,
     question,
     world,
@@ -97,28 +97,30 @@ EVENTS: list[Event] = [
 ]
 
 
-def outcome_of(case: ProviderCase, response: ScriptedResponse, *, stream: bool) -> Outcome:
-    async def main() -> Outcome:
+def outcome_of(case: ProviderCase, response: ScriptedResponse, *, stream: bool) -> ProviderOutcome:
+    async def main() -> ProviderOutcome:
         async with world(case, response) as here:
             return await here.ask(question(stream=stream))
 
     return run(main())
 
 
-def check(outcome: Outcome, case: ProviderCase) -> None:
-    """The answer holds everything that its dialect has words for."""
+def check(outcome: ProviderOutcome, case: ProviderCase) -> None:
+    """The answer has everything that its dialect supports."""
     assert outcome.error is None
     assert len(outcome.ends) == 1
     assert outcome.ends == outcome.events[-1:]
-    expected, got = assemble(EVENTS), outcome.answer
-    assert got.text == TEXT
-    assert {source.url for source in got.sources} == {NILE.url, AMAZON.url}
+    expected, answer_read = assemble(EVENTS), outcome.answer
+    assert answer_read.text == TEXT
+    assert {source.url for source in answer_read.sources} == {NILE.url, AMAZON.url}
     losses = dialect(case.dialect).losses
     for feature in (Feature.CITATIONS, Feature.SPAN_STARTS, Feature.TITLES, Feature.QUERIES, Feature.TOKENS):
         if feature not in losses:
-            assert project(got, feature) == project(expected, feature), feature
+            assert project(answer_read, feature) == project(expected, feature), feature
     ends = [
-        (citation.span.end, citation.evidence[0].source.url) for citation in got.citations if citation.span
+        (citation.span.end, citation.evidence[0].source.url)
+        for citation in answer_read.citations
+        if citation.span
     ]
     assert ends == [(FIRST.end, NILE.url), (SECOND.end, AMAZON.url)]
 
@@ -280,7 +282,7 @@ LARGEST = 100_000
 
 
 def endless(name: str, size: int) -> bytes:
-    """A stream of many words, which never ends well."""
+    """A long stream without a proper end."""
     encoder = dialect(name).encoder(Reply(citations="live"))
     pieces = [encoder.feed(Started("id", "model"))]
     while sum(map(len, pieces)) < size:
@@ -315,7 +317,7 @@ def pieces_of(line: bytes, size: int = 32 * 1024) -> Iterator[bytes]:
 
 
 def peak(line: bytes) -> int:
-    """Bytes of memory that reading takes at most, beside the line itself."""
+    """Bytes of memory that reading takes at most, in addition to the line itself."""
     reader = FrameReader()
     tracemalloc.start()
     try:
@@ -391,7 +393,7 @@ async def test_a_document_of_the_request_is_not_taken_for_a_page_that_was_fetche
 
 
 SAFE, UNSAFE = b"https://evil.example/x", b"javascript:alert(1)"
-# The search is spelt another way for OpenRouter, so that nothing is passed on.
+# OpenRouter encodes the search differently, so that nothing is passed through.
 PASSED = [case for case in STREAMING if case.dialect in SCAN_RULES and str(case) != "openrouter"]
 WHOLE = [case for case in PASSED if str(case) != "openai_oauth"]  # which always streams
 UNSAFE_EVENTS: list[Event] = [

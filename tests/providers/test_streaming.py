@@ -1,4 +1,4 @@
-"""Time: events come as their bytes come, every wait has its end, and whoever leaves is gone at once."""
+"""Streaming and time: events as bytes arrive, deadlines for every wait, immediate disconnects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.providers.harness import (
     PROVIDER_CASES,
     STREAMING,
     ProviderCase,
-    World,
+    ProviderWorld,
     case_named,
     question,
     world,
@@ -32,8 +32,8 @@ EVENTS = answer_events("The Nile is 6650 km long.", Source("https://alpha.exampl
 NEVER = float("inf")
 
 
-def first_words(case: ProviderCase) -> tuple[int, list[Event]]:
-    """How many bytes it takes until the first words are told, and the events told by then."""
+def first_text(case: ProviderCase) -> tuple[int, list[Event]]:
+    """The number of bytes until the first text is emitted, and the events up to then."""
     stream = answer(case.dialect, EVENTS).stream or b""
     decoder = dialect(case.dialect).decoder()
     events: list[Event] = []
@@ -46,7 +46,7 @@ def first_words(case: ProviderCase) -> tuple[int, list[Event]]:
 
 @pytest.mark.parametrize("case", STREAMING, ids=str)
 async def test_the_first_text_is_emitted_while_the_rest_is_still_missing(case: ProviderCase) -> None:
-    size, expected = first_words(case)
+    size, expected = first_text(case)
     assert size < len(answer(case.dialect, EVENTS).stream or b"")
 
     async with world(case, replace(answer(case.dialect, EVENTS), stall_at=size)) as here:
@@ -70,7 +70,7 @@ async def test_a_stream_split_anywhere_gives_the_same_answer(case: ProviderCase,
 
 
 def quick(**changes: float) -> Deadlines:
-    """A clock or two that end soon; the others would outlast the test."""
+    """Deadlines of which the given ones are short; the others would outlast the test."""
     return replace(Deadlines(connect=600, first_byte=600, idle=600, total=600), **changes)
 
 
@@ -109,7 +109,7 @@ async def test_every_wait_ends_at_its_deadline(
 
 async def test_a_slow_stream_does_not_extend_the_total_and_what_arrived_is_kept() -> None:
     async def answered(case: ProviderCase) -> None:
-        size, _ = first_words(case)
+        size, _ = first_text(case)
         response = answer(case.dialect, EVENTS)
         slow = replace(response, stream=(response.stream or b"")[:size], repeat=b": x\n\n", every=0.05)
         async with world(case, slow) as here:
@@ -143,7 +143,7 @@ PHASES: dict[str, ScriptedResponse] = {
 }
 
 
-async def reach(here: World, phase: str) -> None:
+async def reach(here: ProviderWorld, phase: str) -> None:
     if phase == "before the headers":
         await here.upstream.received()
     else:
@@ -178,7 +178,7 @@ async def test_a_cancelled_caller_is_a_disconnect_for_the_provider(
 async def test_closing_the_events_in_the_middle_of_a_stream_closes_the_connection(
     case: ProviderCase, way: str
 ) -> None:
-    size, expected = first_words(case)
+    size, expected = first_text(case)
 
     async def read(events: AsyncGenerator[Event, None], seen: list[Event]) -> None:
         async for event in events:

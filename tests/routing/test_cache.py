@@ -1,4 +1,4 @@
-"""The same question has the same answer: what is the same, how long, and how much is kept."""
+"""Response cache: keys, lifetime and size."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ BODIES: dict[str, JsonObject] = {
 }
 
 
-class Provider:
+class NumberingProvider:
     """Answers every question with its number, and counts them."""
 
     def __init__(self, *, words: str = "", failures: int = 0) -> None:
@@ -84,9 +84,11 @@ class Provider:
 
 
 class CacheClient:
-    """Asks through a cache, at a time of its own."""
+    """Sends requests through a cache with a fake clock."""
 
-    def __init__(self, provider: Provider, seconds: float = 60.0, bounds: CacheLimits | None = None) -> None:
+    def __init__(
+        self, provider: NumberingProvider, seconds: float = 60.0, bounds: CacheLimits | None = None
+    ) -> None:
         self.now = 0.0
         self.cache = ResponseCache(provider.batches, seconds, lambda: self.now, bounds)
         self.notes: list[CacheStatus] = []
@@ -108,7 +110,7 @@ def request_for(words: str) -> Request:
 
 
 def test_a_question_is_sent_once_until_its_answer_expires() -> None:
-    client = CacheClient(Provider())
+    client = CacheClient(NumberingProvider())
     assert client.asks(QUESTION, QUESTION) == ["1", "1"]
     client.now = 59.9
     assert client.asks(QUESTION) == ["1"]
@@ -123,7 +125,7 @@ def test_a_question_is_sent_once_until_its_answer_expires() -> None:
 
 
 async def test_a_hundred_identical_requests_cause_one_upstream_request() -> None:
-    provider = Provider()
+    provider = NumberingProvider()
     client = CacheClient(provider)
 
     async def together() -> list[str]:
@@ -135,7 +137,7 @@ async def test_a_hundred_identical_requests_cause_one_upstream_request() -> None
 
 
 def test_without_seconds_every_request_is_sent() -> None:
-    provider = Provider()
+    provider = NumberingProvider()
     client = CacheClient(provider, seconds=0)
     assert client.asks(QUESTION, QUESTION) == ["1", "2"]
     assert client.notes == []
@@ -143,20 +145,20 @@ def test_without_seconds_every_request_is_sent() -> None:
 
 
 def test_an_error_is_not_kept() -> None:
-    client = CacheClient(Provider(failures=1))
+    client = CacheClient(NumberingProvider(failures=1))
     with pytest.raises(Overloaded):
         client.asks(QUESTION)
     assert client.asks(QUESTION, QUESTION) == ["2", "2"]
 
 
 def test_the_answer_used_least_recently_is_dropped_first() -> None:
-    client = CacheClient(Provider(), bounds=CacheLimits(entries=2))
+    client = CacheClient(NumberingProvider(), bounds=CacheLimits(entries=2))
     assert client.asks(*map(request_for, "abacba")) == ["1", "2", "1", "3", "4", "5"]
     assert len(client.cache) == 2
 
 
 def test_no_more_bytes_are_kept_than_allowed() -> None:
-    client = CacheClient(Provider(words="x" * 1000), bounds=CacheLimits(total=5000, answer=2000))
+    client = CacheClient(NumberingProvider(words="x" * 1000), bounds=CacheLimits(total=5000, answer=2000))
     client.asks(*map(request_for, "abcdefgh"))
     assert 2 <= len(client.cache) <= 4
     assert 0 < client.cache.size <= 5000
@@ -166,14 +168,14 @@ def test_no_more_bytes_are_kept_than_allowed() -> None:
 
 
 def test_an_answer_that_is_too_large_is_streamed_but_not_cached() -> None:
-    client = CacheClient(Provider(words="x" * 3000), bounds=CacheLimits(answer=2000))
+    client = CacheClient(NumberingProvider(words="x" * 3000), bounds=CacheLimits(answer=2000))
     one, other = client.asks(QUESTION, QUESTION)
     assert (one[0], other[0], len(one)) == ("1", "2", 3001)
     assert (len(client.cache), client.cache.size) == (0, 0)
 
 
 def test_the_provider_is_not_given_the_bytes_of_one_dialect() -> None:
-    provider = Provider()
+    provider = NumberingProvider()
     wire = Wire("gemini", {"contents": []}, b"{}")
     CacheClient(provider).asks(replace(QUESTION, wire=wire))
     CacheClient(provider, seconds=0).asks(replace(QUESTION, wire=wire))
@@ -231,4 +233,4 @@ def test_ids_do_not_affect_the_cache_key_but_what_they_join_does() -> None:
 )
 def test_requests_that_depend_on_more_than_their_text_are_not_cached(request_: Request) -> None:
     assert not is_cacheable(request_)
-    assert CacheClient(Provider()).asks(request_, request_) == ["1", "2"]
+    assert CacheClient(NumberingProvider()).asks(request_, request_) == ["1", "2"]

@@ -1,4 +1,4 @@
-"""The circuit breaker: when a provider is left alone, when it is tried, and that it is one at a time."""
+"""The circuit breaker: when a provider is skipped, when it is probed, and by one request at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from groundwire.routing.health import Breaker, BreakerPolicy, Health
 POLICY = BreakerPolicy()
 
 
-class Clock:
+class FakeClock:
     def __init__(self) -> None:
         self.now = 100.0
 
@@ -23,12 +23,12 @@ class Clock:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture
-def breaker(clock: Clock) -> Breaker:
+def breaker(clock: FakeClock) -> Breaker:
     return Breaker(POLICY, clock)
 
 
@@ -53,7 +53,7 @@ def test_a_success_resets_the_count_of_failures(breaker: Breaker) -> None:
     assert breaker.admits()
 
 
-def test_a_failure_rate_of_half_in_ten_seconds_opens_the_breaker(breaker: Breaker, clock: Clock) -> None:
+def test_a_failure_rate_of_half_in_ten_seconds_opens_the_breaker(breaker: Breaker, clock: FakeClock) -> None:
     for number in range(19):
         breaker.record(ok=number % 2 == 0)
         clock.now += 0.5
@@ -62,14 +62,14 @@ def test_a_failure_rate_of_half_in_ten_seconds_opens_the_breaker(breaker: Breake
     assert not breaker.admits()
 
 
-def test_calls_long_ago_do_not_count(breaker: Breaker, clock: Clock) -> None:
+def test_calls_long_ago_do_not_count(breaker: Breaker, clock: FakeClock) -> None:
     for number in range(200):
         breaker.record(ok=number % 2 == 0)
         clock.now += 0.6
     assert breaker.admits()
 
 
-def test_an_open_breaker_admits_one_probe_after_half_a_minute(breaker: Breaker, clock: Clock) -> None:
+def test_an_open_breaker_admits_one_probe_after_half_a_minute(breaker: Breaker, clock: FakeClock) -> None:
     broken(breaker)
     clock.now += 29.9
     assert not breaker.admits()
@@ -78,7 +78,7 @@ def test_an_open_breaker_admits_one_probe_after_half_a_minute(breaker: Breaker, 
     assert not breaker.admits(), "one probe at a time"
 
 
-def test_a_probe_that_succeeds_closes_the_breaker(breaker: Breaker, clock: Clock) -> None:
+def test_a_probe_that_succeeds_closes_the_breaker(breaker: Breaker, clock: FakeClock) -> None:
     broken(breaker)
     clock.now += 30
     assert breaker.admits()
@@ -88,7 +88,7 @@ def test_a_probe_that_succeeds_closes_the_breaker(breaker: Breaker, clock: Clock
     assert breaker.admits()
 
 
-def test_a_probe_that_fails_opens_the_breaker_again(breaker: Breaker, clock: Clock) -> None:
+def test_a_probe_that_fails_opens_the_breaker_again(breaker: Breaker, clock: FakeClock) -> None:
     broken(breaker)
     clock.now += 30
     assert breaker.admits()
@@ -99,7 +99,7 @@ def test_a_probe_that_fails_opens_the_breaker_again(breaker: Breaker, clock: Clo
     assert breaker.admits()
 
 
-def test_a_probe_without_a_verdict_allows_the_next_one(breaker: Breaker, clock: Clock) -> None:
+def test_a_probe_without_a_verdict_allows_the_next_one(breaker: Breaker, clock: FakeClock) -> None:
     broken(breaker)
     clock.now += 30
     assert breaker.admits()
@@ -108,7 +108,7 @@ def test_a_probe_without_a_verdict_allows_the_next_one(breaker: Breaker, clock: 
     assert breaker.admits()
 
 
-def test_a_slow_rate_of_half_opens_the_breaker(breaker: Breaker, clock: Clock) -> None:
+def test_a_slow_rate_of_half_opens_the_breaker(breaker: Breaker, clock: FakeClock) -> None:
     for number in range(19):
         breaker.record(ok=True, seconds=31.0 if number % 2 else 1.0)
         clock.now += 0.5
@@ -123,7 +123,7 @@ def test_a_call_that_takes_exactly_the_limit_is_not_slow(breaker: Breaker) -> No
     assert breaker.admits()
 
 
-def test_a_few_slow_calls_and_slow_calls_long_ago_are_forgiven(breaker: Breaker, clock: Clock) -> None:
+def test_a_few_slow_calls_and_slow_calls_long_ago_are_forgiven(breaker: Breaker, clock: FakeClock) -> None:
     for _ in range(19):
         breaker.record(ok=True, seconds=100.0)
     clock.now += 10
@@ -140,7 +140,7 @@ def test_slow_calls_do_not_count_as_failures_in_a_row(breaker: Breaker) -> None:
     assert breaker.admits()
 
 
-def test_a_probe_that_is_slow_opens_the_breaker_again(breaker: Breaker, clock: Clock) -> None:
+def test_a_probe_that_is_slow_opens_the_breaker_again(breaker: Breaker, clock: FakeClock) -> None:
     broken(breaker)
     clock.now += 30
     assert breaker.admits()
@@ -153,7 +153,7 @@ def test_a_probe_that_is_slow_opens_the_breaker_again(breaker: Breaker, clock: C
     assert not breaker.is_open
 
 
-def test_each_provider_has_its_own_breaker(clock: Clock) -> None:
+def test_each_provider_has_its_own_breaker(clock: FakeClock) -> None:
     health = Health(clock)
     broken(health.of("a"))
     assert not health.of("a").admits()
@@ -162,13 +162,13 @@ def test_each_provider_has_its_own_breaker(clock: Clock) -> None:
 
 
 class Traces(RuleBasedStateMachine):
-    """The breaker beside a reading of its whole history, over whatever happens in whatever order."""
+    """Compares the breaker with a model of its whole history, for any sequence of calls."""
 
     POLICY: ClassVar[BreakerPolicy] = BreakerPolicy(3, 0.5, 6, 10.0, 30.0, slow=2.0)
 
     def __init__(self) -> None:
         super().__init__()
-        self.clock = Clock()
+        self.clock = FakeClock()
         self.breaker = Breaker(self.POLICY, self.clock)
         self.history: list[tuple[float, bool, bool]] = []
         self.probing = False
@@ -178,14 +178,14 @@ class Traces(RuleBasedStateMachine):
         opened: float | None = None
         seen: list[tuple[float, bool, bool]] = []
         row = 0
-        for moment, ok, slow in self.history:
+        for time, ok, slow in self.history:
             row = 0 if ok else row + 1
             if ok and not slow and opened is not None:
                 opened, seen = None, []
                 continue
-            seen.append((moment, ok, slow))
+            seen.append((time, ok, slow))
             if (not ok or slow) and (opened is not None or row >= self.POLICY.in_a_row or self.many(seen)):
-                opened = moment
+                opened = time
         return opened
 
     def many(self, seen: list[tuple[float, bool, bool]]) -> bool:
@@ -200,7 +200,7 @@ class Traces(RuleBasedStateMachine):
         self.clock.now += seconds
 
     @rule()
-    def somebody_asks(self) -> None:
+    def a_request_arrives(self) -> None:
         opened = self.opened()
         rested = opened is not None and self.clock.now - opened >= self.POLICY.rest
         expected = opened is None or (rested and not self.probing)
@@ -220,12 +220,12 @@ class Traces(RuleBasedStateMachine):
             self.a_call_ends(ok=False)
 
     @rule(count=st.integers(1, 8))
-    def calls_take_their_time(self, count: int) -> None:
+    def slow_calls_succeed(self, count: int) -> None:
         for _ in range(count):
             self.a_call_ends(ok=True, seconds=60.0)
 
     @rule()
-    def a_call_says_nothing(self) -> None:
+    def a_call_is_released(self) -> None:
         self.breaker.release()
         self.probing = False
 

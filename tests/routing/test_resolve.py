@@ -89,7 +89,7 @@ def test_openai_models_go_to_whichever_openai_provider_can_be_used() -> None:
     assert resolve("gpt-5.5", {}, {**usable, "openai_chat": True}) == ("openai_chat", "gpt-5.5")
 
 
-@pytest.mark.parametrize("name", ["llama", "broken", "nobody/llama"])
+@pytest.mark.parametrize("name", ["llama", "broken", "unknown/llama"])
 def test_an_unknown_model_is_refused_with_the_available_ones(name: str) -> None:
     with pytest.raises(UnknownModel, match="providers that can be used: anthropic, gemini, openai; aliases"):
         resolve(name, ALIASES, ALL)

@@ -1,4 +1,4 @@
-"""Trying again: how long to wait, how often, and whom to ask meanwhile."""
+"""Retries: delays, budget, and the choice between waiting and the next target."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from groundwire.errors import (
 from groundwire.model import Event, Failed, Finished, Started, TextDelta
 from groundwire.providers.spec import flatten
 from groundwire.routing.retry import RetryBudget, RetryPolicy, delay
-from tests.routing.test_failover import GOOD, QUESTION, Scripted, World
+from tests.routing.test_failover import GOOD, QUESTION, RouterWorld, ScriptedProvider
 
 POLICY = RetryPolicy()
 SAMPLES = 4000
@@ -33,7 +33,7 @@ def distance(samples: list[float], low: float, high: float) -> float:
     ordered = sorted(samples)
     size = len(ordered)
     even = [(sample - low) / (high - low) for sample in ordered]
-    return max(max((at + 1) / size - place, place - at / size) for at, place in enumerate(even))
+    return max(max((at + 1) / size - value, value - at / size) for at, value in enumerate(even))
 
 
 def delays(error: GroundwireError, attempt: int, seed: int) -> list[float]:
@@ -111,31 +111,33 @@ def failing(make: Callable[[], GroundwireError]) -> list[Event | GroundwireError
     "error", [Unreachable("refused"), Overloaded("503"), Interrupted("cut"), UpstreamWireError("garbage")]
 )
 def test_with_another_target_there_is_no_wait(error: GroundwireError) -> None:
-    first = Scripted("a", [error])
-    world = World(first, Scripted("b", [*GOOD]))
+    first = ScriptedProvider("a", [error])
+    world = RouterWorld(first, ScriptedProvider("b", [*GOOD]))
     assert world.ask() == GOOD
     assert sum(world.waits) <= 0.2
     assert len(first.calls) == 1
 
 
 def test_a_very_short_wait_is_preferred_to_another_target() -> None:
-    first = Scripted("a", [RateLimited("slow", retry_after=0.05)], [*GOOD])
-    second = Scripted("b", [*GOOD])
-    world = World(first, second)
+    first = ScriptedProvider("a", [RateLimited("slow", retry_after=0.05)], [*GOOD])
+    second = ScriptedProvider("b", [*GOOD])
+    world = RouterWorld(first, second)
     assert world.ask() == GOOD
     assert world.waits == [0.05]
     assert second.calls == []
 
 
 def test_the_last_target_is_waited_for() -> None:
-    world = World(Scripted("a", [Unreachable("gone")]), Scripted("b", [Overloaded("busy")], [*GOOD]))
+    world = RouterWorld(
+        ScriptedProvider("a", [Unreachable("gone")]), ScriptedProvider("b", [Overloaded("busy")], [*GOOD])
+    )
     assert world.ask() == GOOD
     assert world.waits == [0.5]
 
 
 def test_three_attempts_are_made_and_no_more() -> None:
-    provider = Scripted("a", failing(lambda: Overloaded("busy")))
-    world = World(provider)
+    provider = ScriptedProvider("a", failing(lambda: Overloaded("busy")))
+    world = RouterWorld(provider)
     with pytest.raises(Overloaded):
         world.ask()
     assert len(provider.calls) == 3
@@ -143,8 +145,8 @@ def test_three_attempts_are_made_and_no_more() -> None:
 
 
 def test_a_provider_whose_breaker_just_opened_is_not_retried() -> None:
-    provider = Scripted("a", failing(lambda: Unreachable("gone")))
-    world = World(provider)
+    provider = ScriptedProvider("a", failing(lambda: Unreachable("gone")))
+    world = RouterWorld(provider)
     for _ in range(2):
         with pytest.raises(Unreachable):
             world.ask()
@@ -156,8 +158,8 @@ def test_a_provider_whose_breaker_just_opened_is_not_retried() -> None:
 
 
 def test_a_probe_is_one_attempt() -> None:
-    first = Scripted("a", failing(lambda: RateLimited("slow", retry_after=0.01)))
-    world = World(first, Scripted("b", [*GOOD]))
+    first = ScriptedProvider("a", failing(lambda: RateLimited("slow", retry_after=0.01)))
+    world = RouterWorld(first, ScriptedProvider("b", [*GOOD]))
     while not world.router.health.of("a").is_open:
         world.ask()
     calls = len(first.calls)
@@ -167,8 +169,8 @@ def test_a_probe_is_one_attempt() -> None:
 
 
 def test_a_caller_that_disconnects_during_a_probe_releases_it() -> None:
-    first = Scripted("a", *[failing(lambda: Unreachable("gone"))] * 5, [TextDelta(0, "b"), *GOOD[1:]])
-    world = World(first, Scripted("b", [*GOOD]))
+    first = ScriptedProvider("a", *[failing(lambda: Unreachable("gone"))] * 5, [TextDelta(0, "b"), *GOOD[1:]])
+    world = RouterWorld(first, ScriptedProvider("b", [*GOOD]))
     for _ in range(5):
         world.ask()
     world.now += 31
@@ -184,8 +186,8 @@ def test_a_caller_that_disconnects_during_a_probe_releases_it() -> None:
 
 
 def test_a_success_is_recorded_even_if_the_caller_stops_reading() -> None:
-    provider = Scripted("a", *[failing(lambda: Unreachable("gone"))] * 5, [*GOOD])
-    world = World(provider)
+    provider = ScriptedProvider("a", *[failing(lambda: Unreachable("gone"))] * 5, [*GOOD])
+    world = RouterWorld(provider)
     for _ in range(2):
         with pytest.raises(Unreachable):
             world.ask()
@@ -203,22 +205,22 @@ def test_a_success_is_recorded_even_if_the_caller_stops_reading() -> None:
 
 
 def test_a_provider_that_stops_without_an_end_has_failed() -> None:
-    mute = World(Scripted("a", [Started("1", "m")]))
+    mute = RouterWorld(ScriptedProvider("a", [Started("1", "m")]))
     with pytest.raises(Interrupted, match="a stopped without an end"):
         mute.ask()
-    broken = World(Scripted("a", [TextDelta(0, "so")]))
+    broken = RouterWorld(ScriptedProvider("a", [TextDelta(0, "so")]))
     assert broken.ask() == [TextDelta(0, "so"), Failed(Interrupted("a stopped without an end"))]
 
 
 def test_nothing_is_emitted_after_the_end() -> None:
     late: list[Event | GroundwireError] = [*GOOD, TextDelta(0, "more"), Overloaded("late"), *GOOD]
-    assert World(Scripted("a", late)).ask() == GOOD
+    assert RouterWorld(ScriptedProvider("a", late)).ask() == GOOD
 
 
 def test_all_skipped_providers_are_named_with_the_one_that_was_used() -> None:
-    first = Scripted("a", failing(lambda: Unreachable("gone")))
-    second = Scripted("b", failing(lambda: Refused("bad request")))
-    world = World(first, second)
+    first = ScriptedProvider("a", failing(lambda: Unreachable("gone")))
+    second = ScriptedProvider("b", failing(lambda: Refused("bad request")))
+    world = RouterWorld(first, second)
     for _ in range(6):
         with pytest.raises(AllTargetsFailed) as caught:
             world.ask()

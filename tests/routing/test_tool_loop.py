@@ -1,4 +1,4 @@
-"""A model without search is given one: it looks native, it is bounded, and nothing of it leaks."""
+"""Tool loop: search for models that have none. It looks native and is bounded."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from groundwire.model.value import replace
 from groundwire.providers.policy import Capabilities, engine_capabilities
 from groundwire.providers.spec import flatten
 from groundwire.routing.tool_loop.provider import MAX_ROUNDS, ToolLoopProvider
-from tests.routing.test_failover import Scripted
+from tests.routing.test_failover import ScriptedProvider
 
 SNOW = Passage("https://snow.example/", "Snow", "Snow fell on 3 May 2031. It was wet.", 0)
 ICE = Passage("https://ice.example/", "Ice", "The ice melted in June.", 0, published="2031-06-01")
@@ -46,7 +46,7 @@ QUESTION = Request((Message("user", (Text("did it snow?"),)),), search=SearchOpt
 class ScriptedEngine:
     """An engine of a few pages."""
 
-    name = "shelves"
+    name = "library"
     honours = frozenset({"allowed_domains", "blocked_domains", "live"})
 
     def __init__(self, *found: EngineResult | GroundwireError) -> None:
@@ -61,7 +61,7 @@ class ScriptedEngine:
         return found
 
 
-class Model(Scripted):
+class Model(ScriptedProvider):
     """A model that plays its rounds."""
 
     capabilities = Capabilities()
@@ -93,7 +93,7 @@ ANSWERS: list[Event | GroundwireError] = [
 
 
 def events_of(
-    model: Scripted, engine: ScriptedEngine, request: Request = QUESTION, rounds: int = MAX_ROUNDS
+    model: ScriptedProvider, engine: ScriptedEngine, request: Request = QUESTION, rounds: int = MAX_ROUNDS
 ) -> list[Event]:
     provider = ToolLoopProvider(model, lambda: engine, engine_capabilities(engine.honours), rounds)
 

@@ -35,9 +35,9 @@ def test_every_request_is_one_line_of_json_without_content_or_key(tmp_path: Path
     gateway = app_in(tmp_path)
     key, _ = KeyFile(str(tmp_path)).create("me", 0)
     path, body = SMALLEST_REQUESTS["anthropic_messages"]
-    told = json.dumps(body).replace("q?", "What about my-secret-question?").encode()
-    post_json(gateway, path, told, {"x-api-key": key})
-    post_json(gateway, path, told, {"x-api-key": "sk-wrong-0123456789"})
+    request_body = json.dumps(body).replace("q?", "What about my-secret-question?").encode()
+    post_json(gateway, path, request_body, {"x-api-key": key})
+    post_json(gateway, path, request_body, {"x-api-key": "sk-wrong-0123456789"})
     asyncio.run(send_request(gateway, "GET", "/nothing/here?token=abcdefgh", LOCAL))
     records = [json.loads(line) for line in out.getvalue().splitlines()]
     assert [(item["path"], item["status"], item["outcome"]) for item in records] == [

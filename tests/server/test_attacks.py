@@ -62,7 +62,7 @@ async def opened(here: RunningGateway) -> tuple[asyncio.StreamReader, asyncio.St
 
 
 async def rest_of(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
-    """Everything until the server closes, which it must in time."""
+    """All bytes until the server closes, which it must do in time."""
     data = b""
     with suppress(ConnectionError):
         async with asyncio.timeout(BOUND):
@@ -73,7 +73,7 @@ async def rest_of(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 
 async def flooded(here: RunningGateway, beginning: bytes, piece: bytes, times: int) -> tuple[bytes, int]:
-    """What the server answers to one that writes on and on, and how many pieces it took."""
+    """The response to a client that never stops writing, and the number of chunks it could write."""
     reader, writer = await opened(here)
     reading = asyncio.create_task(rest_of(reader, writer))
     writer.write(beginning)
@@ -202,8 +202,8 @@ def test_a_client_that_writes_everything_before_it_reads_gets_the_refusal(head: 
             return parsed(data)
 
     async def work(here: RunningGateway) -> None:
-        got = await asyncio.to_thread(blocking, int(here.url.rpartition(":")[2]))
-        assert (got.status, got.complete, got.headers["connection"]) == (status, True, "close")
+        response = await asyncio.to_thread(blocking, int(here.url.rpartition(":")[2]))
+        assert (response.status, response.complete, response.headers["connection"]) == (status, True, "close")
 
     attack(work)
 
@@ -258,9 +258,9 @@ def test_an_upgrade_is_ignored_and_the_body_read(split: bool, framing: str) -> N
             await writer.drain()
             await asyncio.sleep(0.05)
         writer.write(HEALTH % CLOSE)
-        said = await rest_of(reader, writer)
-        assert said.count(b"HTTP/1.1 200") == 2
-        assert said.count(b"HTTP/1.1") == 2
+        output = await rest_of(reader, writer)
+        assert output.count(b"HTTP/1.1 200") == 2
+        assert output.count(b"HTTP/1.1") == 2
         assert paths == ["/v1/chat/completions 200", "/healthz 200"]
 
     attack(work)
@@ -311,11 +311,11 @@ def test_pipelined_requests_are_answered_in_order() -> None:
                 writer.write(piece)
                 await writer.drain()
                 await asyncio.sleep(0.001)
-            said = await rest_of(reader, writer)
-            assert said.count(b"HTTP/1.1 200") == 4
-            order = [said.find(b"chat.completion"), said.find(b'"ok"'), said.rfind(b"chat.completion")]
+            output = await rest_of(reader, writer)
+            assert output.count(b"HTTP/1.1 200") == 4
+            order = [output.find(b"chat.completion"), output.find(b'"ok"'), output.rfind(b"chat.completion")]
             assert order == sorted(order)
-            assert said.endswith(b'{"status":"ok"}')
+            assert output.endswith(b'{"status":"ok"}')
 
     attack(work)
 
@@ -329,9 +329,9 @@ def test_garbage_after_a_request_is_refused_and_the_request_cancelled(
         for garbage in (b"\x00garbage\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"):
             reader, writer = await opened(here)
             writer.write(request_of("openai_chat", "mine/m", stream=False).replace(CLOSE, b"") + garbage)
-            said = await rest_of(reader, writer)
-            assert said.startswith(b"HTTP/1.1 400")
-            assert said.count(b"HTTP/1.1") == 1
+            output = await rest_of(reader, writer)
+            assert output.startswith(b"HTTP/1.1 400")
+            assert output.count(b"HTTP/1.1") == 1
         async with asyncio.timeout(BOUND):
             while here.gateway.open_requests:
                 await asyncio.sleep(0.01)
@@ -400,9 +400,9 @@ def test_a_slow_reader_gets_all_of_a_large_response() -> None:
                 data += piece
                 await asyncio.sleep(0.02)
         writer.close()
-        got = parsed(data)
-        assert got.complete
-        assert json.loads(got.body)["choices"][0]["message"]["content"] == text
+        response = parsed(data)
+        assert response.complete
+        assert json.loads(response.body)["choices"][0]["message"]["content"] == text
 
     attack(work, script=answer("openai_chat", answer_events(text)), timeouts=ResponseTimeouts(stall=2.0))
 
@@ -442,6 +442,6 @@ def test_without_file_descriptors_accepting_pauses_and_logs_once(
 
     with caplog.at_level(logging.WARNING):
         attack(work)
-    said = [record for record in caplog.records if "accept" in record.getMessage()]
-    assert len(said) == 1, [record.getMessage() for record in said]
-    assert said[0].exc_info is None
+    warnings = [record for record in caplog.records if "accept" in record.getMessage()]
+    assert len(warnings) == 1, [record.getMessage() for record in warnings]
+    assert warnings[0].exc_info is None

@@ -23,10 +23,10 @@ from groundwire.server.keys import METRICS_KEY_NAME, KeyFile
 from groundwire.server.response_writer import retry_after_header
 from tests.faces.gateway.asgi_client import LOCAL, app_in, send_request
 
-ANYWHERE = "0.0.0.0"  # noqa: S104  said, not bound
+ANYWHERE = "0.0.0.0"  # noqa: S104  a configured value, not bound
 NAMED = Config(gateway=GatewaySettings(hosts=("gw.example",), origins=("https://app.example",)))
 
-# Host, Origin (None: not sent), and what a gateway on 127.0.0.1 that is also known as gw.example says.
+# Host, Origin (None: not sent), and the status of a gateway on 127.0.0.1 that is also gw.example.
 TABLE: tuple[tuple[str, str | None, int], ...] = (
     ("127.0.0.1:8484", None, 200),
     ("127.0.0.1", None, 200),
@@ -111,7 +111,7 @@ async def test_only_the_hosts_and_origins_of_the_table_are_accepted(
     key = KeyFile(str(tmp_path)).create("me", 0)[0] if with_key else "anything"
 
     async def ask() -> list[tuple[str, str | None, int]]:
-        said = []
+        responses = []
         for host, origin, _ in TABLE:
             head = {"host": host, "authorization": f"Bearer {key}"}
             answer = await send_request(
@@ -119,8 +119,8 @@ async def test_only_the_hosts_and_origins_of_the_table_are_accepted(
             )
             shared = answer.headers.get("access-control-allow-origin")
             assert shared == (origin if origin == "https://app.example" else None)
-            said.append((host, origin, answer.status))
-        return said
+            responses.append((host, origin, answer.status))
+        return responses
 
     assert len(TABLE) >= 60
     assert await ask() == list(TABLE)
@@ -227,7 +227,7 @@ async def test_with_a_key_file_that_cannot_be_trusted_every_request_is_refused(t
 
 
 def exchange_from(address: str, **headers: str) -> HttpExchange:
-    """The head of a request from an address."""
+    """A request from a client address."""
 
     async def receive() -> AsgiMessage:
         return {"type": "http.request"}
@@ -241,7 +241,7 @@ def exchange_from(address: str, **headers: str) -> HttpExchange:
 
 
 def tried(guessing: KeyThrottle, address: str, count: int, first: int = 0) -> list[int]:
-    """The statuses of so many different wrong keys."""
+    """The statuses of requests with different wrong keys."""
     found = []
     for number in range(first, first + count):
         try:
@@ -305,8 +305,8 @@ def test_clients_are_distinguished_by_what_they_cannot_choose(address: str, coun
 
 def test_only_trusted_proxies_set_the_client_address() -> None:
     addresses = ClientAddresses(["10.0.0.0/8", "::1"])
-    told = {"x_forwarded_for": "203.0.113.9, 198.51.100.4, 10.0.0.2", "x_forwarded_proto": "https"}
-    proxied, direct = exchange_from("10.0.0.1", **told), exchange_from("203.0.113.1", **told)
+    forwarded = {"x_forwarded_for": "203.0.113.9, 198.51.100.4, 10.0.0.2", "x_forwarded_proto": "https"}
+    proxied, direct = exchange_from("10.0.0.1", **forwarded), exchange_from("203.0.113.1", **forwarded)
     assert addresses.client(proxied) == "198.51.100.4"
     assert addresses.is_https(proxied)
     assert addresses.client(direct) == "203.0.113.1"
@@ -374,9 +374,9 @@ async def test_metrics_have_their_own_key_except_on_loopback(tmp_path: Path) -> 
         )
 
 
-@pytest.mark.parametrize(("wait", "told"), [(1e30, "86400"), (0.0, "1"), (2.6, "3")])
-def test_the_retry_delay_that_is_passed_on_is_bounded(wait: float, told: str) -> None:
-    assert retry_after_header(UpstreamError("no", retry_after=wait)) == (("retry-after", told),)
+@pytest.mark.parametrize(("wait", "header"), [(1e30, "86400"), (0.0, "1"), (2.6, "3")])
+def test_the_retry_delay_that_is_passed_on_is_bounded(wait: float, header: str) -> None:
+    assert retry_after_header(UpstreamError("no", retry_after=wait)) == (("retry-after", header),)
 
 
 @pytest.mark.parametrize("wait", [float("nan"), float("inf"), -5.0])

@@ -45,7 +45,7 @@ async def _open(here: RunningGateway) -> tuple[asyncio.StreamReader, asyncio.Str
 
 
 async def _end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
-    """What still comes until the other side closes, which may be while we write."""
+    """The remaining bytes until the server closes, which may be while we write."""
     data = b""
     with suppress(ConnectionError):
         async with asyncio.timeout(BOUND):
@@ -123,8 +123,8 @@ def test_a_request_head_that_is_too_large_is_refused(head: bytes) -> None:
     async def work(here: RunningGateway) -> None:
         reader, writer = await _open(here)
         writer.write(head)
-        said = await _end(reader, writer)
-        assert said == b"" or said.startswith((b"HTTP/1.1 431", b"HTTP/1.1 400"))
+        output = await _end(reader, writer)
+        assert output == b"" or output.startswith((b"HTTP/1.1 431", b"HTTP/1.1 400"))
         assert here.gateway.open_requests == 0
         reader, writer = await _open(here)
         writer.write(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")

@@ -141,9 +141,9 @@ def test_the_command_shows_a_key_once_lists_and_revokes_it(tmp_path: Path) -> No
     assert "No key is left" in bench.stderr
     bench = _bench(tmp_path)
     assert bench.run("keys", "list", "--json") == 0
-    told = json.loads(bench.stdout)["keys"]
-    assert [(key["name"], bool(key["revoked"])) for key in told] == [("laptop", True)]
-    assert "sha256" not in told[0]
+    listed = json.loads(bench.stdout)["keys"]
+    assert [(key["name"], bool(key["revoked"])) for key in listed] == [("laptop", True)]
+    assert "sha256" not in listed[0]
 
 
 @pytest.mark.parametrize(

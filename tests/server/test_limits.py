@@ -174,12 +174,12 @@ def test_too_many_domains_are_refused_and_a_hundred_are_not(tmp_path: Path) -> N
     gateway = app_in(tmp_path)
     path, body = SMALLEST_REQUESTS["anthropic_messages"]
 
-    def asked(count: int) -> int:
+    def status_with_domains(count: int) -> int:
         domains = [f"site{n}.example" for n in range(count)]
         tool = {"type": "web_search_20250305", "name": "web_search", "allowed_domains": domains}
         return post_json(gateway, path, {**body, "tools": [tool]}).status
 
-    assert (asked(100), asked(101)) == (200, 400)
+    assert (status_with_domains(100), status_with_domains(101)) == (200, 400)
     check_domains(["a.example"] * 100, [])
     with pytest.raises(InvalidArguments):
         check_domains([], ["a.example"] * 101)
@@ -200,13 +200,13 @@ def _depth(value: object) -> int:
 
 def test_the_scanned_depth_of_json_is_that_of_its_value() -> None:
     chance = random.Random(7)
-    signs = ["[", "]", "{", "}", '"', "\\", "\n", "a", "ü", "\\\\", '\\"']
+    characters = ["[", "]", "{", "}", '"', "\\", "\n", "a", "ü", "\\\\", '\\"']
 
     def made(depth: int) -> object:
         kind = chance.randrange(3) if depth else 2
         if kind == 0:
             return [made(depth - 1) for _ in range(chance.randrange(3))]
-        text = "".join(chance.choices(signs, k=chance.randrange(8)))
+        text = "".join(chance.choices(characters, k=chance.randrange(8)))
         return {text: made(depth - 1)} if kind == 1 else text
 
     for _ in range(500):

@@ -80,7 +80,7 @@ async def test_usage_is_recorded_with_the_key_in_every_dialect(store: Store, tmp
     (total,) = store.usage(owner=entry.fingerprint)
     assert (total.provider, total.model, total.requests, total.errors) == ("gemini", "model-1", 5, 0)
     assert (total.usage.input_tokens, total.usage.output_tokens, total.usage.searches) == (15, 20, 5)
-    assert store.usage(owner="somebody else") == []
+    assert store.usage(owner="another user") == []
 
 
 async def test_rows_are_written_in_the_background(store: Store, tmp_path: Path) -> None:

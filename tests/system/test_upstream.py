@@ -51,7 +51,7 @@ async def connected(upstream: Upstream) -> AsyncIterator[tuple[asyncio.StreamRea
 
 
 async def exchange(upstream: Upstream, request: bytes = GET) -> bytes:
-    """Everything that comes back until the connection ends."""
+    """Send bytes; returns everything until the connection ends."""
     closing = request.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n", 1)
     async with connected(upstream) as (reader, writer):
         writer.write(closing)
@@ -88,8 +88,8 @@ async def test_responses_of_a_path_are_sent_in_turn_and_the_last_is_repeated() -
     )
 
     async with Upstream(script) as upstream:
-        asked = ("/a", "/v1/models/m:go?alt=sse", "/a", "/b", "/a")
-        for path in asked:
+        paths = ("/a", "/v1/models/m:go?alt=sse", "/a", "/b", "/a")
+        for path in paths:
             await exchange(upstream, post(path, b""))
         assert [item.status for item in upstream.requests] == [503, 202, 201, 200, 201]
         assert [item.attempt for item in upstream.requests] == [1, 1, 2, 1, 3]

@@ -202,8 +202,8 @@ def test_foreign_markers_are_removed(text: str, plain: str) -> None:
 
 def fed(text: str, cuts: list[int], *, private_only: bool = False) -> tuple[str, MarkerStripper]:
     stripper = MarkerStripper(private_only=private_only)
-    places = [0, *sorted(cuts), len(text)]
-    pieces = [stripper.feed(text[start:end]) for start, end in pairwise(places)]
+    offsets = [0, *sorted(cuts), len(text)]
+    pieces = [stripper.feed(text[start:end]) for start, end in pairwise(offsets)]
     return "".join(pieces) + stripper.close(), stripper
 
 
@@ -245,16 +245,16 @@ def test_a_text_in_any_chunks_is_stripped_like_the_whole(text: str, cuts: list[i
 @given(marked_texts, st.lists(st.integers(0, 60), max_size=6), st.booleans())
 def test_offsets_of_kept_characters_are_mapped(text: str, cuts: list[int], private_only: bool) -> None:
     kept, stripper = fed(text, [min(cut, len(text)) for cut in cuts], private_only=private_only)
-    places = [stripper.map_offset(offset) for offset in range(len(text) + 1)]
-    assert places == sorted(places)
-    assert (places[0], places[-1]) == (0, len(kept))
-    # Each sign of the raw text either went to its place, or stands in what was taken out.
-    survivors = [text[offset] for offset in range(len(text)) if places[offset + 1] > places[offset]]
+    offsets = [stripper.map_offset(offset) for offset in range(len(text) + 1)]
+    assert offsets == sorted(offsets)
+    assert (offsets[0], offsets[-1]) == (0, len(kept))
+    # Each character of the raw text is either at its mapped offset or in a removed marker.
+    survivors = [text[offset] for offset in range(len(text)) if offsets[offset + 1] > offsets[offset]]
     assert "".join(survivors) == kept
     assert all(
-        kept[places[offset]] == text[offset]
+        kept[offsets[offset]] == text[offset]
         for offset in range(len(text))
-        if places[offset + 1] > places[offset]
+        if offsets[offset + 1] > offsets[offset]
     )
 
 
@@ -291,7 +291,7 @@ TEXT = (
 
 
 def read(pieces: Iterable[str]) -> list[str | CitedNumbers]:
-    """What comes out, with neighbouring words joined."""
+    """The output, with adjacent strings joined."""
     reader = NumberReader(lambda number: number <= 3)
     out: list[str | CitedNumbers] = []
     for piece in (*(item for text in pieces for item in reader.feed(text)), *reader.close()):

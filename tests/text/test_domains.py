@@ -130,7 +130,9 @@ def test_a_page_is_never_both_allowed_and_blocked(host: str, other: str, path: s
 @given(st.text(max_size=30))
 def test_any_text_can_be_matched(text: str) -> None:
     if is_domain_entry(text):
-        assert not any(sign.isspace() or sign in "\"'<>\\@:?#" for sign in text.partition("/")[0])
+        assert not any(
+            character.isspace() or character in "\"'<>\\@:?#" for character in text.partition("/")[0]
+        )
         admits(SearchOptions((text,)), Source("https://example.com/a"))
 
 

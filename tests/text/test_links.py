@@ -1,4 +1,4 @@
-"""Links in a text: where they stand, what they say, where they lead."""
+"""Links in a text: spans, labels and URLs."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ HOSTILE += [
 
 @pytest.mark.parametrize("index", range(len(HOSTILE)))
 def test_hostile_texts_of_a_hundred_thousand_characters_are_scanned_in_linear_time(index: int) -> None:
-    # A pattern that goes back over its steps would need hours for these: that the test ends is the test.
+    # A backtracking pattern would need hours for these: the test is that it ends.
     text = HOSTILE[index]
     assert all(text[link.span.start : link.span.end] for link in find_links(text))
     assert all(link.url in text for link in find_markdown_links(text))

@@ -1,4 +1,4 @@
-"""An answer as a text to read."""
+"""Answers rendered as Markdown."""
 
 from __future__ import annotations
 
@@ -156,10 +156,10 @@ def test_any_plain_text_is_shown_as_it_is(text: str) -> None:
 
 @given(st.text(alphabet="ab1_*`[]<>&#;-+ \n", max_size=40))
 def test_every_offset_is_mapped_to_its_character(text: str) -> None:
-    escaped, place = escape_markdown(text)
-    assert (place(0), place(len(text))) == (0, len(escaped))
+    escaped, map_offset = escape_markdown(text)
+    assert (map_offset(0), map_offset(len(text))) == (0, len(escaped))
     for index, character in enumerate(text):
-        piece = escaped[place(index) : place(index + 1)]
+        piece = escaped[map_offset(index) : map_offset(index + 1)]
         assert piece in (character, f"\\{character}", "&#32;")
 
 

@@ -1,4 +1,4 @@
-"""What nobody sees is taken out where text is shown, and nothing that writing needs."""
+"""Sanitising of displayed text: invisible characters are removed, characters needed for writing stay."""
 
 from __future__ import annotations
 
@@ -68,16 +68,16 @@ TRICKS = st.sampled_from(
 @given(st.lists(st.one_of(st.text(max_size=4), TRICKS), max_size=8))
 def test_offsets_are_mapped_to_the_sanitised_text(pieces: list[str]) -> None:
     text = "".join(pieces)
-    clean, place = sanitise_with_offsets(text)
+    clean, map_offset = sanitise_with_offsets(text)
     assert clean == sanitise(text)
     assert sanitise(clean) == clean
     assert UNSEEN.search(clean) is None
-    places = [place(offset) for offset in range(len(text) + 1)]
-    assert places == sorted(places)
-    assert (places[0], places[-1]) == (0, len(clean))
+    offsets = [map_offset(offset) for offset in range(len(text) + 1)]
+    assert offsets == sorted(offsets)
+    assert (offsets[0], offsets[-1]) == (0, len(clean))
     for offset, letter in enumerate(text):
         if letter.isalnum() and letter.isascii():
-            assert clean[place(offset)] == letter
+            assert clean[map_offset(offset)] == letter
 
 
 @given(st.lists(st.one_of(st.text(max_size=4), TRICKS), max_size=8))
@@ -114,16 +114,21 @@ HOSTILE = (
 
 def is_harmless(text: str) -> bool:
     return all(
-        sign in "\n\t"
-        or (unicodedata.category(sign) not in ("Cc", "Cs") and sign not in "\u202a\u202b\u202c\u202d\u202e")
-        for sign in text
-    ) and not any("\u2066" <= sign <= "\u2069" for sign in text)
+        character in "\n\t"
+        or (
+            unicodedata.category(character) not in ("Cc", "Cs")
+            and character not in "\u202a\u202b\u202c\u202d\u202e"
+        )
+        for character in text
+    ) and not any("\u2066" <= character <= "\u2069" for character in text)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_control_characters_are_dropped_and_letters_stay(text: str) -> None:
     assert is_harmless(sanitise(text))
-    assert [sign for sign in sanitise(text) if sign.isalnum()] == [sign for sign in text if sign.isalnum()]
+    assert [character for character in sanitise(text) if character.isalnum()] == [
+        character for character in text if character.isalnum()
+    ]
 
 
 def test_a_thousand_hostile_texts_come_out_harmless() -> None:

@@ -1,4 +1,4 @@
-"""Each page has one number, whatever the address it came under."""
+"""Numbering of sources: one number for each page, whatever its URL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding the place a provider meant: believed if the text bears it out, else looked for, else none."""
+"""Span repair: offsets are accepted if the text confirms them, else corrected, else dropped."""
 
 from __future__ import annotations
 

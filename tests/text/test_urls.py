@@ -1,4 +1,4 @@
-"""Addresses: which may be shown, which mean the same page, whose they are."""
+"""URLs: safe to display, equal pages, domains."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ Talk: TypeAlias = Callable[[StreamReader, StreamWriter], Awaitable[None]]
 async def serving(
     talk: Talk, *, host: str = HERE, port: int = 0, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[int]:
-    """A server, by its port. Each connection is talked to once, and closed at the end."""
+    """Serve on a free port. The function runs once for each connection, which is then closed."""
     talks: dict[asyncio.Task[None], StreamWriter] = {}
 
     async def run(reader: StreamReader, writer: StreamWriter) -> None:
@@ -52,8 +52,8 @@ async def serving(
 async def request(reader: StreamReader) -> bytes:
     """The head of a request; its body is read too."""
     head = await reader.readuntil(b"\r\n\r\n")
-    _, told, length = head.lower().partition(b"content-length: ")
-    if told:
+    _, header, length = head.lower().partition(b"content-length: ")
+    if header:
         await reader.readexactly(int(length.partition(b"\r\n")[0]))
     return head
 

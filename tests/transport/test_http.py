@@ -236,17 +236,17 @@ async def test_bytes_before_a_broken_connection_are_read_even_late(cut: Cut) -> 
     )
     async with opened(scripted) as (response, upstream):
         chunks = response.chunks()
-        got = bytearray(await anext(chunks))
+        received = bytearray(await anext(chunks))
         await upstream.closed()
         await asyncio.sleep(0.02)  # for the end to arrive; it makes no difference if it does not
 
         async def read_on() -> None:
             async for chunk in chunks:
-                got.extend(chunk)
+                received.extend(chunk)
 
         with pytest.raises(Interrupted):
             await read_on()
-        assert got == b"abcde"
+        assert received == b"abcde"
 
 
 async def test_a_connection_is_reused_after_its_body_was_read_to_the_end() -> None:

@@ -1,4 +1,4 @@
-"""Processes are started exactly as told, read within bounds, and never outlive whoever asked for them."""
+"""Processes: started exactly as specified, output bounded, never outliving their caller."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ async def test_lines_before_the_overflow_are_returned() -> None:
             await anext(lines)
 
 
-@pytest.mark.parametrize("code", [SLEEP, STUBBORN + SLEEP], ids=["ends when asked", "does not"])
+@pytest.mark.parametrize("code", [SLEEP, STUBBORN + SLEEP], ids=["ends on SIGTERM", "does not"])
 def test_a_command_that_takes_too_long_is_ended(code: str) -> None:
     argument = f"late-{os.getpid()}"
     began = time.monotonic()
@@ -188,7 +188,7 @@ def test_a_command_with_slow_output_is_ended_too() -> None:
         output_of(python(code), ProcessLimits(seconds=0.3))
 
 
-@pytest.mark.parametrize("code", [GRANDCHILD, STUBBORN + GRANDCHILD], ids=["ends when asked", "does not"])
+@pytest.mark.parametrize("code", [GRANDCHILD, STUBBORN + GRANDCHILD], ids=["ends on SIGTERM", "does not"])
 async def test_a_timeout_ends_grandchildren(code: str) -> None:
     grandchildren: list[int] = []
 

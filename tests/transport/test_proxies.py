@@ -1,4 +1,4 @@
-"""Which way a call takes, as the environment says."""
+"""HTTP and HTTPS proxies of the environment: selection, credentials, tunnels and errors."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ async def failure(
     deadlines: Deadlines = PATIENT,
     resolve: ResolveHost = BOOK,
 ) -> GroundwireError:
-    """What a call through a proxy ends with."""
+    """The error of a request through a proxy."""
     async with (
         nothing_left(),
         serving(talk) as port,
@@ -160,10 +160,10 @@ async def failure(
 
 
 @pytest.mark.parametrize(
-    ("secret", "told"), [("", b""), ("me:se%40same@", b"proxy-authorization: Basic bWU6c2VAc2FtZQ==\r\n")]
+    ("secret", "header"), [("", b""), ("me:se%40same@", b"proxy-authorization: Basic bWU6c2VAc2FtZQ==\r\n")]
 )
 async def test_a_request_goes_through_and_the_proxy_learns_only_the_authority(
-    tls: tuple[ssl.SSLContext, ssl.SSLContext], secret: str, told: bytes
+    tls: tuple[ssl.SSLContext, ssl.SSLContext], secret: str, header: bytes
 ) -> None:
     seen: list[bytes] = []
     heads: list[bytes] = []
@@ -184,7 +184,7 @@ async def test_a_request_goes_through_and_the_proxy_learns_only_the_authority(
 
     await main()
     host = SITE.encode()
-    assert heads == [b"CONNECT %s:443 HTTP/1.1\r\nhost: %s:443\r\n%s\r\n" % (host, host, told)], "once"
+    assert heads == [b"CONNECT %s:443 HTTP/1.1\r\nhost: %s:443\r\n%s\r\n" % (host, host, header)], "once"
     assert len(seen) == 3
     assert seen[0].startswith(b"POST /x?y=1 HTTP/1.1\r\nhost: %s\r\nx-key: k\r\n" % host)
     assert b"proxy-authorization" not in seen[0]
@@ -277,24 +277,24 @@ async def test_a_proxy_that_sends_data_too_early_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [b"", b"HTTP/1.1 200", b"HTTP/1.1 200 Yes\r\n\r\n"], ids=["head", "in it", "tls"]
+    "data", [b"", b"HTTP/1.1 200", b"HTTP/1.1 200 Yes\r\n\r\n"], ids=["head", "in it", "tls"]
 )
-async def test_a_proxy_that_stops_responding_is_a_connect_timeout(said: bytes) -> None:
-    error = await failure(then_silent(said), deadlines=Deadlines(connect=0.1))
+async def test_a_proxy_that_stops_responding_is_a_connect_timeout(data: bytes) -> None:
+    error = await failure(then_silent(data), deadlines=Deadlines(connect=0.1))
     assert type(error) is TimedOut
     assert error.message == f"no connection to {SITE} in time"
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize(
-    "said", [b"", b"HTTP/1.1 200", b"HTTP/1.1 200 Yes\r\n\r\n"], ids=["head", "in it", "tls"]
+    "data", [b"", b"HTTP/1.1 200", b"HTTP/1.1 200 Yes\r\n\r\n"], ids=["head", "in it", "tls"]
 )
 async def test_cancelling_before_the_tunnel_is_open_leaves_nothing_open(
-    tls: tuple[ssl.SSLContext, ssl.SSLContext], said: bytes, scheme: str
+    tls: tuple[ssl.SSLContext, ssl.SSLContext], data: bytes, scheme: str
 ) -> None:
     async def talk(reader: StreamReader, writer: StreamWriter) -> None:
         await request(reader)
-        writer.write(said)
+        writer.write(data)
         await writer.drain()
         spoken.set()
         await silent(reader, writer)

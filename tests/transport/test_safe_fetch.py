@@ -1,4 +1,4 @@
-"""Fetching under the guard: what is dialled, what is followed, what is sent along."""
+"""SSRF-safe fetch: which addresses are connected to, which redirects followed, which headers sent."""
 
 from __future__ import annotations
 
@@ -58,20 +58,20 @@ async def test_a_connection_goes_to_the_checked_address_and_the_request_names_th
         fetched = await web.fetcher.get(web.url("/x", SITE))
         assert fetched.url == web.url("/x", SITE)
         assert web.upstream.requests[0].headers["host"] == f"{SITE}:{web.port}"
-        assert names.asked == [SITE]  # once: what was judged is what was dialled
+        assert names.lookups == [SITE]  # once: the address that was checked is the one connected to
 
 
 async def test_no_forbidden_address_is_connected_to_and_all_refusals_are_equal() -> None:
     async def main() -> set[str]:
         async with small_web(page()) as web:
-            # On the very port where somebody listens, which is allowed, and with the real resolver.
+            # On the port of a real listener, which is allowed, and with the real resolver.
             urls = [f"http://{host}:{web.port}/" for host in HOSTS]
             urls += (url.replace(HERE, f"{HERE}:{web.port}") for url in FORMS)
             rules = SsrfPolicy(ports=frozenset({80, 443, web.port}))
             async with SafeFetcher(rules) as web.fetcher:
-                told = {(await refusal(web, url)).message for url in urls}
+                messages = {(await refusal(web, url)).message for url in urls}
             assert web.upstream.connections == 0
-            return told
+            return messages
 
     assert await main() == {REFUSED}
 
@@ -107,7 +107,7 @@ async def test_a_redirect_to_the_same_name_resolves_it_again() -> None:
     names = FakeResolver(www_example_com=[[HERE], [FORBIDDEN_HOST]])
     async with small_web(redirect("/again"), names) as web:
         assert (await refusal(web, web.url("/", SITE))).message == REFUSED
-        assert names.asked == [SITE, SITE]
+        assert names.lookups == [SITE, SITE]
         assert len(web.upstream.requests) == 1
 
 
@@ -277,7 +277,7 @@ async def test_a_certificate_must_match_the_name_although_the_connection_is_to_t
         async with SafeFetcher(rules, resolve=names) as strict:
             with pytest.raises(Unreachable, match="certificate"):
                 await strict.get(f"https://{SITE}:{port}/")
-    while len(asyncio.all_tasks()) > 1:  # the server has not yet noticed who hung up on it
+    while len(asyncio.all_tasks()) > 1:  # the server has not yet noticed the disconnect
         await asyncio.sleep(0)
 
 
@@ -291,7 +291,9 @@ def html(body: bytes, encoding: str = "", **more: object) -> ScriptedResponse:
     return ScriptedResponse(headers={"content-type": "text/html", **packed}, body=body, **more)  # type: ignore[arg-type]  # fields of a response
 
 
-async def got(response: ScriptedResponse, accept: str = "text/html", limit: int = 2_000_000) -> Fetched:
+async def fetch_page(
+    response: ScriptedResponse, accept: str = "text/html", limit: int = 2_000_000
+) -> Fetched:
     async with small_web(response) as web:
         return await web.fetcher.get(web.url(), accept=accept, limit=limit)
 
@@ -309,8 +311,8 @@ async def got(response: ScriptedResponse, accept: str = "text/html", limit: int 
     ],
 )
 async def test_a_body_is_decompressed(encoding: str, body: bytes) -> None:
-    assert (await got(html(body, encoding))).body == TEXT
-    assert (await got(html(body, encoding, framing="chunked"))).body == TEXT
+    assert (await fetch_page(html(body, encoding))).body == TEXT
+    assert (await fetch_page(html(body, encoding, framing="chunked"))).body == TEXT
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
@@ -347,14 +349,14 @@ async def test_a_body_that_is_too_large_broken_or_of_another_type_is_an_error(
     response: ScriptedResponse,
 ) -> None:
     with pytest.raises(UpstreamWireError):
-        await got(response, limit=1000)
+        await fetch_page(response, limit=1000)
 
 
 async def test_a_truncated_body_is_an_error() -> None:
     with pytest.raises(Unreachable):
-        await got(html(TEXT, cut_at=50))
+        await fetch_page(html(TEXT, cut_at=50))
     with pytest.raises(Unreachable):
-        await got(html(TEXT, cut_at=50, cut="rst"))
+        await fetch_page(html(TEXT, cut_at=50, cut="rst"))
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
@@ -366,7 +368,7 @@ async def test_a_decompression_bomb_is_refused_before_it_fills_the_memory(encodi
     tracemalloc.start()
     try:
         with pytest.raises(UpstreamWireError, match="larger than 2000000 bytes"):
-            await got(html(bomb, encoding))
+            await fetch_page(html(bomb, encoding))
         assert tracemalloc.get_traced_memory()[1] < 20_000_000
     finally:
         tracemalloc.stop()
@@ -382,14 +384,14 @@ def test_compressed_data_that_decodes_to_nothing_is_bounded_too() -> None:
 @pytest.mark.parametrize("accept", ["text/*", "*/*", "application/xml, TEXT/Plain;q=0.5"])
 async def test_several_types_can_be_accepted(accept: str) -> None:
     response = ScriptedResponse(headers={"content-type": "Text/Plain; charset=latin-1"}, body=b"\xe4")
-    fetched = await got(response, accept)
+    fetched = await fetch_page(response, accept)
     assert (fetched.content_type, fetched.charset, fetched.body) == ("text/plain", "latin-1", b"\xe4")
 
 
 async def test_an_error_page_of_another_type_is_reported_by_its_status_alone() -> None:
-    fetched = await got(ScriptedResponse(404, {"content-type": "text/html"}, b"gone"), "text/plain")
+    fetched = await fetch_page(ScriptedResponse(404, {"content-type": "text/html"}, b"gone"), "text/plain")
     assert (fetched.status, fetched.body) == (404, b"")
-    fetched = await got(ScriptedResponse(404, {"content-type": "text/plain"}, b"gone"), "text/plain")
+    fetched = await fetch_page(ScriptedResponse(404, {"content-type": "text/plain"}, b"gone"), "text/plain")
     assert (fetched.status, fetched.body) == (404, b"gone")
 
 

@@ -1,4 +1,4 @@
-"""The guard's judgement: what is public, what is not, and one parser for all."""
+"""SSRF policy: which addresses are public, and one URL parser for all checks."""
 
 from __future__ import annotations
 
@@ -191,13 +191,13 @@ def test_wrapping_an_address_never_makes_it_public(number: int) -> None:
 
 @given(st.ip_addresses())
 def test_addresses_that_python_calls_private_are_not_public(ip: IPv4Address | IPv6Address) -> None:
-    # The other way round does not hold, which is why there is a table.
+    # The reverse is not true, which is why there is a table.
     if ip.is_private or ip.is_loopback or ip.is_multicast or ip.is_link_local or ip.is_reserved:
         assert not is_public(ip) or ip in SPARED
 
 
 class _Spared:
-    """Reserved by name, and used: addresses that DNS64 gives to pages with IPv4 alone."""
+    """Reserved but in use: addresses that DNS64 gives to hosts that have only IPv4."""
 
     def __contains__(self, ip: IPv4Address | IPv6Address) -> bool:
         return str(ip).startswith("64:ff9b::")
@@ -218,7 +218,7 @@ def test_no_text_breaks_the_parser(text: str, reference: str) -> None:
         assert "@" not in parts.host
 
 
-SIGNS = (
+SEPARATORS = (
     "",
     "\\",
     "@",
@@ -252,12 +252,12 @@ HOSTS = (
 
 
 def differential_addresses() -> list[str]:
-    """Two hosts in one address, and every sign between them that parsers ever quarrelled about."""
+    """URLs with two hosts, and every separator between them on which parsers are known to disagree."""
     found = [
-        f"{scheme}{first}{sign}{other}{second}/x"
+        f"{scheme}{first}{separator}{other}{second}/x"
         for scheme in ("http://", "https:", "HTTP:\\\\")
         for first, second in product(HOSTS, HOSTS)
-        for sign, other in product(SIGNS, ("", "@", "\\"))
+        for separator, other in product(SEPARATORS, ("", "@", "\\"))
     ]
     return list(dict.fromkeys(found))
 
@@ -275,11 +275,11 @@ def test_urls_are_parsed_like_the_url_parser_of_browsers() -> None:
     if node is None:
         pytest.skip("node, whose parser is the one of the standard, is not on this machine: not run")
     urls = differential_addresses()
-    asked = subprocess.run(  # noqa: S603
+    result = subprocess.run(  # noqa: S603
         [node, "-e", ORACLE], input=json.dumps(urls), capture_output=True, text=True, check=True, timeout=60
     )
     accepted = 0
-    for url, read in zip(urls, json.loads(asked.stdout), strict=True):
+    for url, read in zip(urls, json.loads(result.stdout), strict=True):
         try:
             parts = parse(url)
         except InvalidUrl:

@@ -1,4 +1,4 @@
-"""Calls that block: their results and errors come back, and nobody waits for those that never end."""
+"""Blocking calls in threads: results and errors are returned, and calls that never end are not awaited."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ EVENTS: list[Event] = [
 REPLY = Reply("a", "m", created=1_778_871_156)
 
 
-class Server:
+class FixedServer:
     """Answers every request with one body, and records the requests."""
 
     def __init__(self, body: bytes, content_type: str) -> None:
@@ -61,7 +61,7 @@ class Server:
 
 def test_a_whole_answer_is_read_by_the_client() -> None:
     body = dump_json(DIALECT.encode_response(assemble(EVENTS), REPLY)).encode()
-    server = Server(body, "application/json")
+    server = FixedServer(body, "application/json")
     answer = server.client.interactions.create(model="m", input="?", tools=[{"type": "google_search"}])
     assert isinstance(answer, interactions.Interaction)
     assert (answer.status, answer.output_text) == ("completed", "Öl fließt. Immer.")
@@ -83,7 +83,7 @@ def test_a_whole_answer_is_read_by_the_client() -> None:
 def test_a_stream_is_read_by_the_client() -> None:
     encoder = DIALECT.encoder(REPLY)
     data = b"".join(encoder.feed(event) for event in EVENTS)
-    server = Server(data, encoder.content_type)
+    server = FixedServer(data, encoder.content_type)
     text = ""
     kinds = set()
     for event in server.client.interactions.create(model="m", input="?", stream=True):

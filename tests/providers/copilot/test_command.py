@@ -18,7 +18,7 @@ def request_for(query: str, *system: str) -> Request:
 
 
 def between(stdin: bytes, kind: str = "query") -> bytes:
-    """What stands between the delimiters, found from the outside in."""
+    """The text between the delimiters, found from the outside in."""
     opening, closing = f"\n<{kind}-{MARK}>\n".encode(), f"\n</{kind}-{MARK}>\n".encode()
     assert stdin.count(opening) == 1
     assert stdin.count(closing) == 1
@@ -106,7 +106,7 @@ def test_only_the_allowed_part_of_the_environment_is_passed() -> None:
         "https_proxy": "http://proxy:1",
         "NO_PROXY": "a.b",
         "GH_TOKEN": TOKEN,
-        "GITHUB_TOKEN": "another-token-of-somebody",
+        "GITHUB_TOKEN": "another-token",
         "OPENAI_API_KEY": "sk-secret",
         "COPILOT_ALLOW_ALL": "true",
         "COPILOT_PROVIDER_BASE_URL": "http://evil",

@@ -1,4 +1,4 @@
-"""The way out of the sandbox: to a few hosts at GitHub, and to nobody else, whatever is tried inside."""
+"""Network access from the sandbox: a few GitHub hosts and nothing else, whatever is tried inside."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def ask(text):
 
 @contextmanager
 def canary(family: int, address: Any) -> Iterator[tuple[Any, list[object]]]:
-    """Somebody who listens, and notes who came."""
+    """A listener that records its connections."""
     visitors: list[object] = []
     with socket.socket(family) as listener:
         listener.bind(address)
@@ -270,7 +270,7 @@ async def test_exiting_closes_open_connections(tmp_path: Path) -> None:
     async def hang(_: str, __: Mapping[str, str]) -> Streams:
         dialled.set()
         await asyncio.sleep(60)
-        raise AssertionError("nobody waits so long")
+        raise AssertionError("it should not wait so long")
 
     async with connection(tmp_path, hang) as (_, writer):
         writer.write(b"CONNECT github.com:443 HTTP/1.1\r\n\r\n")

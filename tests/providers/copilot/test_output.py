@@ -1,4 +1,4 @@
-"""What the Copilot CLI writes becomes events: tool results, messages, bare text, failures."""
+"""Output of the Copilot CLI, decoded into events: tool results, messages, bare text, failures."""
 
 from __future__ import annotations
 
@@ -137,9 +137,9 @@ def test_markers_without_a_source_are_removed_and_offsets_shift() -> None:
     [
         (3, 15, "", Span(3, 15)),
         (3, 15, "【3:2†source】", Span(3, 15)),
-        (4, 16, "", Span(3, 15)),  # UTF-16 units: a sign outside the first plane stands before
+        (4, 16, "", Span(3, 15)),  # UTF-16 units: an astral character precedes it
         (0, 3, "", None),
-        (0, 12, "【3:2†source】", Span(3, 15)),  # wrong, but the marker stands just once
+        (0, 12, "【3:2†source】", Span(3, 15)),  # wrong, but the marker occurs just once
         (-5, 999999, "", None),
         (15, 3, "", None),
         (None, None, "", None),
@@ -205,7 +205,7 @@ def test_control_characters_are_replaced_and_offsets_stay() -> None:
             *(search.query for search in answered.searches),
         )
     )
-    assert all(sign == "\n" or sign.isprintable() for sign in shown)
+    assert all(character == "\n" or character.isprintable() for character in shown)
     assert answered.text[at : at + 12] == "【3:2†source】"
     assert answered.citations[0].span == Span(at, at + 12)
 
@@ -241,9 +241,9 @@ def test_a_failed_search_is_an_event_and_the_message_is_not_grounded() -> None:
 
 
 def test_the_message_is_used_if_the_tool_result_is_unreadable() -> None:
-    retold = {"query": "q", "summary": "So it is.", "sources": [{"title": "One", "url": ONE}]}
+    summary = {"query": "q", "summary": "So it is.", "sources": [{"title": "One", "url": ONE}]}
     answered = answer(
-        search_lines("what is this?") + line("assistant.message", content=json.dumps(retold)) + result_line()
+        search_lines("what is this?") + line("assistant.message", content=json.dumps(summary)) + result_line()
     )
     assert answered.text == "So it is."
     assert answered.citations == (Citation(None, (Evidence(Source(ONE, "One")),)),)
@@ -449,7 +449,7 @@ def test_a_tool_result_is_kept_even_if_the_model_failed_afterwards() -> None:
         '{"type": "assistant.message", "data": {"content": {}}}',
         '{"type": "assistant.message", "data": {"content": "x", "citations": []}}',
         '{"type": "session.error", "data": {"statusCode": "x"}}',
-        '{"type": "unheard.of", "data": {"content": "x"}}',
+        '{"type": "unknown.event", "data": {"content": "x"}}',
         '{"type": "result", "exitCode": "zero"}',
         "\x00\xff",
         "[" * 5000,

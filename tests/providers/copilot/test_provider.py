@@ -267,11 +267,11 @@ def test_an_answer_without_searches_is_reported_as_not_grounded(tmp_path: Path) 
 
 
 def test_an_older_cli_is_run_again_for_bare_text(tmp_path: Path) -> None:
-    retold = {"query": "q", "summary": "s", "sources": [{"title": "One", "url": ONE}]}
+    summary = {"query": "q", "summary": "s", "sources": [{"title": "One", "url": ONE}]}
     refuse = (
         "if '--output-format' in sys.argv:\n"
         "    sys.exit(\"error: unknown option '--output-format'\")\n"
-        f"print({json.dumps(retold)!r})"
+        f"print({json.dumps(summary)!r})"
     )
     cli = fake_cli(tmp_path, ("run", refuse))
     copilot = provider(cli.settings())

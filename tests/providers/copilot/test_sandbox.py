@@ -1,4 +1,4 @@
-"""What a Copilot CLI that has turned against its user cannot do: the canaries stay alive.
+"""Sandbox: what a hostile Copilot CLI cannot do.
 
 These tests need bubblewrap and fail without it; `apt-get install bubblewrap` (or the like) brings it.
 """
@@ -55,7 +55,7 @@ def write(path):
 
 @pytest.fixture(autouse=True)
 def bubblewrap() -> str:
-    """The sandbox must be there: a test that does not run shows nothing."""
+    """Fail if bubblewrap is missing, because a skipped test proves nothing."""
     found = shutil.which("bwrap", path=f"{os.environ.get('PATH', '')}:/usr/bin")
     if found is None:
         pytest.fail("bubblewrap is not installed: run `apt-get install -y bubblewrap`, then test again")
@@ -64,7 +64,7 @@ def bubblewrap() -> str:
 
 @pytest.fixture
 def user(tmp_path: Path) -> Path:
-    """A user's home, with what is worth stealing."""
+    """The home of a user, with secrets in it."""
     home = tmp_path / "user"
     (home / ".ssh").mkdir(parents=True)
     (home / ".ssh" / "id_ed25519").write_text("CANARY-KEY")
@@ -282,12 +282,12 @@ found["caps"] = [row.split()[1] for row in open("/proc/self/status") if row.star
 async def test_the_packages_of_the_program_are_visible_and_no_more(tmp_path: Path) -> None:
     package = tmp_path / "lib" / "node_modules" / "@github" / "copilot"
     package.mkdir(parents=True)
-    beside = package.parent / "copilot-linux-x64" / "data"
-    beside.parent.mkdir()
-    beside.write_text("own")
+    sibling = package.parent / "copilot-linux-x64" / "data"
+    sibling.parent.mkdir()
+    sibling.write_text("own")
     other = tmp_path / "lib" / "other"
     other.write_text("CANARY")
-    code = f"found = [read({str(beside)!r}), read({str(other)!r})]"
+    code = f"found = [read({str(sibling)!r}), read({str(other)!r})]"
     cli = fake_cli(package, ("run", ATTEMPT + code + REPORT), recorded=False)
     link = tmp_path / "copilot"
     link.symlink_to(cli.path)
@@ -296,7 +296,7 @@ async def test_the_packages_of_the_program_are_visible_and_no_more(tmp_path: Pat
 
 
 def shown(argv: tuple[str, ...], folder: Path) -> list[str]:
-    """What of a folder the sandbox shows."""
+    """The part of a folder that is visible in the sandbox."""
     return [path for at, path in enumerate(argv) if argv[at - 1] == "--ro-bind" and str(folder) in path]
 
 

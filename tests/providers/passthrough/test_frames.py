@@ -1,4 +1,4 @@
-"""Bytes that are passed on are whole frames that a client can read, however they were cut on their way."""
+"""Bytes that are passed through are complete frames, however they were split."""
 
 from __future__ import annotations
 

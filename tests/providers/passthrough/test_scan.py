@@ -1,4 +1,4 @@
-"""An answer that is passed on is watched by glances: its end and its cost are seen, nothing else is read."""
+"""Scanning of responses that are passed through: only the end and the usage are looked for."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def test_nothing_after_the_end_belongs_to_the_answer(name: str) -> None:
     whole = b"".join(frames_of(name))
     seen = scan_frames(dialect(name), whole + whole)
     assert isinstance(seen.events[-1], Finished)
-    behind = trailing_frames(dialect(name), seen.events[-1], (whole + whole)[seen.length :])
-    assert whole[: seen.length] + behind == whole or behind == b"data: [DONE]\n\n"
+    rest = trailing_frames(dialect(name), seen.events[-1], (whole + whole)[seen.length :])
+    assert whole[: seen.length] + rest == whole or rest == b"data: [DONE]\n\n"
 
 
 def test_text_that_looks_like_an_end_is_not_one() -> None:

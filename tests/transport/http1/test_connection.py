@@ -39,9 +39,14 @@ async def fetch_body(http: Http, what: HttpRequest, deadlines: Deadlines = PATIE
 
 def test_interim_responses_may_precede_a_response() -> None:
     early = b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n"
-    told = parse_response([CONTINUE + early + CONTINUE + OK])
-    assert (told.status, told.headers, told.body, told.end) == (200, {"content-length": "2"}, b"ok", "kept")
-    assert parse_response([bytes([byte]) for byte in CONTINUE + early + OK]) == told
+    parsed = parse_response([CONTINUE + early + CONTINUE + OK])
+    assert (parsed.status, parsed.headers, parsed.body, parsed.end) == (
+        200,
+        {"content-length": "2"},
+        b"ok",
+        "kept",
+    )
+    assert parse_response([bytes([byte]) for byte in CONTINUE + early + OK]) == parsed
     assert parse_response([CONTINUE]).end == RemoteDisconnected.__name__
 
 
@@ -157,8 +162,7 @@ async def angry(reader: StreamReader, writer: StreamWriter) -> None:
 
 
 def once(then: Talk, seen: list[bytes]) -> Talk:
-    """Answers one request of its first connection, and treats the next in another way; later connections
-    are answered."""
+    """Answer the first request of the first connection, handle its next one with `then`."""
 
     async def talk(reader: StreamReader, writer: StreamWriter) -> None:
         is_first = not seen
@@ -224,7 +228,7 @@ async def test_a_reset_is_reported_in_every_phase(data: bytes) -> None:
         await request(reader)
         writer.write(data)
         if b"\r\n\r\n" in data:
-            await begun.wait()  # a reset may overtake what was said before it
+            await begun.wait()  # a reset may overtake the bytes before it
         reset(writer)
 
     async def ask(http: Http, port: int) -> None:
@@ -281,7 +285,7 @@ async def test_a_body_with_an_unknown_encoding_leaves_no_connection_open() -> No
         Http({}) as http,
         http.open(call(port), PATIENT) as response,
     ):
-        assert response.status == 503, "the status is told all the same"
+        assert response.status == 503, "the status is returned all the same"
         with pytest.raises(Interrupted):
             await response.body()
         assert await response.error_body() == b""

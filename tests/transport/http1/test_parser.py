@@ -1,4 +1,4 @@
-"""Heads and bodies are parsed however the bytes are cut, and checked against llhttp."""
+"""Heads and bodies are parsed however the bytes are split, and checked against llhttp."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ANYTHING = st.text(st.sampled_from("ab:;, \t\r\n\0\x0b\x0c\x1c\x85\u2028é"), ma
 OK = b"HTTP/1.1 200 OK\r\n"
 
 
-class Asked:
+class LlhttpRequest:
     """A request as a server reads it."""
 
     def __init__(self) -> None:
@@ -50,11 +50,11 @@ class Asked:
 
 @given(TARGETS, st.lists(st.tuples(TOKENS, WORDS), max_size=6))
 def test_a_server_reads_the_encoded_request(target: str, headers: list[tuple[str, str]]) -> None:
-    told = [(name, text) for name, text in headers if name.lower() not in ("content-length", "connection")]
-    asked = Asked()
-    parser = httptools.HttpRequestParser(asked)
-    parser.feed_data(encode_request("POST", target, told))
-    assert (parser.get_method(), asked.url.decode(), asked.headers) == (b"POST", target, told)
+    sent = [(name, text) for name, text in headers if name.lower() not in ("content-length", "connection")]
+    request = LlhttpRequest()
+    parser = httptools.HttpRequestParser(request)
+    parser.feed_data(encode_request("POST", target, sent))
+    assert (parser.get_method(), request.url.decode(), request.headers) == (b"POST", target, sent)
 
 
 @given(
@@ -68,7 +68,7 @@ def test_no_header_can_inject_a_line(method: str, target: str, headers: list[tup
     lines = data.split(b"\r\n")
     assert len(lines) == len(headers) + 3
     assert lines[0].count(b" ") == 2
-    assert not any(sign in line for line in lines for sign in (b"\r", b"\n", b"\0"))
+    assert not any(character in line for line in lines for character in (b"\r", b"\n", b"\0"))
 
 
 def test_a_lone_surrogate_cannot_be_encoded() -> None:
@@ -85,8 +85,8 @@ FIELDS = st.tuples(TOKENS, BLANKS, WORDS, BLANKS)
 def test_a_head_is_parsed_as_llhttp_parses_it(
     status: int, reason: str, fields: list[tuple[str, str, str, str]]
 ) -> None:
-    told = [field for field in fields if field[0].lower() not in ("content-length", "connection", "upgrade")]
-    lines = [f"HTTP/1.1 {status}{reason}", *(f"{name}:{a}{text}{b}" for name, a, text, b in told)]
+    sent = [field for field in fields if field[0].lower() not in ("content-length", "connection", "upgrade")]
+    lines = [f"HTTP/1.1 {status}{reason}", *(f"{name}:{a}{text}{b}" for name, a, text, b in sent)]
     head = "\r\n".join(lines).encode()
     ours = decode_response(head)
     theirs = oracle(head + b"\r\ncontent-length: 0\r\n\r\n")
@@ -160,23 +160,23 @@ def test_a_malformed_head_is_refused(head: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "length"),
+    ("header", "length"),
     [("0", 0), ("5", 5), ("05", 5), ("5, 5", 5), ("5,5,\t5", 5), ("9" * 18, 10**18 - 1)],
 )
-def test_a_repeated_content_length_must_be_one_number(told: str, length: int) -> None:
-    assert length_in({"content-length": told}) == length
+def test_a_repeated_content_length_must_be_one_number(header: str, length: int) -> None:
+    assert length_in({"content-length": header}) == length
 
 
 @pytest.mark.parametrize(
-    "told",
+    "header",
     [
         *("", " ", "+5", "-5", "5.0", "5 5", "0x5", "5_0", "5;", "5,", ",5", "5, 6", "5, 05", "٥", "５", "a"),
         *("9" * 19, "\xa05", "5\x85", "5\x1c", "1e3", "5\x0b"),
     ],
 )
-def test_an_invalid_content_length_is_refused(told: str) -> None:
+def test_an_invalid_content_length_is_refused(header: str) -> None:
     with pytest.raises(ProtocolError):
-        length_in({"content-length": told})
+        length_in({"content-length": header})
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ SPELLINGS = st.sampled_from([b"%x", b"%X", b"%05x"])
 
 @st.composite
 def chunked(draw: st.DrawFn) -> tuple[bytes, bytes]:
-    """A body in chunks, and what it says."""
+    """A chunked body, and its decoded bytes."""
     pieces = draw(st.lists(st.binary(min_size=1, max_size=40), max_size=6))
     wire = b"".join(
         draw(SPELLINGS) % len(piece) + draw(EXTENSIONS) + b"\r\n" + piece + b"\r\n" for piece in pieces
@@ -238,50 +238,53 @@ def chunked(draw: st.DrawFn) -> tuple[bytes, bytes]:
     return wire + b"0" + draw(EXTENSIONS) + b"\r\n" + draw(TRAILERS) + b"\r\n", b"".join(pieces)
 
 
-def cut(data: bytes, places: list[int]) -> list[bytes]:
-    """The bytes in pieces."""
-    ends = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
+def split_at(data: bytes, offsets: list[int]) -> list[bytes]:
+    """The bytes, split at offsets."""
+    ends = [0, *sorted(offset % (len(data) + 1) for offset in offsets), len(data)]
     return [data[start:end] for start, end in pairwise(ends) if start < end]
 
 
-PLACES = st.lists(st.integers(0, 10_000), max_size=12)
+OFFSETS = st.lists(st.integers(0, 10_000), max_size=12)
 
 
-@given(chunked(), PLACES)
+@given(chunked(), OFFSETS)
 def test_chunks_are_parsed_however_they_are_split_and_as_llhttp_parses_them(
-    body: tuple[bytes, bytes], places: list[int]
+    body: tuple[bytes, bytes], offsets: list[int]
 ) -> None:
     wire, text = body
     theirs = oracle(CHUNKED + wire)
     assert theirs is not None
     assert theirs.body == text
-    for pieces in (cut(CHUNKED + wire, places), cut(CHUNKED + wire, list(range(len(CHUNKED + wire))))):
+    for pieces in (
+        split_at(CHUNKED + wire, offsets),
+        split_at(CHUNKED + wire, list(range(len(CHUNKED + wire)))),
+    ):
         assert parse_response(pieces) == ParsedResponse(200, {"transfer-encoding": "chunked"}, text, "kept")
 
 
-@given(st.binary(max_size=60), st.binary(max_size=9), PLACES)
+@given(st.binary(max_size=60), st.binary(max_size=9), OFFSETS)
 def test_the_content_length_is_obeyed_however_the_bytes_are_split(
-    body: bytes, behind: bytes, places: list[int]
+    body: bytes, extra: bytes, offsets: list[int]
 ) -> None:
     head = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body)
-    told = parse_response(cut(head + body + behind, places))
-    assert told.body == body
-    assert told.end == ("closed" if behind else "kept"), "what nobody asked for belongs to nobody"
+    parsed = parse_response(split_at(head + body + extra, offsets))
+    assert parsed.body == body
+    assert parsed.end == ("closed" if extra else "kept"), "bytes after the response close the connection"
 
 
-@given(st.binary(max_size=60), PLACES)
-def test_a_body_without_a_length_ends_with_its_connection(body: bytes, places: list[int]) -> None:
-    assert parse_response(cut(b"HTTP/1.1 200 OK\r\n\r\n" + body, places)) == ParsedResponse(
+@given(st.binary(max_size=60), OFFSETS)
+def test_a_body_without_a_length_ends_with_its_connection(body: bytes, offsets: list[int]) -> None:
+    assert parse_response(split_at(b"HTTP/1.1 200 OK\r\n\r\n" + body, offsets)) == ParsedResponse(
         200, {}, body, "closed"
     )
 
 
 @given(chunked(), st.integers(0, 10_000))
-def test_truncated_chunks_are_never_complete(body: tuple[bytes, bytes], place: int) -> None:
+def test_truncated_chunks_are_never_complete(body: tuple[bytes, bytes], offset: int) -> None:
     wire, text = body
-    told = parse_response([CHUNKED + wire[: place % len(wire)]])
-    assert told.end == "IncompleteBody"
-    assert text.startswith(told.body)
+    parsed = parse_response([CHUNKED + wire[: offset % len(wire)]])
+    assert parsed.end == "IncompleteBody"
+    assert text.startswith(parsed.body)
 
 
 SEEDS = [
@@ -305,20 +308,20 @@ CHANGES = st.lists(
 
 
 def changed(data: bytes, changes: list[tuple[int, int, int | str]]) -> bytes:
-    for place, gone, scrap in changes:
-        at = place % (len(data) + 1)
+    for offset, gone, scrap in changes:
+        at = offset % (len(data) + 1)
         data = data[:at] + (SCRAPS[scrap] if isinstance(scrap, int) else b"") + data[at + gone :]
     return data
 
 
 @settings(max_examples=400)
-@given(st.sampled_from(SEEDS), CHANGES, PLACES)
+@given(st.sampled_from(SEEDS), CHANGES, OFFSETS)
 def test_both_parsers_agree_on_every_response_they_accept(
-    seed: bytes, changes: list[tuple[int, int, int | str]], places: list[int]
+    seed: bytes, changes: list[tuple[int, int, int | str]], offsets: list[int]
 ) -> None:
     data = changed(seed, changes)
     ours = parse_response([data])
-    assert parse_response(cut(data, places)) == ours
+    assert parse_response(split_at(data, offsets)) == ours
     if ours.end not in ("kept", "closed"):
         return
     theirs = oracle(data) or oracle(data, lenient=True)
@@ -408,11 +411,11 @@ def test_an_invalid_content_length_is_refused_without_a_body_too(status: int, me
     ],
 )
 def test_ambiguous_chunks_are_refused(wire: bytes) -> None:
-    told = parse_response([CHUNKED, wire])
-    assert (told.status, told.end) == (200, "ProtocolError")
-    assert b"abc".startswith(told.body), "what was right before it is still told"
+    parsed = parse_response([CHUNKED, wire])
+    assert (parsed.status, parsed.end) == (200, "ProtocolError")
+    assert b"abc".startswith(parsed.body), "valid bytes before the error are still returned"
     assert oracle(CHUNKED + wire) is None
-    assert parse_response(cut(CHUNKED + wire, list(range(200)))) == told
+    assert parse_response(split_at(CHUNKED + wire, list(range(200)))) == parsed
 
 
 def test_valid_bytes_are_returned_before_the_error() -> None:
@@ -436,20 +439,24 @@ def test_valid_bytes_are_returned_before_the_error() -> None:
     ids=["extension", "longer", "trailer", "longer trailer", "trailers", "more trailers", "size without end"],
 )
 def test_lines_between_chunks_are_bounded_however_they_are_split(wire: bytes, refused: bool) -> None:
-    for pieces in ([wire], cut(wire, list(range(0, len(wire), 7))), cut(wire, [4097, 4098, 4099, 4100])):
+    for pieces in (
+        [wire],
+        split_at(wire, list(range(0, len(wire), 7))),
+        split_at(wire, [4097, 4098, 4099, 4100]),
+    ):
         assert is_refused([CHUNKED, *pieces]) is refused
 
 
 def test_an_enormous_chunk_costs_nothing_until_it_arrives() -> None:
-    told = parse_response([CHUNKED + HUGE + b"\r\nabc"])
-    assert (told.body, told.end) == (b"abc", "IncompleteBody")
-    told = parse_response([b"HTTP/1.1 200 OK\r\ncontent-length: %s\r\n\r\nabc" % (b"9" * 18)])
-    assert (told.body, told.end) == (b"abc", "IncompleteBody")
+    parsed = parse_response([CHUNKED + HUGE + b"\r\nabc"])
+    assert (parsed.body, parsed.end) == (b"abc", "IncompleteBody")
+    parsed = parse_response([b"HTTP/1.1 200 OK\r\ncontent-length: %s\r\n\r\nabc" % (b"9" * 18)])
+    assert (parsed.body, parsed.end) == (b"abc", "IncompleteBody")
 
 
 @example(b"")
 @given(st.binary(max_size=30))
-def test_nothing_follows_a_response_without_a_body(behind: bytes) -> None:
+def test_nothing_follows_a_response_without_a_body(extra: bytes) -> None:
     for first in (b"HTTP/1.1 204 No Content\r\n", b"HTTP/1.1 304 Not Modified\r\ncontent-length: 5\r\n"):
-        told = parse_response([first + b"\r\n" + behind])
-        assert (told.body, told.end) == (b"", "closed" if behind else "kept")
+        parsed = parse_response([first + b"\r\n" + extra])
+        assert (parsed.body, parsed.end) == (b"", "closed" if extra else "kept")
