@@ -106,7 +106,7 @@ def test_options_must_be_options() -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ["--max-sources", "-1"],
         ["--max-uses", "0"],
@@ -116,9 +116,9 @@ def test_options_must_be_options() -> None:
         ["--allow", "https://example.com"],
     ],
 )
-def test_the_command_line_refuses_the_same(words: list[str]) -> None:
+def test_the_command_line_refuses_the_same(arguments: list[str]) -> None:
     with pytest.raises(UsageError):
-        parse(["search", "why?", *words])
+        parse(["search", "why?", *arguments])
 
 
 async def test_the_client_checks_options_before_it_sends_a_request(tmp_path: Path) -> None:

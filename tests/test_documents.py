@@ -146,17 +146,17 @@ def commands(text: str) -> list[list[str]]:
     found = []
     for line in text.splitlines():
         inner = re.findall(r"\$\((groundwire [^)]*)\)", line)
-        words = shlex.split(line.removeprefix("$ "), comments=True)
-        while words and re.fullmatch(r"[A-Z_]+=\S*", words[0]):
-            words.pop(0)
+        command = shlex.split(line.removeprefix("$ "), comments=True)
+        while command and re.fullmatch(r"[A-Z_]+=\S*", command[0]):
+            command.pop(0)
         found += [shlex.split(part)[1:] for part in inner]
-        if not words or inner:
+        if not command or inner:
             continue
-        if words[0] != "groundwire":
-            assert words[0] in OTHER_PROGRAMS, line
+        if command[0] != "groundwire":
+            assert command[0] in OTHER_PROGRAMS, line
             continue
-        ends = [at for at, word in enumerate(words) if word in ("|", ">", ">>", "&&", ";")]
-        found.append(words[1 : min(ends, default=len(words))])
+        ends = [at for at, token in enumerate(command) if token in ("|", ">", ">>", "&&", ";")]
+        found.append(command[1 : min(ends, default=len(command))])
     return found
 
 
@@ -176,9 +176,9 @@ async def test_shell_commands_are_parsed_and_run(block: Block, tmp_path: Path) -
 
     async def main() -> None:
         async with Upstream(answer("anthropic_messages", EVENTS)) as upstream:
-            for words in lines:
-                arguments = parse(words)
-                if words[0] in NEEDS_NETWORK or any(word.startswith("https://") for word in words[2:3]):
+            for command in lines:
+                arguments = parse(command)
+                if command[0] in NEEDS_NETWORK or any(token.startswith("https://") for token in command[2:3]):
                     continue
                 out, err = io.StringIO(), io.StringIO()
                 console = Console(
@@ -188,8 +188,8 @@ async def test_shell_commands_are_parsed_and_run(block: Block, tmp_path: Path) -
                     env=environment(tmp_path, upstream),
                     cwd=str(tmp_path),
                 )
-                code = await asyncio.to_thread(run_command, words[0], arguments, console)
-                assert code == 0, (words, err.getvalue())
+                code = await asyncio.to_thread(run_command, command[0], arguments, console)
+                assert code == 0, (command, err.getvalue())
 
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)

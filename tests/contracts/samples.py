@@ -234,7 +234,7 @@ def _evidenced() -> Iterator[Sample]:
             cites=[unplaced(AMAZON, Evidence(NILE, "somewhere")), cite(_CLAIMS, "The Amazon", RIVERS)],
         ),
     )
-    yield Sample("links that stand for sources", make_answer(_MARKED, cites=_marks()))
+    yield Sample("links in place of sources", make_answer(_MARKED, cites=_marks()))
     yield Sample(
         "claims of a page that is linked elsewhere",
         make_answer(

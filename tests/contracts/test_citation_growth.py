@@ -1,6 +1,6 @@
 """The cost of many citations grows linearly, whatever they have in common.
 
-What costs with the square of their number freezes a gateway: a megabyte holds ten thousand citations.
+Quadratic cost would block a gateway: a megabyte has room for ten thousand citations.
 """
 
 from __future__ import annotations

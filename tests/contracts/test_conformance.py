@@ -186,23 +186,23 @@ def _responses(allowed: list[str] | None, blocked: list[str] | None) -> JsonObje
     return {"model": "m", "input": "q", "tools": [{"type": "web_search", "filters": filters}]}
 
 
-ASKED = {"anthropic_messages": _anthropic, "openai_responses": _responses}
+REQUESTS = {"anthropic_messages": _anthropic, "openai_responses": _responses}
 
 
 @pytest.mark.parametrize("lists", [(None, None), ([], []), (None, []), ([], None)])
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", REQUESTS)
 def test_empty_domain_lists_are_decoded_as_absent(
     name: str, lists: tuple[list[str] | None, list[str] | None]
 ) -> None:
-    search = dialect(name).decode_request(ASKED[name](*lists)).search
+    search = dialect(name).decode_request(REQUESTS[name](*lists)).search
     assert search is not None
     assert (search.allowed_domains, search.blocked_domains) == ((), ())
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", REQUESTS)
 def test_both_domain_lists_together_are_kept_or_refused(name: str) -> None:
     try:
-        search = dialect(name).decode_request(ASKED[name](["good.example"], ["bad.example"])).search
+        search = dialect(name).decode_request(REQUESTS[name](["good.example"], ["bad.example"])).search
     except (ClientWireError, RequestError):
         return
     assert search is not None

@@ -57,8 +57,8 @@ RESULT: JsonObject = {
 }
 
 
-def text(words: str, *citations: JsonObject) -> JsonObject:
-    return {"type": "text", "text": words, **({"citations": [*citations]} if citations else {})}
+def text(content: str, *citations: JsonObject) -> JsonObject:
+    return {"type": "text", "text": content, **({"citations": [*citations]} if citations else {})}
 
 
 def message(blocks: Sequence[JsonObject], stop: str = "end_turn") -> JsonObject:
@@ -101,10 +101,10 @@ def _opened(block: JsonObject, *, text_first: bool) -> tuple[JsonObject, list[Js
         return {**block, "input": {}}, deltas
     if block["type"] != "text":
         return block, []
-    words = str(block["text"])
+    content = str(block["text"])
     text_events: list[JsonObject] = [
-        {"type": "text_delta", "text": words[:2]},
-        {"type": "text_delta", "text": words[2:]},
+        {"type": "text_delta", "text": content[:2]},
+        {"type": "text_delta", "text": content[2:]},
     ]
     citations = block.get("citations") or []
     assert isinstance(citations, list)

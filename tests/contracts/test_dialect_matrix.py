@@ -1,7 +1,7 @@
 """Every dialect into every other: all that both support is kept, and no citation is moved or invented.
 
 The start is what the first dialect really carries: a sample after one trip through it. So a pair is judged
-by what its source can carry. What is left of a thing that the source says in part, and the target not at all,
+by what its source can carry. A feature that the source carries in part and the target not at all
 may go too; but a dialect into itself must give back the very same.
 """
 

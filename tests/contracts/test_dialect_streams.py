@@ -44,7 +44,7 @@ ENDS = {
     "gemini": rb'"(finishReason|blockReason)"',
     "gemini_interactions": rb'"interaction\.completed"',
 }
-"""The words in which a wire says that the answer is complete."""
+"""The bytes with which a wire format marks an answer as complete."""
 
 
 class Stream(NamedTuple):

@@ -49,7 +49,7 @@ def extensions(value: Json) -> Iterator[JsonObject]:
 
 
 def extension_fields(target: Dialect, answer: Answer, form: Form) -> set[str]:
-    """The names of what the extension says about an answer."""
+    """The names of the fields in the extension."""
     if form == "whole":
         bodies: list[Json] = [target.encode_response(answer, REPLY)]
     else:

@@ -229,7 +229,7 @@ def test_the_finish_reason_is_that_of_the_wire(recording: Recording) -> None:
     assert type(answer.error) is recorded.refusal.kind
     assert recorded.refusal.message in answer.error.message
     assert answer.error.retry_after == recorded.refusal.retry_after
-    assert not recorded.refusal.words or answer.error.upstream_code in recorded.refusal.words
+    assert not recorded.refusal.codes or answer.error.upstream_code in recorded.refusal.codes
 
 
 @every_answer
@@ -285,7 +285,7 @@ def test_the_error_has_the_message_of_the_provider(recording: Recording) -> None
     error, recorded = _error(recording), _recorded_error(recording)
     assert recorded.message in error.message
     assert error.status == status_and_headers(recording)[0]
-    assert not recorded.words or error.upstream_code in recorded.words
+    assert not recorded.codes or error.upstream_code in recorded.codes
 
 
 @every_error

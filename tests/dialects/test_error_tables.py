@@ -110,9 +110,9 @@ EXPECTED: dict[tuple[str, str], dict[int, str]] = {
 @pytest.mark.parametrize(
     ("name", "field", "status", "expected"),
     [
-        (name, field, status, word)
-        for (name, field), words in EXPECTED.items()
-        for status, word in words.items()
+        (name, field, status, type_name)
+        for (name, field), types in EXPECTED.items()
+        for status, type_name in types.items()
     ],
 )
 def test_a_status_has_the_type_of_its_vendor(name: str, field: str, status: int, expected: str) -> None:

@@ -154,5 +154,5 @@ def test_the_error_of_a_search_is_in_the_extension_where_a_dialect_has_no_field_
 
 def test_the_next_provider_reads_that_a_search_failed_and_why() -> None:
     failed = (SearchCall("s", ("nile", "amazon")), SearchResult("s", error="unavailable"), Text("Sorry."))
-    words = readable_text(Answer(failed).message)
-    assert "Searched for: nile (failed: unavailable); amazon (failed: unavailable)" in words
+    text = readable_text(Answer(failed).message)
+    assert "Searched for: nile (failed: unavailable); amazon (failed: unavailable)" in text

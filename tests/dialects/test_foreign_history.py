@@ -83,8 +83,8 @@ def test_cited_sources_come_before_those_that_were_only_found() -> None:
 def test_text_comes_first_then_calls_and_images() -> None:
     call, image, opaque = ToolCall("c", "f"), Image(url="https://i.example"), Opaque("gemini", {})
     message = searched(SearchCall("s", ("q",)), call, Text("x"), image, opaque, Reasoning("hm"))
-    words, *rest = readable_parts(message, "gemini")
-    assert words == Text("x\n\nSearched for: q")
+    text, *rest = readable_parts(message, "gemini")
+    assert text == Text("x\n\nSearched for: q")
     assert rest == [call, image, opaque]
     assert readable_parts(message, "openai_chat")[1:] == (call, image)
 

@@ -266,8 +266,8 @@ def test_one_long_line_in_small_pieces_is_copied_once_not_each_time(
 
 def test_random_bytes_are_parsed_the_same_wherever_they_are_split() -> None:
     chance = random.Random(3)
-    words = [b"\r", b"\n", b":", b" ", b"data", b"event", b"{", b"}", b"[", b"]", b'"', b"\\", b"a"]
-    alphabet = [*words, b"\xff", b"\xef", b"\xbb", b"\xbf"]
+    tokens = [b"\r", b"\n", b":", b" ", b"data", b"event", b"{", b"}", b"[", b"]", b'"', b"\\", b"a"]
+    alphabet = [*tokens, b"\xff", b"\xef", b"\xbb", b"\xbf"]
     for _ in range(3_000):
         data = b"".join(chance.choices(alphabet, k=chance.randrange(25)))
         whole = read(data)

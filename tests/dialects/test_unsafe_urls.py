@@ -51,8 +51,8 @@ def test_an_unsafe_url_is_emptied_and_all_else_stays(url: str, name: str, ascii_
 
 @pytest.mark.parametrize("url", SAFE)
 def test_safe_urls_and_text_about_them_are_untouched(url: str) -> None:
-    words = json.dumps({"url": "javascript:alert(1)"})
-    data = json.dumps({"url": url, "text": words, "arguments": words, "source": {"url": url}}).encode()
+    text = json.dumps({"url": "javascript:alert(1)"})
+    data = json.dumps({"url": url, "text": text, "arguments": text, "source": {"url": url}}).encode()
     assert not has_unsafe_url(data)
     assert remove_unsafe_urls(data) is data or remove_unsafe_urls(data) == data
 

@@ -217,7 +217,7 @@ def events() -> SearchStrategy[Event]:
 
 
 def error_values() -> SearchStrategy[GroundwireError]:
-    """Errors of every class, with everything they may say, and with refined codes."""
+    """Errors of every class, with all their fields, and with refined codes."""
     return st.one_of(*(_errors_of(kind) for kind in ERROR_CLASSES)).flatmap(_refined)
 
 

@@ -59,7 +59,7 @@ def tool_calls(answer: Answer) -> list[tuple[str, str, Json]]:
 
 
 def has_points(answer: Answer) -> bool:
-    """Does a citation say where a claim ends, but not where it begins?"""
+    """Is there a citation of a point, which has the end of a claim but not its start?"""
     return any(item.span is not None and item.span.start == item.span.end for item in answer.citations)
 
 

@@ -56,8 +56,8 @@ def check(chunks: Sequence[types.GenerateContentResponse], answer: Answer) -> No
         if candidate.content is not None
         for part in candidate.content.parts or ()
     ]
-    words = "".join(part.text or "" for part in parts if not part.thought)
-    assert words == answer.text
+    text = "".join(part.text or "" for part in parts if not part.thought)
+    assert text == answer.text
     assert "".join(part.text or "" for part in parts if part.thought) == project(answer, Feature.REASONING)
     calls = [
         (part.function_call.id, part.function_call.name, part.function_call.args or {})
@@ -66,7 +66,7 @@ def check(chunks: Sequence[types.GenerateContentResponse], answer: Answer) -> No
     ]
     assert calls == tool_calls(answer)
     metadata = [item.grounding_metadata for item in candidates if item.grounding_metadata is not None]
-    assert _cited(metadata, words) == claims(answer)
+    assert _cited(metadata, text) == claims(answer)
     assert {query for item in metadata for query in item.web_search_queries or ()} == queries(answer)
     if answer.finish in ENDS:
         assert candidates[-1].finish_reason == ENDS[answer.finish]
@@ -77,13 +77,13 @@ def check(chunks: Sequence[types.GenerateContentResponse], answer: Answer) -> No
     assert (read, written) == (answer.usage.input_tokens, answer.usage.output_tokens)
 
 
-def _cited(metadata: Sequence[types.GroundingMetadata], words: str) -> Cited:
+def _cited(metadata: Sequence[types.GroundingMetadata], text: str) -> Cited:
     chunks = [chunk.web for item in metadata for chunk in item.grounding_chunks or ()]
     found: Cited = set()
     for support in (support for item in metadata for support in item.grounding_supports or ()):
         segment = support.segment
         assert segment is not None
-        fragment = words.encode()[segment.start_index or 0 : segment.end_index or 0].decode()
+        fragment = text.encode()[segment.start_index or 0 : segment.end_index or 0].decode()
         if segment.text:
             assert fragment == segment.text
             addresses = [chunks[index] for index in support.grounding_chunk_indices or ()]
@@ -121,7 +121,7 @@ class InteractionReply:
     """An interaction as the client reads it, streamed or whole."""
 
     def __init__(self) -> None:
-        self.words: dict[int, str] = {}
+        self.texts: dict[int, str] = {}
         self.notes: list[tuple[int, interactions.Annotation]] = []
         self.queries: set[str] = set()
         self.calls: dict[int, list[str]] = {}
@@ -134,7 +134,7 @@ class InteractionReply:
         found: Cited = set()
         for index, note in self.notes:
             assert isinstance(note, interactions.URLCitation)
-            fragment = self.words[index].encode()[note.start_index or 0 : note.end_index or 0].decode()
+            fragment = self.texts[index].encode()[note.start_index or 0 : note.end_index or 0].decode()
             if fragment:
                 found.add((fragment, note.url or ""))
         return found
@@ -149,8 +149,8 @@ def ask_interaction(http: httpx2.Client) -> InteractionReply:
         if isinstance(step, interactions.ModelOutputStep):
             for content in step.content or ():
                 if isinstance(content, interactions.TextContent):
-                    index = len(reply.words)
-                    reply.words[index] = content.text or ""
+                    index = len(reply.texts)
+                    reply.texts[index] = content.text or ""
                     reply.notes += [(index, note) for note in content.annotations or ()]
         elif isinstance(step, interactions.GoogleSearchCallStep):
             reply.queries |= set(step.arguments.queries or ())
@@ -176,7 +176,7 @@ def ask_interaction_streaming(http: httpx2.Client) -> InteractionReply:
 
 def _take(reply: InteractionReply, index: int, delta: interactions.StepDeltaData) -> None:
     if isinstance(delta, interactions.TextDelta):
-        reply.words[index] = reply.words.get(index, "") + delta.text
+        reply.texts[index] = reply.texts.get(index, "") + delta.text
     elif isinstance(delta, interactions.TextAnnotationDelta):
         reply.notes += [(index, note) for note in delta.annotations or ()]
     elif isinstance(delta, interactions.GoogleSearchCallDelta):
@@ -186,7 +186,7 @@ def _take(reply: InteractionReply, index: int, delta: interactions.StepDeltaData
 
 
 def check_interaction(reply: InteractionReply, answer: Answer) -> None:
-    assert "".join(reply.words.values()) == answer.text
+    assert "".join(reply.texts.values()) == answer.text
     assert reply.cited() == claims(answer)
     assert reply.queries == queries(answer)
     calls = [(call, name, json.loads(arguments or "{}")) for call, name, arguments in reply.calls.values()]

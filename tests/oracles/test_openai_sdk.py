@@ -40,23 +40,23 @@ def ask(http: httpx2.Client) -> Response:
 
 
 def ask_streaming(http: httpx2.Client) -> tuple[str, Response]:
-    """The words as they came, and the response of the last event."""
-    words = ""
+    """The text of all deltas, and the response of the last event."""
+    text = ""
     with client(http).responses.create(model="model-1", input="?", stream=True) as stream:
         for event in stream:
             if event.type == "response.output_text.delta":
-                words += event.delta
+                text += event.delta
             elif event.type in ("response.completed", "response.incomplete"):
-                return words, event.response
+                return text, event.response
     raise AssertionError("no last event")
 
 
-def words_of(answer: Answer) -> str:
+def text_of(answer: Answer) -> str:
     return "".join(part.text for part in answer.parts if isinstance(part, Text) and part.phase != "refusal")
 
 
 def check(response: Response, answer: Answer) -> None:
-    assert response.output_text == words_of(answer)
+    assert response.output_text == text_of(answer)
     assert _cited(response) == claims_by_part(answer)
     calls = [
         (item.call_id, item.name, json.loads(item.arguments))
@@ -95,8 +95,8 @@ def test_a_whole_response_is_read(name: str) -> None:
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_streamed_response_is_read(name: str, order: Order) -> None:
-    words, response = ask_streaming(streamed(RESPONSES, named(name).answer, order))
-    assert words == words_of(named(name).answer)
+    text, response = ask_streaming(streamed(RESPONSES, named(name).answer, order))
+    assert text == text_of(named(name).answer)
     check(response, named(name).answer)
 
 
@@ -106,14 +106,14 @@ def test_the_clients_own_accumulation_is_the_response(name: str) -> None:
     with client(http).responses.stream(model="model-1", input="?") as stream:
         ends = [event for event in stream if event.type in ("response.completed", "response.incomplete")]
     assert len(ends) == 1
-    assert ends[0].response.output_text == words_of(named(name).answer)
+    assert ends[0].response.output_text == text_of(named(name).answer)
 
 
 class ChatReply:
     """A chat answer as the client reads it, streamed or whole."""
 
     def __init__(self) -> None:
-        self.words = ""
+        self.text = ""
         self.refusal = ""
         self.annotations: list[Json] = []
         self.calls: dict[int, list[str]] = {}
@@ -126,7 +126,7 @@ def ask_chat(http: httpx2.Client) -> ChatReply:
         model="model-1", messages=[{"role": "user", "content": "?"}]
     )
     choice, reply = completion.choices[0], ChatReply()
-    reply.words, reply.refusal = choice.message.content or "", choice.message.refusal or ""
+    reply.text, reply.refusal = choice.message.content or "", choice.message.refusal or ""
     reply.annotations = [note.model_dump() for note in choice.message.annotations or ()]
     for index, call in enumerate(choice.message.tool_calls or ()):
         assert call.type == "function"
@@ -154,7 +154,7 @@ def _take(reply: ChatReply, chunk: ChatCompletionChunk) -> None:
     if chunk.usage is not None:
         reply.usage = (chunk.usage.prompt_tokens, chunk.usage.completion_tokens)
     for choice in chunk.choices:
-        reply.words += choice.delta.content or ""
+        reply.text += choice.delta.content or ""
         reply.refusal += choice.delta.refusal or ""
         # The client has no type for these in a stream and keeps them as extra fields.
         reply.annotations += (choice.delta.model_extra or {}).get("annotations") or []
@@ -168,7 +168,7 @@ def _take(reply: ChatReply, chunk: ChatCompletionChunk) -> None:
 
 def check_chat(reply: ChatReply, answer: Answer) -> None:
     if keeps(CHAT, Feature.MARKER_TEXT):
-        assert reply.words + reply.refusal == answer.text
+        assert reply.text + reply.refusal == answer.text
     assert set(_chat_cited(reply.annotations, answer.text)) == claims(answer)
     calls = [(call, name, json.loads(arguments)) for call, name, arguments in reply.calls.values()]
     assert calls == tool_calls(answer)

@@ -66,7 +66,7 @@ pytestmark = pytest.mark.server
 
 EVENTS = answer_events("Long.", Source("https://alpha.example/"), query="nile")
 FLAGGED = ("anthropic_messages", "openai_responses", "openai_chat", "gemini_interactions")
-"""Dialects whose body says whether the answer is streamed; Gemini's address does."""
+"""Dialects that request streaming in the body; Gemini does so in the URL."""
 
 SEARCHES: dict[str, JsonObject] = {
     "anthropic_messages": {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},

@@ -53,7 +53,7 @@ from tests.providers.harness import (
 
 pytestmark = pytest.mark.server
 
-SAID: dict[str, SearchOptions] = {
+OPTION_VALUES: dict[str, SearchOptions] = {
     "allowed_domains": SearchOptions(allowed_domains=("a.example",)),
     "blocked_domains": SearchOptions(blocked_domains=("b.example",)),
     "live": SearchOptions(live=False),
@@ -88,13 +88,13 @@ TABLE: dict[str, tuple[Support, ...]] = {
 CASES = [
     pytest.param(case, option, support, id=f"{case.name}-{option}-{support}")
     for case in PROVIDER_CASES
-    for option, support in zip(SAID, TABLE[case.name], strict=True)
+    for option, support in zip(OPTION_VALUES, TABLE[case.name], strict=True)
 ]
 LEFT_OUT: dict[str, str] = {"emulated": "option_emulated", "ignored": "option_ignored"}
 
 
 def test_the_table_has_every_option() -> None:
-    assert tuple(SAID) == OPTIONS
+    assert tuple(OPTION_VALUES) == OPTIONS
     assert set(OPTIONS) == set(field_names(SearchOptions)) - {"extras"}
     assert set(TABLE) == {case.name for case in PROVIDER_CASES}
 
@@ -106,7 +106,7 @@ async def test_every_option_is_treated_as_in_the_table(
     async def main() -> None:
         async with world(case, answer(case.dialect, answer_events("Yes."))) as here:
             located = case.name == "gemini" and option == "location"
-            outcome = await here.ask(question(search=BY_DEGREES if located else SAID[option]))
+            outcome = await here.ask(question(search=BY_DEGREES if located else OPTION_VALUES[option]))
             codes = [event.code for event in outcome.answer.warnings if option in event.message]
             if support == "refused":
                 assert isinstance(outcome.raised, UnsupportedFeature)
@@ -135,22 +135,22 @@ def test_emulated_lists_are_instructions_and_are_audited() -> None:
     options = SearchOptions(("a.example", "b.example"), ("c.example",))
     capabilities = Capabilities(options={"allowed_domains": "emulated", "blocked_domains": "emulated"})
     prepared = prepare(question(search=options), capabilities, "p")
-    (words,) = prepared.request.system
-    assert "site:a.example OR site:b.example" in words.text
-    assert "-site:c.example" in words.text
+    (instruction,) = prepared.request.system
+    assert "site:a.example OR site:b.example" in instruction.text
+    assert "-site:c.example" in instruction.text
     assert prepared.request.search == SearchOptions()
     assert prepared.audited == options
 
 
 def test_hints_can_be_emulated_too() -> None:
     capabilities = Capabilities(options=dict.fromkeys(("since", "until", "language"), "emulated"))
-    for options, words in (
+    for options, instruction in (
         (SearchOptions(since="2026-01-01"), "published from 2026-01-01 until now"),
         (SearchOptions(until="2026-01-01"), "published from any time until 2026-01-01"),
         (SearchOptions(language="de"), "in this language: de"),
     ):
         prepared = prepare(question(search=options), capabilities, "p")
-        assert words in prepared.request.system[0].text
+        assert instruction in prepared.request.system[0].text
         assert prepared.request.search == SearchOptions()
         assert prepared.audited is None
 

@@ -81,10 +81,10 @@ def test_the_search_form_can_be_chosen(name: str, form: str, extras: object) -> 
 
 
 def test_an_unknown_search_form_is_refused_with_the_known_ones() -> None:
-    for name, words in (("openai", "openrouter:web_search"), ("anthropic", "not used with")):
+    for name, message in (("openai", "openrouter:web_search"), ("anthropic", "not used with")):
         row = find_spec(name)
         assert row is not None
-        with pytest.raises(ConfigError, match=words):
+        with pytest.raises(ConfigError, match=message):
             adjusted(row, search_form="carrier pigeon")
 
 
@@ -134,7 +134,7 @@ def test_a_spec_of_an_installed_package_is_found_by_name(install: dict[str, obje
 
 
 @pytest.mark.parametrize(
-    ("found", "words"),
+    ("found", "message"),
     [
         (ImportError("no module named acme"), "cannot be loaded: no module named acme"),
         (AttributeError("ROW"), "cannot be loaded"),
@@ -142,10 +142,10 @@ def test_a_spec_of_an_installed_package_is_found_by_name(install: dict[str, obje
     ],
 )
 def test_an_installed_package_that_is_broken_is_named(
-    install: dict[str, object], found: object, words: str
+    install: dict[str, object], found: object, message: str
 ) -> None:
     install["acme"] = found
-    with pytest.raises(ConfigError, match=words):
+    with pytest.raises(ConfigError, match=message):
         find_spec("acme")
 
 

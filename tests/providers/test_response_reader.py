@@ -77,7 +77,7 @@ FIRST, SECOND = Span(0, 27), Span(28, 59)
 
 
 ENDLESS = ("gemini",)
-"""Its streams have no last word: they just end."""
+"""Its streams have no end event."""
 
 
 def _citation(span: Span, source: Source) -> Cited:
@@ -383,8 +383,8 @@ def reply(*, stream: bool) -> ScriptedResponse:
 async def test_a_document_of_the_request_is_not_taken_for_a_page_that_was_fetched(stream: bool) -> None:
     async def main() -> list[tuple[str, str]]:
         async with world(case_named("anthropic"), reply(stream=stream)) as here:
-            paper = Message("user", (Opaque("anthropic_messages", document("", "")), Text("When?")))
-            outcome = await here.ask(replace(question(stream=stream), messages=(paper,)))
+            turn = Message("user", (Opaque("anthropic_messages", document("", "")), Text("When?")))
+            outcome = await here.ask(replace(question(stream=stream), messages=(turn,)))
             assert outcome.error is None
             citations = outcome.answer.citations
             return [(item.source.url, item.source.title) for cited in citations for item in cited.evidence]

@@ -41,7 +41,7 @@ def first_text(case: ProviderCase) -> tuple[int, list[Event]]:
         events += decoder.feed(stream[at : at + 1])
         if any(isinstance(event, TextDelta) for event in events):
             return at + 1, events
-    raise AssertionError("it never says anything")
+    raise AssertionError("no text was emitted")
 
 
 @pytest.mark.parametrize("case", STREAMING, ids=str)

@@ -93,9 +93,9 @@ async def test_a_late_reader_gets_the_same_batches_as_the_first() -> None:
     st.sampled_from([0, 300, 600, ROOM]),
 )
 def test_every_reader_gets_the_same_batches_while_it_reads(
-    words: list[int], readers: list[tuple[int, int, int]], limit: int
+    sizes: list[int], readers: list[tuple[int, int, int]], limit: int
 ) -> None:
-    events: list[Event] = [Started(), *(TextDelta(0, "x" * size) for size in words), Finished()]
+    events: list[Event] = [Started(), *(TextDelta(0, "x" * size) for size in sizes), Finished()]
 
     async def work() -> list[list[Event]]:
         shared, closed = shared_stream_of(ScriptedSource(events), limit)

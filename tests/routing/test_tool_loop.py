@@ -75,7 +75,7 @@ def calling(query: str, part: int = 0, call: str = "c1", name: str = "web_search
     ]
 
 
-def saying(text: str, part: int = 0, size: int = 3) -> list[Event]:
+def text_events(text: str, part: int = 0, size: int = 3) -> list[Event]:
     return [TextDelta(part, text[at : at + size]) for at in range(0, len(text), size)]
 
 
@@ -87,7 +87,7 @@ def ending(reason: str = "stop", spent: int = 10) -> list[Event]:
 SEARCHES: list[Event | GroundwireError] = [Started("1", "m"), *calling("snow in May"), *ending("tool_calls")]
 ANSWERS: list[Event | GroundwireError] = [
     Started("2", "m"),
-    *saying("It did not rain. Snow ☃ fell on 3 May 2031 [1]. The ice melted in June[2]; see [9]."),
+    *text_events("It did not rain. Snow ☃ fell on 3 May 2031 [1]. The ice melted in June[2]; see [9]."),
     *ending(),
 ]
 
@@ -157,7 +157,7 @@ def test_the_model_reads_the_passages_as_numbered_data() -> None:
 
 def test_numbers_continue_over_all_searches_and_a_page_found_again_keeps_its_number() -> None:
     again: list[Event | GroundwireError] = [*calling("ice", call="c2"), *ending("tool_calls")]
-    model = Model("m", SEARCHES, again, [*saying("Both [1][2]."), *ending()])
+    model = Model("m", SEARCHES, again, [*text_events("Both [1][2]."), *ending()])
     engine = ScriptedEngine(EngineResult((SNOW,)), EngineResult((ICE, SNOW)))
     answer = assemble(events_of(model, engine))
     assert [query for query, _ in engine.searches] == ["snow in May", "ice"]
@@ -167,9 +167,13 @@ def test_numbers_continue_over_all_searches_and_a_page_found_again_keeps_its_num
 
 
 def test_text_before_a_search_comes_before_it_and_offsets_count_over_all_rounds() -> None:
-    first: list[Event | GroundwireError] = [*saying("Let me look. "), *calling("q", 1), *ending("tool_calls")]
+    first: list[Event | GroundwireError] = [
+        *text_events("Let me look. "),
+        *calling("q", 1),
+        *ending("tool_calls"),
+    ]
     events = events_of(
-        Model("m", first, [*saying("It fell [1]."), *ending()]), ScriptedEngine(EngineResult((SNOW,)))
+        Model("m", first, [*text_events("It fell [1]."), *ending()]), ScriptedEngine(EngineResult((SNOW,)))
     )
     answer = assemble(events)
     assert [type(part) for part in answer.parts] == [Text, SearchCall, SearchResult, Text]
@@ -260,7 +264,7 @@ def test_a_model_that_never_stops_searching_is_stopped() -> None:
 def test_an_engine_failure_is_reported_to_the_model_and_to_the_caller(
     error: GroundwireError, code: str
 ) -> None:
-    model = Model("m", SEARCHES, [*saying("I could not search."), *ending()])
+    model = Model("m", SEARCHES, [*text_events("I could not search."), *ending()])
     answer = assemble(events_of(model, ScriptedEngine(error)))
     assert [part.error for part in answer.parts if isinstance(part, SearchResult)] == [code]
     result = model.calls[1].messages[-1].parts[0]
@@ -272,7 +276,7 @@ def test_an_engine_failure_is_reported_to_the_model_and_to_the_caller(
 def test_a_call_without_a_query_is_not_a_search() -> None:
     empty: list[Event | GroundwireError] = [ToolCallDelta(0, "c", "web_search", "{"), *ending("tool_calls")]
     engine = ScriptedEngine(EngineResult((SNOW,)))
-    answer = assemble(events_of(Model("m", empty, [*saying("No."), *ending()]), engine))
+    answer = assemble(events_of(Model("m", empty, [*text_events("No."), *ending()]), engine))
     assert engine.searches == []
     assert [part.error for part in answer.parts if isinstance(part, SearchResult)] == ["invalid_tool_input"]
 
@@ -305,8 +309,8 @@ def test_a_forced_search_is_forced_once() -> None:
 
 
 def test_numbers_in_json_output_are_unchanged() -> None:
-    words: list[Event | GroundwireError] = [*saying('{"a": [1]}'), *ending()]
-    model = Model("m", SEARCHES, words)
+    events: list[Event | GroundwireError] = [*text_events('{"a": [1]}'), *ending()]
+    model = Model("m", SEARCHES, events)
     answer = assemble(
         events_of(model, ScriptedEngine(EngineResult((SNOW,))), replace(QUESTION, output=OutputFormat()))
     )
@@ -325,6 +329,6 @@ def test_a_request_without_search_is_passed_through(choice: ToolChoice | None) -
 
 
 def test_an_answer_that_is_interrupted_after_a_search_ends_with_its_error() -> None:
-    model = Model("m", SEARCHES, [*saying("It"), Overloaded("gone")])
+    model = Model("m", SEARCHES, [*text_events("It"), Overloaded("gone")])
     with pytest.raises(Overloaded):
         events_of(model, ScriptedEngine(EngineResult((SNOW,))))

@@ -39,9 +39,9 @@ class ServeProcess:
 
 
 @asynccontextmanager
-async def running_serve(folder: Path, *words: str, config: str = "") -> AsyncIterator[ServeProcess]:
+async def running_serve(folder: Path, *arguments: str, config: str = "") -> AsyncIterator[ServeProcess]:
     """Run `groundwire serve` on a free port until the block ends."""
-    async with start_serve(folder, ["--port", "0", *words], config=config) as one:
+    async with start_serve(folder, ["--port", "0", *arguments], config=config) as one:
         async with asyncio.timeout(BOUND):
             while not (found := _ADDRESS.search("\n".join(one.lines))):
                 assert one.process.returncode is None, one.lines
@@ -52,7 +52,9 @@ async def running_serve(folder: Path, *words: str, config: str = "") -> AsyncIte
 
 
 @asynccontextmanager
-async def start_serve(folder: Path, words: Sequence[str], *, config: str = "") -> AsyncIterator[ServeProcess]:
+async def start_serve(
+    folder: Path, arguments: Sequence[str], *, config: str = ""
+) -> AsyncIterator[ServeProcess]:
     """Start `groundwire serve`, which may also fail; it is killed when the block ends."""
     (folder / "config.toml").write_text(config, "utf-8")
     env = {
@@ -62,7 +64,7 @@ async def start_serve(folder: Path, words: Sequence[str], *, config: str = "") -
         "GROUNDWIRE_DATA_DIR": str(folder / "data"),
     }
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "groundwire", "serve", *words),
+        *(sys.executable, "-m", "groundwire", "serve", *arguments),
         env=env,
         cwd=folder,
         stdin=asyncio.subprocess.DEVNULL,

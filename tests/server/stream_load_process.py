@@ -51,12 +51,12 @@ async def main() -> None:
     held: list[StreamReader] = []
     async with endless_upstream(1.0) as (url, upstream):
         _print({"url": url})
-        while words := (await asyncio.to_thread(sys.stdin.readline)).split():
-            if words[0] == "hold":
-                held += await hold(words[1], int(words[2]))
+        while command := (await asyncio.to_thread(sys.stdin.readline)).split():
+            if command[0] == "hold":
+                held += await hold(command[1], int(command[2]))
                 for one in held:
                     one.gap = 0.0
-            elif words[0] == "leave":
+            elif command[0] == "leave":
                 for one in held:
                     one.transport.abort()
                 held.clear()
@@ -71,10 +71,10 @@ class StreamLoad:
         self._process = process
         self.url = url
 
-    async def do(self, *words: object) -> dict[str, float]:
+    async def do(self, *command: object) -> dict[str, float]:
         """Send a command, and wait until it is done."""
         assert self._process.stdin is not None
-        self._process.stdin.write((" ".join(map(str, words)) + "\n").encode())
+        self._process.stdin.write((" ".join(map(str, command)) + "\n").encode())
         found = await read_reply(self._process)
         return {name: float(str(figure)) for name, figure in found.items()}
 

@@ -147,8 +147,8 @@ def test_the_command_shows_a_key_once_lists_and_revokes_it(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [("revoke",), ("list", "x"), ("create", "x"), ("list", "--name", "x"), ("create", "--name", "x" * 101)],
 )
-def test_the_command_refuses_contradicting_options(tmp_path: Path, words: tuple[str, ...]) -> None:
-    assert _bench(tmp_path).run("keys", *words) == 2
+def test_the_command_refuses_contradicting_options(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    assert _bench(tmp_path).run("keys", *arguments) == 2

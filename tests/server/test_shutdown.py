@@ -15,13 +15,13 @@ from groundwire.server.shutdown import ActiveStreams
 class EventSource:
     """Yields some text, then waits for ever; records whether it was closed."""
 
-    def __init__(self, words: int = 2) -> None:
-        self.words = words
+    def __init__(self, count: int = 2) -> None:
+        self.count = count
         self.closed = False
 
     async def batches(self) -> AsyncGenerator[Sequence[Event], None]:
         try:
-            for number in range(self.words):
+            for number in range(self.count):
                 yield [TextDelta(0, str(number))]
             await asyncio.Event().wait()
         finally:
@@ -39,7 +39,7 @@ async def test_a_waiting_answer_ends_with_an_error_and_its_provider_is_closed() 
             task = asyncio.current_task()
             assert task is not None
             return received, source.closed, task.cancelling()
-        raise AssertionError("it went on")
+        raise AssertionError("the stream did not end")
 
     assert await run() == (2, True, 0)
 
@@ -55,7 +55,7 @@ async def test_a_running_answer_ends_at_its_next_batch() -> None:
                     await asyncio.sleep(0.02)  # the client reads; this must not be interrupted
         except TurnedAway:
             return received
-        raise AssertionError("it went on")
+        raise AssertionError("the stream did not end")
 
     assert await run() == 3
 

@@ -39,7 +39,7 @@ print(json.dumps([before, gc.get_threshold(), gc.get_freeze_count()]))
 
 
 def test_imported_objects_are_frozen_and_garbage_collection_runs_less_often() -> None:
-    done = subprocess.run(  # noqa: S603  our own words
+    done = subprocess.run(  # noqa: S603  fixed arguments
         [sys.executable, "-c", _ASK], capture_output=True, check=True, timeout=30
     )
     before, after, frozen = json.loads(done.stdout)
@@ -80,8 +80,8 @@ def test_answering_creates_few_reference_cycles(stream: bool) -> None:
     assert run(main()) < 100
 
 
-SAID = answer_events("Yes, it does.", Source("https://a.example/x", "A"))
-SPOKEN = answer("openai_chat", SAID)
+EVENTS = answer_events("Yes, it does.", Source("https://a.example/x", "A"))
+ANSWER = answer("openai_chat", EVENTS)
 QUESTION: dict[str, object] = {
     "model": "mine",
     "stream": True,
@@ -109,8 +109,14 @@ def test_serve_prints_its_address_and_exits_without_an_error(tmp_path: Path, how
     code, lines = asyncio.run(run())
     assert code == 0
     text = "".join(lines)
-    for word in ("mine", "ANTHROPIC_BASE_URL=http://127.0.0.1:", "OPENAI_BASE_URL=", "/docs", "none needed"):
-        assert word in text
+    for text_part in (
+        "mine",
+        "ANTHROPIC_BASE_URL=http://127.0.0.1:",
+        "OPENAI_BASE_URL=",
+        "/docs",
+        "none needed",
+    ):
+        assert text_part in text
     records = [json.loads(line) for line in lines if line.startswith("{")]
     assert [(record["message"], record["outcome"]) for record in records] == [("GET /healthz 200", "done")]
 
@@ -139,7 +145,7 @@ def test_a_running_stream_finishes_while_new_requests_are_refused(tmp_path: Path
             return status, wait, await stream, await one.ended()
 
     with loopback() as provider:
-        provider.events = SAID
+        provider.events = EVENTS
         provider.pause = hold
         status, wait, text, code = asyncio.run(run(provider))
     assert (status, code) == (503, 0)
@@ -180,8 +186,8 @@ DIALECTS: dict[str, tuple[dict[str, object], str]] = {
 def test_streams_that_do_not_end_get_an_error_in_their_dialect(
     tmp_path: Path, workers: str, count: int
 ) -> None:
-    spoken = SPOKEN.stream or b""
-    endless = replace(SPOKEN, stall_at=spoken.index(b"Yes, it does.") + 100)
+    stream = ANSWER.stream or b""
+    endless = replace(ANSWER, stall_at=stream.index(b"Yes, it does.") + 100)
 
     async def run() -> tuple[list[tuple[str, str]], int]:
         async with (
@@ -214,32 +220,32 @@ def test_streams_that_do_not_end_get_an_error_in_their_dialect(
 
 
 def test_a_port_in_use_is_reported_in_one_sentence(tmp_path: Path) -> None:
-    async def run(*words: str) -> tuple[int, list[str]]:
+    async def run(*arguments: str) -> tuple[int, list[str]]:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
             port = str(taken.getsockname()[1])
-            async with start_serve(tmp_path, ["--port", port, *words]) as one:
+            async with start_serve(tmp_path, ["--port", port, *arguments]) as one:
                 return await one.ended(), one.lines
 
-    for words in ((), ("--workers", "2")):
-        code, lines = asyncio.run(run(*words))
+    for arguments in ((), ("--workers", "2")):
+        code, lines = asyncio.run(run(*arguments))
         assert code == 4
         assert [("is in use; choose another with --port" in line) for line in lines] == [True]
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "sentence"),
     [
         (("--host", "0.0.0.0", "--port", "0"), "groundwire keys create"),  # noqa: S104  refused
         (("--host", "203.0.113.7", "--port", "0"), "groundwire keys create"),
     ],
 )
 def test_serve_does_not_listen_on_a_public_address_without_keys(
-    tmp_path: Path, words: tuple[str, ...], sentence: str
+    tmp_path: Path, arguments: tuple[str, ...], sentence: str
 ) -> None:
     async def run() -> tuple[int, str]:
-        async with start_serve(tmp_path, words) as one:
+        async with start_serve(tmp_path, arguments) as one:
             return await one.ended(), "".join(one.lines)
 
     code, output = asyncio.run(run())

@@ -26,9 +26,9 @@ class RedisServer:
         """The URL of the server."""
         return f"redis://127.0.0.1:{self._port}/0"
 
-    def command(self, *words: str) -> bytes:
+    def command(self, *arguments: str) -> bytes:
         """Send one command in the Redis protocol; returns the first line of the reply."""
-        encoded = [f"*{len(words)}\r\n", *(f"${len(word.encode())}\r\n{word}\r\n" for word in words)]
+        encoded = [f"*{len(arguments)}\r\n", *(f"${len(item.encode())}\r\n{item}\r\n" for item in arguments)]
         with socket.create_connection(("127.0.0.1", self._port), timeout=5) as connection:
             connection.sendall("".join(encoded).encode())
             return connection.makefile("rb").readline().rstrip()

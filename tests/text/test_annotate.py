@@ -386,13 +386,13 @@ def drafted(text: str, drafts: CitationDrafts) -> list[Citation]:
 
 def without_anchors(text: str, citations: Iterable[Citation]) -> str:
     """The text without the markers of the provider that ours replace."""
-    gone = {
+    removed = {
         offset
         for citation in citations
         if citation.anchor == "marker" and citation.span is not None
         for offset in range(*citation.span)
     }
-    return "".join(char for offset, char in enumerate(text) if offset not in gone)
+    return "".join(char for offset, char in enumerate(text) if offset not in removed)
 
 
 @cases(300)

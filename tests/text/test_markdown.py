@@ -131,7 +131,7 @@ TEXTS = (
 
 
 def shown(markdown: str) -> str:
-    """The words of rendered Markdown."""
+    """The text of rendered Markdown."""
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     rendered = parser.render(markdown)
     assert re.findall(r"<(?!/?p>|br />)[^>]*>", rendered) == []

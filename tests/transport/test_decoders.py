@@ -30,7 +30,7 @@ PACKED = [
 
 
 def unpacked(encoding: str, pieces: list[bytes], most: int) -> bytes | None:
-    """What comes out, in portions; None if it cannot be unpacked."""
+    """The decoded bytes; None if they cannot be decoded."""
     inflater = Decompressor(encoding)
     out = b""
     try:

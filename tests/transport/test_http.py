@@ -29,7 +29,7 @@ pytestmark = pytest.mark.server
 
 PATIENT = Deadlines(connect=20, first_byte=30, idle=30, total=40)
 ENDLESS = Deadlines(connect=600, first_byte=600, idle=600, total=600)
-"""Whoever comes to these waits for the wrong clock."""
+"""Deadlines so long that a test which waits for one fails."""
 LATE = 30.0
 NEVER = float("inf")
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -144,7 +144,7 @@ async def test_an_error_body_is_what_arrives_soon_however_the_body_ends(
 
 
 @pytest.mark.parametrize(
-    ("scripted", "kind", "words"),
+    ("scripted", "kind", "message"),
     [
         (Script(door="closed"), Unreachable, "cannot reach 127.0.0.1: "),
         (ScriptedResponse(raw=b""), Unreachable, "closed the connection"),
@@ -161,7 +161,7 @@ async def test_an_error_body_is_what_arrives_soon_however_the_body_ends(
             "connection broke",
         ),
         (
-            ScriptedResponse(headers={"content-encoding": "gzip"}, body=b"this is no gzip"),
+            ScriptedResponse(headers={"content-encoding": "gzip"}, body=b"this is not gzip"),
             Interrupted,
             "connection broke",
         ),
@@ -172,11 +172,11 @@ async def test_an_error_body_is_what_arrives_soon_however_the_body_ends(
     ],
 )
 async def test_every_failure_has_its_error(
-    scripted: ScriptedResponse | Script, kind: type[GroundwireError], words: str
+    scripted: ScriptedResponse | Script, kind: type[GroundwireError], message: str
 ) -> None:
     error = await failure(scripted)
     assert type(error) is kind
-    assert words in error.message
+    assert message in error.message
     assert "/x" not in error.message, "addresses may hold secrets"
 
 
@@ -198,7 +198,7 @@ async def test_a_header_that_cannot_be_sent_is_a_configuration_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scripted", "deadlines", "words"),
+    ("scripted", "deadlines", "message"),
     [
         (Script(door="deaf"), Deadlines(connect=0.2), "no connection to 127.0.0.1"),
         (ScriptedResponse(delay=NEVER), Deadlines(first_byte=0.2), "no answer from 127.0.0.1"),
@@ -220,12 +220,12 @@ async def test_a_header_that_cannot_be_sent_is_a_configuration_error() -> None:
     ],
 )
 async def test_every_phase_has_its_deadline(
-    scripted: ScriptedResponse | Script, deadlines: Deadlines, words: str
+    scripted: ScriptedResponse | Script, deadlines: Deadlines, message: str
 ) -> None:
     before = monotonic()
     error = await failure(scripted, deadlines)
     assert type(error) is TimedOut
-    assert words in error.message
+    assert message in error.message
     assert 0.15 <= monotonic() - before < LATE
 
 

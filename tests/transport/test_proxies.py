@@ -104,17 +104,17 @@ async def test_only_requests_through_the_proxy_carry_its_credentials() -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "words"),
+    ("script", "message"),
     [
         (Script((ScriptedResponse(407),)), "the proxy refused a connection to provider.example: HTTP 407"),
         (Script(door="closed"), "cannot reach the proxy for provider.example"),
     ],
 )
-async def test_a_proxy_that_fails_is_reported_as_such(script: Script, words: str) -> None:
+async def test_a_proxy_that_fails_is_reported_as_such(script: Script, message: str) -> None:
     async with Upstream(script) as proxy:
         env = {"HTTPS_PROXY": proxy.url.replace("http://", "http://me:sesame1234@")}
         async with Http(env) as http:
-            with pytest.raises(Unreachable, match=words) as caught:
+            with pytest.raises(Unreachable, match=message) as caught:
                 async with http.open(HttpRequest("POST", "https://provider.example/", {}), Deadlines()):
                     pass
         assert "sesame" not in str(caught.value)
@@ -230,7 +230,7 @@ def hangs_up(data: bytes = b"", *, angry: bool = False) -> Talk:
 
 
 @pytest.mark.parametrize(
-    ("talk", "kind", "words"),
+    ("talk", "kind", "message"),
     [
         (
             then_silent(b"HTTP/1.1 407 Who?\r\ncontent-length: 99\r\n\r\n"),
@@ -252,16 +252,16 @@ def hangs_up(data: bytes = b"", *, angry: bool = False) -> Talk:
         (hangs_up(b"HTTP/1.1 200 Yes\r\n\r\n"), Unreachable, "closed the connection"),
     ],
     ids=[
-        *("refuses", "redirects", "switches", "garbage", "speaks first", "splits"),
+        *("refuses", "redirects", "switches", "garbage", "sends first", "splits"),
         *("hangs up", "in the head", "resets", "after the head"),
     ],
 )
 async def test_a_proxy_that_refuses_the_tunnel_is_reported_as_such(
-    talk: Talk, kind: type[GroundwireError], words: str
+    talk: Talk, kind: type[GroundwireError], message: str
 ) -> None:
     error = await failure(talk)
     assert type(error) is kind
-    assert words in error.message
+    assert message in error.message
 
 
 async def test_a_proxy_that_sends_data_too_early_is_refused() -> None:
@@ -296,25 +296,25 @@ async def test_cancelling_before_the_tunnel_is_open_leaves_nothing_open(
         await request(reader)
         writer.write(data)
         await writer.drain()
-        spoken.set()
+        answered.set()
         await silent(reader, writer)
-        gone.set()
+        disconnected.set()
 
     for turns in (0, 1, 2, 3, 50):
-        spoken, gone = asyncio.Event(), asyncio.Event()
+        answered, disconnected = asyncio.Event(), asyncio.Event()
         async with (
             nothing_left(),
             serving(talk, tls=tls[0] if scheme == "https" else None) as port,
             client(BOOK, tls[1], **through(port, scheme=scheme)) as http,
         ):
             task = asyncio.ensure_future(fetch_body(http))
-            await spoken.wait()
+            await answered.wait()
             for _ in range(turns):
                 await asyncio.sleep(0)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            await gone.wait()
+            await disconnected.wait()
 
 
 async def test_the_certificate_behind_a_proxy_must_match_the_host(

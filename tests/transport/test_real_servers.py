@@ -103,11 +103,11 @@ async def asgi(
     body, more = b"", True
     while more:
         message = await receive()
-        body += bytes(message.get("body", b""))  # type: ignore[call-overload]  # bytes, says ASGI
+        body += bytes(message.get("body", b""))  # type: ignore[call-overload]  # bytes, according to ASGI
         more = bool(message.get("more_body"))
     path = scope["path"]
     whole = {"/large": LARGE, "/echo": body, "/last": b"bye", "/none": b""}.get(str(path))
-    target, query = bytes(scope["raw_path"]), bytes(scope["query_string"])  # type: ignore[call-overload]  # bytes, says ASGI
+    target, query = bytes(scope["raw_path"]), bytes(scope["query_string"])  # type: ignore[call-overload]  # bytes, according to ASGI
     headers = [
         (b"x-target", target + b"?" + query),
         *([(b"connection", b"close")] if path == "/last" else []),

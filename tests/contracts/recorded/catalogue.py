@@ -31,7 +31,7 @@ Kind: TypeAlias = Literal["body", "stream", "error", "request", "meta"]
 
 NOT_ANSWERS = {
     "INDEX.md": "the list of the recordings",
-    "copilot/*": "output of a command line program, which is no dialect",
+    "copilot/*": "output of a command line program, which is not a dialect",
     "anthropic/count-tokens.*": "the answer of another endpoint",
     "synthetic/codex-alpha-search.json": "the answer of another endpoint",
 }

@@ -85,14 +85,14 @@ def _double_chat(body: JsonObject) -> None:
 
 def _double_gemini(body: JsonObject) -> None:
     candidate = at(body, "candidates", 0)
-    spoken = [
+    texts = [
         part for part in objects(candidate, "content", "parts") if "text" in part and "thought" not in part
     ]
-    if not spoken:
+    if not texts:
         return
-    assert len(spoken) == 1, "recorded answers have one text"
-    text = string(spoken[0], "text")
-    before, spoken[0]["text"] = _twice(text)
+    assert len(texts) == 1, "recorded answers have one text"
+    text = string(texts[0], "text")
+    before, texts[0]["text"] = _twice(text)
     grounding = at(candidate, "groundingMetadata")
     kept: list[Json] = []
     for support in objects(grounding, "groundingSupports"):

@@ -286,9 +286,9 @@ def test_a_page_that_was_opened_is_not_listed_again() -> None:
 
 def test_the_next_provider_reads_every_cited_url() -> None:
     answer = answered(*searched("tide", "Gezeiten", found=(A,)), cites=[claim(B), whole(C)])
-    words = readable_text(turn_back(answer))
-    assert all(source.url in words for source in (A, B, C))
-    assert "Searched for: tide; Gezeiten" in words
+    text = readable_text(turn_back(answer))
+    assert all(source.url in text for source in (A, B, C))
+    assert "Searched for: tide; Gezeiten" in text
 
 
 def test_content_signed_with_a_key_is_verified_with_that_key() -> None:

@@ -127,7 +127,7 @@ def test_late_citations_cut_the_text_into_blocks_when_exact() -> None:
             case {"index": int(index), "delta": {"type": "text_delta", "text": str(text)}}:
                 texts[index] += text
             case {"index": int(index), "delta": {"type": "citations_delta", "citation": {"url": url}}}:
-                assert texts[index] == "", "citations stand before the text of their block"
+                assert texts[index] == "", "citations are sent before the text of their block"
                 cited[index].append(url)
     assert list(texts.values()) == ["One ", "claim", ". And another."]
     assert [set(map(str, urls)) for urls in cited.values()] == [

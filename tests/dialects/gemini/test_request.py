@@ -153,12 +153,12 @@ def test_a_request_with_every_field_is_decoded() -> None:
         ToolCall("f1", "weather", '{"city":"Köln"}'),
         ToolCall("call_0", "clock", "{}", {"gemini": {"thoughtSignature": "Yg==", "no_id": True}}),
     )
-    weather, clock, paper = results.parts
+    weather, clock, document = results.parts
     assert weather == ToolResult("f1", (Text("mild"),), "weather", extras={"gemini": {"key": "output"}})
     assert isinstance(clock, ToolResult)
     assert (clock.call_id, clock.name) == ("call_0", "clock")
     assert clock.content == (Text('{"hour":7,"zone":{"name":"UTC"}}'), Image("image/png", "aGk="))
-    assert isinstance(paper, Opaque)
+    assert isinstance(document, Opaque)
     assert [type(part) for part in searched.parts] == [SearchCall, SearchResult, Opaque, Opaque, Text]
     assert last.text == "And now?Here?"
     assert [part.text for part in request.system] == ["Be kind.", "Be brief."]

@@ -207,7 +207,7 @@ def test_a_call_cut_short_by_an_error_is_never_emitted() -> None:
     assert [list(item) for item in chunks] == [["error"]]
 
 
-@pytest.mark.parametrize("is_first", [True, False], ids=["before the words", "after the words"])
+@pytest.mark.parametrize("is_first", [True, False], ids=["before the text", "after the text"])
 def test_a_signature_is_sent_with_its_part(is_first: bool) -> None:
     seen = ExtrasSeen(0, {"gemini": {"thoughtSignature": "YQ=="}})
     text = TextDelta(0, "x")

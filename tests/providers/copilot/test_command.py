@@ -148,7 +148,7 @@ def test_the_environment_takes_precedence_over_configured_settings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("env", "word"),
+    ("env", "problem"),
     [
         ({"ENABLE_WEB_SEARCH": "false"}, "ENABLE_WEB_SEARCH"),
         ({"ENABLE_WEB_SEARCH": "0"}, "ENABLE_WEB_SEARCH"),
@@ -159,5 +159,5 @@ def test_the_environment_takes_precedence_over_configured_settings() -> None:
         ({"GITHUB_TOKEN": "x"}, "GITHUB_TOKEN"),
     ],
 )
-def test_unusable_settings_are_reported(env: dict[str, str], word: str) -> None:
-    assert word in settings_from(env, "/home/me").problem
+def test_unusable_settings_are_reported(env: dict[str, str], problem: str) -> None:
+    assert problem in settings_from(env, "/home/me").problem

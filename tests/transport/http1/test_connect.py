@@ -372,7 +372,7 @@ async def test_a_late_reader_gets_all_bytes_before_the_end(
         writer.close()
         with suppress(TimeoutError):
             await asyncio.wait_for(writer.wait_closed(), 0.2)
-        gone.set()
+        disconnected.set()
         await writer.wait_closed()
 
     async def main() -> None:
@@ -382,10 +382,10 @@ async def test_a_late_reader_gets_all_bytes_before_the_end(
             client(names(www_example_com=[HERE]), trusting) as http,
             http.open(HttpRequest("GET", f"{scheme}://{SITE}:{port}/", {}), PATIENT) as response,
         ):
-            await gone.wait()
+            await disconnected.wait()
             assert len(await response.body()) == 1_000_000
 
-    gone = asyncio.Event()
+    disconnected = asyncio.Event()
     await main()
 
 

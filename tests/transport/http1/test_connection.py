@@ -192,7 +192,7 @@ async def test_an_idle_connection_that_was_closed_or_received_data_is_not_reused
         path = (await request(reader)).split()[1]
         writer.write(OK)
         await left.wait()
-        if path == b"/speaks":
+        if path == b"/sends":
             writer.write(b"HTTP/1.1 408 Request Timeout\r\n\r\n")
             await reader.read()
         elif path == b"/resets":
@@ -200,7 +200,7 @@ async def test_an_idle_connection_that_was_closed_or_received_data_is_not_reused
 
     async def main() -> None:
         async with nothing_left(), serving(talk) as port, Http({}) as http:
-            for path in ("/closes", "/speaks", "/resets", "/closes"):
+            for path in ("/closes", "/sends", "/resets", "/closes"):
                 left.clear()
                 await fetch_body(http, call(port, "POST", path))
                 left.set()

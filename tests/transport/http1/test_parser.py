@@ -308,9 +308,9 @@ CHANGES = st.lists(
 
 
 def changed(data: bytes, changes: list[tuple[int, int, int | str]]) -> bytes:
-    for offset, gone, scrap in changes:
+    for offset, removed, scrap in changes:
         at = offset % (len(data) + 1)
-        data = data[:at] + (SCRAPS[scrap] if isinstance(scrap, int) else b"") + data[at + gone :]
+        data = data[:at] + (SCRAPS[scrap] if isinstance(scrap, int) else b"") + data[at + removed :]
     return data
 
 
