@@ -477,7 +477,7 @@ _004 = (
             f"{_COPILOT}test_command.py::test_the_arguments_are_these_and_no_others",
             f"{_COPILOT}test_provider.py::test_fifty_hostile_queries_reach_the_cli_byte_for_byte_and_none_is_executed",
         ),
-        "that would run commands from the web: only its search tool is allowed, and the query is sent to stdin",
+        "that would run commands from the web: only its search tool is allowed; the query is sent to stdin",
     ),
     (
         96,
