@@ -77,9 +77,9 @@ def answer_of(shape: str, size: int) -> Answer:
 
 
 def stream_through(name: str, events: list[Event]) -> Answer:
-    language = dialect(name)
-    encoder = language.encoder(Reply())
-    decoder = language.decoder()
+    codec = dialect(name)
+    encoder = codec.encoder(Reply())
+    decoder = codec.decoder()
     read: list[Event] = []
     for event in events:
         read += decoder.feed(encoder.feed(event))
@@ -101,10 +101,10 @@ def test_a_stream_with_many_citations_is_encoded_and_decoded_at_linear_cost(name
 def test_a_whole_answer_with_many_citations_is_encoded_and_decoded_at_linear_cost(
     name: str, shape: str
 ) -> None:
-    language = dialect(name)
+    codec = dialect(name)
 
     def carry(size: int) -> None:
-        assemble(language.decode_response(language.encode_response(answer_of(shape, size), Reply())))
+        assemble(codec.decode_response(codec.encode_response(answer_of(shape, size), Reply())))
 
     assert growth(carry, SIZE) < LINEAR
 
@@ -112,16 +112,14 @@ def test_a_whole_answer_with_many_citations_is_encoded_and_decoded_at_linear_cos
 @pytest.mark.parametrize("shape", WORST)
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_history_with_many_citations_is_encoded_and_decoded_at_linear_cost(name: str, shape: str) -> None:
-    language = dialect(name)
+    codec = dialect(name)
     question = Message("user", (Text("And?"),))
 
     def carry(size: int) -> None:
-        body = language.encode_response(answer_of(shape, size), Reply())
-        own = assemble(language.decode_response(body)).message
+        body = codec.encode_response(answer_of(shape, size), Reply())
+        own = assemble(codec.decode_response(body)).message
         for turn in (own, answer_of(shape, size).message):
-            language.decode_request(
-                language.encode_request(Request((question, turn, question), model="m")).body
-            )
+            codec.decode_request(codec.encode_request(Request((question, turn, question), model="m")).body)
 
     assert growth(carry, SIZE) < LINEAR
 
@@ -202,13 +200,13 @@ def test_quotes_with_wrong_offsets_do_not_cost_a_search_each() -> None:
 
 @pytest.mark.parametrize("name", [name for name in DIALECTS if name != "websearch"])
 def test_citations_beyond_the_limit_are_dropped_with_a_warning(name: str) -> None:
-    language = dialect(name)
-    encoder = language.encoder(Reply(citations="live"))
+    codec = dialect(name)
+    encoder = codec.encoder(Reply(citations="live"))
     count = MAX_EVIDENCE + 10
     events: list[Event] = [Started("id", "model"), TextDelta(0, "word " * count)]
     events += (Cited(Citation(Span(5 * at, 5 * at + 4), evidence(at))) for at in range(count))
     wire = b"".join(map(encoder.feed, [*events, Finished()]))
-    decoder = language.decoder()
+    decoder = codec.decoder()
     answer = assemble([*decoder.feed(wire), *decoder.close()])
     assert answer.finish == "stop"
     assert 0 < sum(len(citation.evidence) for citation in answer.citations) <= MAX_EVIDENCE

@@ -48,8 +48,8 @@ MAX_GOLDEN = 60_000
 @cache
 def golden(name: str) -> tuple[bytes, ...]:
     """Valid streams of a dialect: what it makes of the samples, and what was recorded."""
-    speaker = dialect(name)
-    made = [encode_stream(speaker, answer_events(sample.answer)) for sample in (*SAMPLES, *BROKEN)]
+    codec = dialect(name)
+    made = [encode_stream(codec, answer_events(sample.answer)) for sample in (*SAMPLES, *BROKEN)]
     files = (RECORDINGS / path for path in RECORDED.get(name, ()))
     found = [path.read_bytes().replace(b"\r\n", b"\n") for path in files if path.is_file()]
     return tuple(data for data in (*made, *found) if len(data) <= MAX_GOLDEN)

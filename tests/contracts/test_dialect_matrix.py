@@ -36,8 +36,8 @@ FORMS: tuple[Form, ...] = ("whole", "settled", "late")
 @cache
 def carried(source: str, form: Form) -> tuple[Sample, ...]:
     """The samples as a dialect can carry them."""
-    speaker = dialect(source)
-    return tuple(Sample(sample.name, round_trip(speaker, sample.answer, form)) for sample in SAMPLES)
+    codec = dialect(source)
+    return tuple(Sample(sample.name, round_trip(codec, sample.answer, form)) for sample in SAMPLES)
 
 
 def differences(source: Dialect, target: Dialect, before: Answer, after: Answer) -> Iterator[str]:
@@ -78,24 +78,24 @@ def inventions(target: Dialect, before: Answer, after: Answer) -> Iterator[str]:
 def test_all_that_both_dialects_support_is_kept_and_no_citation_is_moved_or_invented(
     source: str, target: str
 ) -> None:
-    speaker, hearer = dialect(source), dialect(target)
+    codec, hearer = dialect(source), dialect(target)
     wrong = []
     for first, second in product(FORMS[:2], FORMS):
         for sample in carried(source, first):
             before, after = sample.answer, round_trip(hearer, sample.answer, second)
-            lines = (*differences(speaker, hearer, before, after), *inventions(hearer, before, after))
+            lines = (*differences(codec, hearer, before, after), *inventions(hearer, before, after))
             wrong += [f"{first} to {second}: {sample.name}: {line}" for line in lines]
     assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_a_stream_re_encoded_live_keeps_all_that_both_dialects_support(source: str, target: str) -> None:
-    speaker, hearer = dialect(source), dialect(target)
+    codec, hearer = dialect(source), dialect(target)
     lost = []
     for sample in SAMPLES:
-        events = decode_stream(speaker, encode_stream(speaker, answer_events(sample.answer)))
+        events = decode_stream(codec, encode_stream(codec, answer_events(sample.answer)))
         before, after = assemble(events), assemble(decode_stream(hearer, encode_stream(hearer, events)))
-        lost += [f"{sample.name}: {line}" for line in differences(speaker, hearer, before, after)]
+        lost += [f"{sample.name}: {line}" for line in differences(codec, hearer, before, after)]
         lost += [f"{sample.name}: {line}" for line in inventions(hearer, before, after)]
     assert not lost, "\n".join(lost)
 

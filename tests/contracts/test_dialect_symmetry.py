@@ -72,7 +72,9 @@ REQUEST = Request((QUESTION,), model="model-1")
 
 REQUESTS: dict[str, Request] = {
     "a question": REQUEST,
-    "a talk": replace(REQUEST, messages=(QUESTION, Message("assistant", (Text("6650 km."),)), QUESTION)),
+    "a conversation": replace(
+        REQUEST, messages=(QUESTION, Message("assistant", (Text("6650 km."),)), QUESTION)
+    ),
     "instructions": replace(REQUEST, system=(Text("Be brief."), Text("Be kind."))),
     "an instruction from a developer": replace(
         REQUEST, messages=(Message("developer", (Text("Be brief."),)), QUESTION)
@@ -199,10 +201,10 @@ def _result_text(result: ToolResult) -> str:
     return "".join(item.text for item in result.content if isinstance(item, Text))
 
 
-def there_and_back(speaker: Dialect, request: Request) -> tuple[Request, tuple[str, ...]]:
-    encoded = speaker.encode_request(request)
+def there_and_back(codec: Dialect, request: Request) -> tuple[Request, tuple[str, ...]]:
+    encoded = codec.encode_request(request)
     body = Fields.of(load_json(dump_json(encoded.body), ClientWireError), ClientWireError).raw
-    return speaker.decode_request(body), encoded.unsupported
+    return codec.decode_request(body), encoded.unsupported
 
 
 def silent_losses(
@@ -304,9 +306,9 @@ def spelled(path: Path) -> str:
     return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
 
 
-def mistakes(speaker: Dialect) -> Iterator[tuple[Path, Json, JsonObject]]:
+def mistakes(codec: Dialect) -> Iterator[tuple[Path, Json, JsonObject]]:
     """Bodies with one value of another type."""
-    text = dump_json(speaker.encode_request(RICH).body)
+    text = dump_json(codec.encode_request(RICH).body)
     whole = json.loads(text)
     for path in paths(whole):
         for odd in _ODD:
@@ -316,10 +318,10 @@ def mistakes(speaker: Dialect) -> Iterator[tuple[Path, Json, JsonObject]]:
                 yield path, odd, body
 
 
-def refusal(speaker: Dialect, body: JsonObject, what: str) -> ClientWireError | RequestError | None:
+def refusal(codec: Dialect, body: JsonObject, what: str) -> ClientWireError | RequestError | None:
     """The error for a body, which must be the caller's."""
     try:
-        speaker.decode_request(body)
+        codec.decode_request(body)
     except (ClientWireError, RequestError) as error:
         return error
     except Exception as error:
@@ -329,11 +331,11 @@ def refusal(speaker: Dialect, body: JsonObject, what: str) -> ClientWireError | 
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_value_of_the_wrong_type_is_the_callers_fault_and_named(name: str) -> None:
-    speaker = dialect(name)
+    codec = dialect(name)
     refused = 0
-    for path, odd, body in mistakes(speaker):
+    for path, odd, body in mistakes(codec):
         where = spelled(path)
-        error = refusal(speaker, body, f"{where} = {odd!r}")
+        error = refusal(codec, body, f"{where} = {odd!r}")
         refused += error is not None
         if isinstance(error, ClientWireError):
             assert where.startswith(error.path) or error.path.startswith(where), f"{where} = {odd!r}: {error}"
@@ -345,10 +347,10 @@ def test_a_value_of_the_wrong_type_is_the_callers_fault_and_named(name: str) -> 
 )
 @pytest.mark.parametrize("name", DIALECTS)
 def test_any_top_level_value_is_accepted_or_refused(name: str, odd: Json) -> None:
-    speaker = dialect(name)
-    whole = speaker.encode_request(RICH).body
+    codec = dialect(name)
+    whole = codec.encode_request(RICH).body
     for key in [*whole, "temperature", "top_p", "max_tokens", "tools", "messages", "input", "contents"]:
-        error = refusal(speaker, {**whole, key: odd}, key)
+        error = refusal(codec, {**whole, key: odd}, key)
         assert error is None or error.message
 
 
@@ -389,7 +391,7 @@ def test_a_body_that_is_not_an_object_is_the_clients_fault(name: str, case: str)
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_lone_surrogate_is_replaced(name: str) -> None:
-    speaker = dialect(name)
-    text = dump_json(speaker.encode_request(REQUEST).body).replace("Nile", "N\\ud800ile")
+    codec = dialect(name)
+    text = dump_json(codec.encode_request(REQUEST).body).replace("Nile", "N\\ud800ile")
     body = Fields.of(load_json(text, ClientWireError), ClientWireError).raw
-    assert "N\ufffdile" in speaker.decode_request(body).query
+    assert "N\ufffdile" in codec.decode_request(body).query

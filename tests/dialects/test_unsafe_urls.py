@@ -59,12 +59,12 @@ def test_safe_urls_and_text_about_them_are_untouched(url: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in DIALECTS if name != "websearch"])
 def test_a_decoded_source_keeps_its_title_and_loses_an_unsafe_url_with_a_warning(name: str) -> None:
-    language = dialect(name)
+    codec = dialect(name)
     evidence = Evidence(Source("https://evil.example/", "The title", "cited"), "quote")
-    encoder = language.encoder(Reply())
+    encoder = codec.encoder(Reply())
     events = (Started("i", "m"), TextDelta(0, "Claim."), Cited(Citation(Span(0, 6), (evidence,))), Finished())
     wire = b"".join(encoder.feed(event) for event in events)
-    decoder = language.decoder()
+    decoder = codec.decoder()
     answer = assemble(
         [*decoder.feed(wire.replace(b"https://evil.example/", b"javascript:alert(1)")), *decoder.close()]
     )

@@ -63,9 +63,9 @@ def has_points(answer: Answer) -> bool:
     return any(item.span is not None and item.span.start == item.span.end for item in answer.citations)
 
 
-def keeps(speaker: Dialect, *features: Feature) -> bool:
+def keeps(codec: Dialect, *features: Feature) -> bool:
     """Does the dialect support all of these?"""
-    return not any(feature in speaker.losses for feature in features)
+    return not any(feature in codec.losses for feature in features)
 
 
 NAMES = [sample.name for sample in SAMPLES]

@@ -199,10 +199,10 @@ def test_a_streamed_completion_is_read(name: str, order: Order) -> None:
     check_chat(ask_chat_streaming(streamed(CHAT, named(name).answer, order)), named(name).answer)
 
 
-def check_error(speaker: Dialect, error: GroundwireError) -> None:
-    http, status = failing(speaker, error)
+def check_error(codec: Dialect, error: GroundwireError) -> None:
+    http, status = failing(codec, error)
     with pytest.raises(openai.APIStatusError) as caught:
-        ask(http) if speaker is RESPONSES else ask_chat(http)
+        ask(http) if codec is RESPONSES else ask_chat(http)
     expected = {
         400: openai.BadRequestError,
         401: openai.AuthenticationError,

@@ -62,19 +62,19 @@ def _client(status: int, content_type: str, body: bytes) -> httpx2.Client:
     return httpx2.Client(transport=httpx2.MockTransport(answer))
 
 
-def whole(speaker: Dialect, answer: Answer) -> httpx2.Client:
+def whole(codec: Dialect, answer: Answer) -> httpx2.Client:
     """Answers with the whole answer."""
-    body = dump_json(speaker.encode_response(answer, REPLY)).encode()
+    body = dump_json(codec.encode_response(answer, REPLY)).encode()
     return _client(200, "application/json", body)
 
 
-def streamed(speaker: Dialect, answer: Answer, order: Order = "settled") -> httpx2.Client:
+def streamed(codec: Dialect, answer: Answer, order: Order = "settled") -> httpx2.Client:
     """Answers with a stream."""
-    content_type = speaker.encoder(REPLY).content_type
-    return _client(200, content_type, encode_stream(speaker, answer_events(answer, order)))
+    content_type = codec.encoder(REPLY).content_type
+    return _client(200, content_type, encode_stream(codec, answer_events(answer, order)))
 
 
-def failing(speaker: Dialect, error: GroundwireError) -> tuple[httpx2.Client, int]:
+def failing(codec: Dialect, error: GroundwireError) -> tuple[httpx2.Client, int]:
     """Answers with an error; returns its status too."""
-    status, body = speaker.encode_error(error, REPLY)
+    status, body = codec.encode_error(error, REPLY)
     return _client(status, "application/json", dump_json(body).encode()), status

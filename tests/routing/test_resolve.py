@@ -22,7 +22,7 @@ from groundwire.routing.resolve import (
 ORDER = ("anthropic", "openai", "gemini")
 ALL = dict.fromkeys(ORDER, True)
 NONE = dict.fromkeys(ORDER, False)
-EVERYBODY = dict.fromkeys((*DEFAULT_ORDER, "house"), True)
+ALL_USABLE = dict.fromkeys((*DEFAULT_ORDER, "house"), True)
 ALIASES = {"quick": "gemini/gemini-3-flash", "big": "claude-opus-4-8", "any": "auto", "broken": "llama"}
 
 NAMES = [
@@ -50,7 +50,7 @@ NAMES = [
 
 @pytest.mark.parametrize(("name", "provider", "model"), NAMES)
 def test_a_model_name_resolves_to_one_target(name: str, provider: str, model: str) -> None:
-    assert resolve(name, ALIASES, EVERYBODY) == (provider, model)
+    assert resolve(name, ALIASES, ALL_USABLE) == (provider, model)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_model_name_resolves_to_one_target(name: str, provider: str, model: st
     ],
 )
 def test_an_explicit_provider_keeps_its_own_model_names(name: str, provider: str, model: str) -> None:
-    assert resolve(name, ALIASES, EVERYBODY, provider) == (provider, model)
+    assert resolve(name, ALIASES, ALL_USABLE, provider) == (provider, model)
 
 
 def test_a_vendor_that_cannot_be_used_is_replaced_by_the_default_target_with_a_warning() -> None:
@@ -84,7 +84,7 @@ def test_a_name_that_is_not_replaced_gets_no_warning() -> None:
 
 
 def test_openai_models_go_to_whichever_openai_provider_can_be_used() -> None:
-    usable = dict.fromkeys(EVERYBODY, False)
+    usable = dict.fromkeys(ALL_USABLE, False)
     assert resolve("gpt-5.5", {}, {**usable, "openai_oauth": True}) == ("openai_oauth", "gpt-5.5")
     assert resolve("gpt-5.5", {}, {**usable, "openai_chat": True}) == ("openai_chat", "gpt-5.5")
 
@@ -106,16 +106,16 @@ def test_an_alias_of_another_provider_is_not_sent_to_an_explicit_provider() -> N
     with pytest.raises(
         RequestError, match="'quick' is gemini/gemini-3-flash, which is not a model of openai"
     ):
-        resolve("quick", ALIASES, EVERYBODY, "openai")
+        resolve("quick", ALIASES, ALL_USABLE, "openai")
 
 
 @given(
     st.sampled_from([name for name, *_ in NAMES]) | st.text(alphabet="aglo4-/.", max_size=12),
-    st.sampled_from([AUTO, *EVERYBODY]),
-    st.sets(st.sampled_from(sorted(EVERYBODY))),
+    st.sampled_from([AUTO, *ALL_USABLE]),
+    st.sets(st.sampled_from(sorted(ALL_USABLE))),
 )
 def test_resolving_a_resolved_target_changes_nothing(name: str, provider: str, usable: set[str]) -> None:
-    able = {known: known in usable for known in EVERYBODY}
+    able = {known: known in usable for known in ALL_USABLE}
     try:
         found = resolve(name, {}, able, provider)
     except RequestError:

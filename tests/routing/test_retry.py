@@ -178,7 +178,7 @@ def test_a_caller_that_disconnects_during_a_probe_releases_it() -> None:
     async def leave() -> None:
         events = flatten(world.router.batches(QUESTION, world.plan))
         assert await anext(events) == TextDelta(0, "b")
-        assert not world.router.health.of("a").admits(), "the probe is under way"
+        assert not world.router.health.of("a").admits(), "the probe is running"
         await events.aclose()
 
     asyncio.run(leave())

@@ -113,7 +113,7 @@ class ServerProcess:
         self._process.wait(STOP_LIMIT)
         until = monotonic() + STOP_LIMIT
         while any(Path("/proc", child).exists() for child in children):
-            assert monotonic() < until, "its children live on"
+            assert monotonic() < until, "its children still run"
             sleep(0.01)
         self._log.close()
 

@@ -177,7 +177,7 @@ async def test_every_failure_has_its_error(
     error = await failure(scripted)
     assert type(error) is kind
     assert message in error.message
-    assert "/x" not in error.message, "addresses may hold secrets"
+    assert "/x" not in error.message, "URLs may contain secrets"
 
 
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1/x", "http://", "nonsense", "http://[::1", "http://a:port/"])

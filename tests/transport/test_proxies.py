@@ -19,7 +19,7 @@ from tests.transport.certificates import certificate
 from tests.transport.leftovers import nothing_left
 from tests.transport.raw_server import (
     HERE,
-    Talk,
+    ConnectionHandler,
     answering,
     client,
     leading_to,
@@ -142,7 +142,7 @@ def through(port: int, secret: str = "", scheme: str = "http") -> dict[str, str]
 
 
 async def failure(
-    talk: Talk,
+    handle: ConnectionHandler,
     trusting: ssl.SSLContext | None = None,
     deadlines: Deadlines = PATIENT,
     resolve: ResolveHost = BOOK,
@@ -150,7 +150,7 @@ async def failure(
     """The error of a request through a proxy."""
     async with (
         nothing_left(),
-        serving(talk) as port,
+        serving(handle) as port,
         client(resolve, trusting, **through(port, "me:sesame1234@")) as http,
     ):
         with pytest.raises(GroundwireError) as caught:
@@ -168,7 +168,7 @@ async def test_a_request_goes_through_and_the_proxy_learns_only_the_authority(
     seen: list[bytes] = []
     heads: list[bytes] = []
 
-    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+    async def handle(reader: StreamReader, writer: StreamWriter) -> None:
         while head := await request(reader):
             seen.append(head)
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
@@ -176,7 +176,7 @@ async def test_a_request_goes_through_and_the_proxy_learns_only_the_authority(
     async def main() -> None:
         async with (
             nothing_left(),
-            serving(talk, tls=tls[0]) as there,
+            serving(handle, tls=tls[0]) as there,
             serving(leading_to(there, heads)) as port,
             client(BOOK, tls[1], **through(port, secret)) as http,
         ):
@@ -218,19 +218,19 @@ async def test_a_proxy_may_use_tls(tls: tuple[ssl.SSLContext, ssl.SSLContext]) -
                 await fetch_body(http)
 
 
-def hangs_up(data: bytes = b"", *, angry: bool = False) -> Talk:
-    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+def disconnecting(data: bytes = b"", *, with_reset: bool = False) -> ConnectionHandler:
+    async def handle(reader: StreamReader, writer: StreamWriter) -> None:
         await request(reader)
         writer.write(data)
         await writer.drain()
-        if angry:
+        if with_reset:
             reset(writer)
 
-    return talk
+    return handle
 
 
 @pytest.mark.parametrize(
-    ("talk", "kind", "message"),
+    ("handle", "kind", "message"),
     [
         (
             then_silent(b"HTTP/1.1 407 Who?\r\ncontent-length: 99\r\n\r\n"),
@@ -246,10 +246,10 @@ def hangs_up(data: bytes = b"", *, angry: bool = False) -> Talk:
             UpstreamWireError,
             "not valid HTTP",
         ),
-        (hangs_up(), Unreachable, "closed the connection"),
-        (hangs_up(b"HTTP/1.1 20"), Unreachable, "closed the connection"),
-        (hangs_up(angry=True), Unreachable, "closed the connection"),
-        (hangs_up(b"HTTP/1.1 200 Yes\r\n\r\n"), Unreachable, "closed the connection"),
+        (disconnecting(), Unreachable, "closed the connection"),
+        (disconnecting(b"HTTP/1.1 20"), Unreachable, "closed the connection"),
+        (disconnecting(with_reset=True), Unreachable, "closed the connection"),
+        (disconnecting(b"HTTP/1.1 200 Yes\r\n\r\n"), Unreachable, "closed the connection"),
     ],
     ids=[
         *("refuses", "redirects", "switches", "garbage", "sends first", "splits"),
@@ -257,15 +257,15 @@ def hangs_up(data: bytes = b"", *, angry: bool = False) -> Talk:
     ],
 )
 async def test_a_proxy_that_refuses_the_tunnel_is_reported_as_such(
-    talk: Talk, kind: type[GroundwireError], message: str
+    handle: ConnectionHandler, kind: type[GroundwireError], message: str
 ) -> None:
-    error = await failure(talk)
+    error = await failure(handle)
     assert type(error) is kind
     assert message in error.message
 
 
 async def test_a_proxy_that_sends_data_too_early_is_refused() -> None:
-    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+    async def handle(reader: StreamReader, writer: StreamWriter) -> None:
         await request(reader)
         writer.write(b"HTTP/1.1 200 Yes\r\n\r\n")
         await writer.drain()
@@ -273,7 +273,7 @@ async def test_a_proxy_that_sends_data_too_early_is_refused() -> None:
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nno")
         await silent(reader, writer)
 
-    assert type(await failure(talk)) in (Unreachable, UpstreamWireError)
+    assert type(await failure(handle)) in (Unreachable, UpstreamWireError)
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ async def test_a_proxy_that_stops_responding_is_a_connect_timeout(data: bytes) -
 async def test_cancelling_before_the_tunnel_is_open_leaves_nothing_open(
     tls: tuple[ssl.SSLContext, ssl.SSLContext], data: bytes, scheme: str
 ) -> None:
-    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+    async def handle(reader: StreamReader, writer: StreamWriter) -> None:
         await request(reader)
         writer.write(data)
         await writer.drain()
@@ -304,7 +304,7 @@ async def test_cancelling_before_the_tunnel_is_open_leaves_nothing_open(
         answered, disconnected = asyncio.Event(), asyncio.Event()
         async with (
             nothing_left(),
-            serving(talk, tls=tls[0] if scheme == "https" else None) as port,
+            serving(handle, tls=tls[0] if scheme == "https" else None) as port,
             client(BOOK, tls[1], **through(port, scheme=scheme)) as http,
         ):
             task = asyncio.ensure_future(fetch_body(http))

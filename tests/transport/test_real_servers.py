@@ -206,7 +206,7 @@ async def test_requests_of_all_kinds_share_one_connection(
         ((_, kept),) = next(iter(http._pool._idle.values()))  # type: ignore[union-attr]  # open
         assert await fetch(http, port, "/last", "GET", b"", scheme) == (200, b"bye")
         assert idle_connections(http) == 0
-        assert not kept.is_idle(), "it was the same one all the time"
+        assert not kept.is_idle(), "all requests used one connection"
 
 
 async def test_a_target_arrives_as_it_was_escaped(server: Serving) -> None:

@@ -18,7 +18,7 @@ _PREFACE = "Zürich 🇨🇭, 東京 🗼: "
 def doubled(body: JsonObject, owner: str) -> JsonObject:
     """The body with all its text doubled and every offset moved along."""
     copy: Json = json.loads(json.dumps(body))
-    assert isinstance(copy, dict), "a copy is what it is a copy of"
+    assert isinstance(copy, dict), "the body is an object"
     _DOUBLERS[owner](copy)
     return copy
 

@@ -114,8 +114,8 @@ def evidence(answer: Answer) -> list[tuple[str, str, str]]:
 
 
 def read(*blocks: JsonObject, request: Request | None = None) -> Answer:
-    language = DIALECT.for_request(DIALECT, request) if request else DIALECT
-    return assemble(language.decode_response(message(*blocks)))
+    codec = DIALECT.for_request(DIALECT, request) if request else DIALECT
+    return assemble(codec.decode_response(message(*blocks)))
 
 
 def document(title: str | None = None, data: str = "Our own paper.") -> JsonObject:

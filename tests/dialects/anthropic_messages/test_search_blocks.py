@@ -300,7 +300,7 @@ def test_content_signed_with_a_key_is_verified_with_that_key() -> None:
     [_, foreign] = DIALECT.with_key(DIALECT, b"another").decode_request(body).messages
     assert [item.source.url for citation in turn.citations for item in citation.evidence] == [B.url]
     assert foreign.citations == ()
-    assert all(source.url in readable_text(foreign) for source in (A, B)), "addresses need no key"
+    assert all(source.url in readable_text(foreign) for source in (A, B)), "URLs are readable without the key"
 
 
 def test_a_client_that_sends_text_back_without_citations_still_sends_the_cited_pages() -> None:

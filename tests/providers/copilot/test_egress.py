@@ -213,7 +213,7 @@ async def test_a_name_that_resolves_to_a_private_address_is_not_connected_to(
             return [(0, 0, 0, "", (address, 443))]
 
         async def never(*_: object, **__: object) -> Streams:
-            raise AssertionError("it was dialled")
+            raise AssertionError("it was connected to")
 
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
         monkeypatch.setattr(asyncio, "open_connection", never)

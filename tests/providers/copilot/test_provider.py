@@ -245,8 +245,8 @@ def test_a_search_that_must_not_be_live_is_refused_and_hints_are_reported(tmp_pa
 
 def test_options_that_a_search_tool_cannot_use_are_reported(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("out", GOOD))
-    talk = (Message("user", (Text("before"),)), Message("user", (Text("now"),)))
-    answered = answer(provider(cli.settings()), Request(talk))
+    messages = (Message("user", (Text("before"),)), Message("user", (Text("now"),)))
+    answered = answer(provider(cli.settings()), Request(messages))
     assert [warning.code for warning in answered.warnings] == ["not_carried", "not_carried"]
     assert b"before" not in cli.calls()[0]["stdin"]
 
