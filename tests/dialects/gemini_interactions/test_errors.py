@@ -88,8 +88,8 @@ def test_the_retry_delay_is_read_from_the_body() -> None:
         "details": [dict(detail)],
     }
     assert failed(429, {"error": error}).retry_after == 34.4
-    error: JsonObject = {"code": "rate_limit_exceeded", "message": "Please retry in 48.9s."}
-    assert failed(429, {"error": error}).retry_after == 48.9
+    bare: JsonObject = {"code": "rate_limit_exceeded", "message": "Please retry in 48.9s."}
+    assert failed(429, {"error": bare}).retry_after == 48.9
 
 
 def test_headers_take_precedence_over_the_body() -> None:
