@@ -216,12 +216,12 @@ COPILOT = "The release is out【3:2†source】【3:0†source】. More【4:1†
 def test_copilot_markers_are_resolved_to_their_sources() -> None:
     other = Source("https://b.example/y", "B")
 
-    def marker(number: int, source: Source) -> Citation:
-        marker = ["【3:2†source】", "【3:0†source】", "【4:1†source】"][number]
-        start = COPILOT.index(marker)
-        return Citation(Span(start, start + len(marker)), (Evidence(source),), "marker")
+    def marked(number: int, source: Source) -> Citation:
+        text = ["【3:2†source】", "【3:0†source】", "【4:1†source】"][number]
+        start = COPILOT.index(text)
+        return Citation(Span(start, start + len(text)), (Evidence(source),), "marker")
 
-    answer = Answer((Text(COPILOT),), (marker(0, SOURCE), marker(1, other), marker(2, SOURCE)))
+    answer = Answer((Text(COPILOT),), (marked(0, SOURCE), marked(1, other), marked(2, SOURCE)))
     assert render_answer(answer) == (
         "The release is out[1][2]. More[1].\n"
         "\n"

@@ -97,9 +97,9 @@ def test_refusals_have_the_shape_of_the_dialect_and_keep_the_connection() -> Non
             for _ in range(3):  # on one connection
                 writer.write(head + data)
                 async with asyncio.timeout(BOUND):
-                    head = await reader.readuntil(b"\r\n\r\n")
-                    length = int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0])
-                    response = parsed(head + await reader.readexactly(length))
+                    reply_head = await reader.readuntil(b"\r\n\r\n")
+                    length = int(reply_head.partition(b"content-length: ")[2].partition(b"\r\n")[0])
+                    response = parsed(reply_head + await reader.readexactly(length))
                 assert (response.status, response.headers["retry-after"], response.complete) == (
                     503,
                     "1",
@@ -224,12 +224,12 @@ def test_large_documents_do_not_block_the_loop(what: str) -> None:
                 await asyncio.sleep(0.005)
 
         beating = asyncio.create_task(beat())
-        response: list[RawResponse] = await asyncio.gather(
+        responses: list[RawResponse] = await asyncio.gather(
             *(fetch(here.url, _posted("/v1/chat/completions", data)) for _ in range(4))
         )
         took = beats[-1] - beats[0]
         beating.cancel()
-        assert [one.status for one in response] == [status] * 4
+        assert [one.status for one in responses] == [status] * 4
         # A figure in seconds would depend on the machine: no step may be most of the whole.
         longest = max(later - earlier for earlier, later in pairwise(beats))
         assert longest < max(0.25, took / 2), (longest, took)
