@@ -161,7 +161,7 @@ async def test_an_order_without_a_usable_provider_is_an_error(tmp_path: Path) ->
             await here.asearch("how long?")
 
 
-async def test_one_deadline_holds_for_all_silent_providers(tmp_path: Path) -> None:
+async def test_one_deadline_applies_to_all_silent_providers(tmp_path: Path) -> None:
     limits: list[float] = []
 
     async def main() -> None:

@@ -71,7 +71,7 @@ def test_an_answer_can_be_given_as_events(tmp_path: Path) -> None:
     assert assemble([TextDelta(0, "Hi.")]).text == "Hi."
 
 
-def test_the_script_in_the_documentation_can_be_played(tmp_path: Path) -> None:
+def test_the_script_in_the_documentation_can_be_served(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "testing.md").read_text("utf-8")
     (text,) = re.findall(r"```json script\n(.*?)```", page, re.DOTALL)
     (tmp_path / "recording.sse").write_text("data: 1\n\n")
