@@ -40,6 +40,8 @@ class ProviderCase:
     headers: Mapping[str, str] = field(default_factory=dict)
     always_streams: bool = False
     is_configured: bool = False
+    searches: bool = True
+    """Has the model a web search of its own?"""
 
     def __str__(self) -> str:
         return self.name
@@ -54,7 +56,9 @@ class ProviderCase:
     def row(self, url: str, deadlines: Deadlines | None = None) -> ProviderSpec:
         """The spec, pointed at a test server."""
         if self.is_configured:
-            row = adjusted(describe(self.name, self.dialect, url + self.base, "MY_KEY"), model=MODEL)
+            search = "" if self.searches else "none"
+            described = describe(self.name, self.dialect, url + self.base, "MY_KEY")
+            row = adjusted(described, model=MODEL, search=search)
         else:
             found = find_spec(self.name)
             assert found is not None
@@ -110,7 +114,13 @@ CONFIGURED = tuple(
         ProviderCase("my_websearch", "websearch", "/f", "/f/v1/search"),
     )
 )
-PROVIDER_CASES = (*VENDORS, *CONFIGURED)
+PROVIDER_CASES = (*(case for case in VENDORS if case.searches), *CONFIGURED)
+WITHOUT_SEARCH = (
+    *(case for case in VENDORS if not case.searches),
+    ProviderCase(
+        "my_plain", "openai_chat", "/g/v1", "/g/v1/chat/completions", is_configured=True, searches=False
+    ),
+)
 STREAMING = tuple(case for case in PROVIDER_CASES if case.dialect != "websearch")
 """Cases that can stream an answer; the others return whole search results."""
 

@@ -165,7 +165,7 @@ async def test_one_deadline_applies_to_all_silent_providers(tmp_path: Path) -> N
     limits: list[float] = []
 
     async def main() -> None:
-        async with Upstream(Script(door="deaf")) as upstream:
+        async with Upstream(Script(port_state="unresponsive")) as upstream:
             tables = "\n".join(
                 f'[providers.p{number}]\ndialect = "openai_chat"\nbase_url = "{upstream.url}/{number}"\n'
                 'model = "m"\n'

@@ -65,7 +65,7 @@ PLAN = Plan((ResolvedTarget(FIRST.name), ResolvedTarget(SECOND.name)))
 @pytest.mark.parametrize(
     "first",
     [
-        Script(door="closed"),
+        Script(port_state="closed"),
         ScriptedResponse(503),
         ScriptedResponse(529, {"retry-after": "20"}),
         ScriptedResponse(429, {"retry-after": "7"}),

@@ -332,19 +332,16 @@ async def test_without_its_credential_nothing_is_sent(case: ProviderCase) -> Non
 async def test_a_provider_without_a_model_names_the_setting() -> None:
     case = case_named("my_chat")
 
-    async def main() -> None:
-        async with world(case, answer(case.dialect, EVENTS)) as here:
-            row = replace(case.row(here.upstream.url), model="")
+    async with world(case, answer(case.dialect, EVENTS)) as here:
+        row = replace(case.row(here.upstream.url), model="")
 
-            async def nothing() -> Credential | None:
-                return None
+        async def nothing() -> Credential | None:
+            return None
 
-            outcome = await ask(HttpProvider(row, here.http, nothing, Redactor()), question())
-            assert isinstance(outcome.raised, ConfigError)
-            assert "providers.my_chat.model" in outcome.raised.message
-            assert here.upstream.connections == 0
-
-    await main()
+        outcome = await ask(HttpProvider(row, here.http, nothing, Redactor()), question())
+        assert isinstance(outcome.raised, ConfigError)
+        assert "providers.my_chat.model" in outcome.raised.message
+        assert here.upstream.connections == 0
 
 
 def test_a_base_url_may_end_with_a_slash() -> None:

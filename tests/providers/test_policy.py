@@ -44,6 +44,7 @@ from groundwire.testing.script import answer
 from tests.providers.harness import (
     CONFIGURED,
     PROVIDER_CASES,
+    WITHOUT_SEARCH,
     ProviderCase,
     ask,
     case_named,
@@ -103,24 +104,33 @@ def test_the_table_has_every_option() -> None:
 async def test_every_option_is_treated_as_in_the_table(
     case: ProviderCase, option: str, support: Support
 ) -> None:
-    async def main() -> None:
-        async with world(case, answer(case.dialect, answer_events("Yes."))) as here:
-            located = case.name == "gemini" and option == "location"
-            outcome = await here.ask(question(search=BY_DEGREES if located else OPTION_VALUES[option]))
-            codes = [event.code for event in outcome.answer.warnings if option in event.message]
-            if support == "refused":
-                assert isinstance(outcome.raised, UnsupportedFeature)
-                assert option in outcome.raised.message
-                assert here.upstream.connections == 0, "nothing is sent"
-                return
-            assert outcome.error is None
-            assert codes == ([LEFT_OUT[support]] if support in LEFT_OUT else [])
-            plain = await here.ask(question(search=SearchOptions()))
-            assert plain.error is None
-            with_option, without = (item.body for item in here.upstream.requests)
-            assert (with_option == without) == (support == "ignored")
+    async with world(case, answer(case.dialect, answer_events("Yes."))) as here:
+        located = case.name == "gemini" and option == "location"
+        outcome = await here.ask(question(search=BY_DEGREES if located else OPTION_VALUES[option]))
+        codes = [event.code for event in outcome.answer.warnings if option in event.message]
+        if support == "refused":
+            assert isinstance(outcome.raised, UnsupportedFeature)
+            assert option in outcome.raised.message
+            assert here.upstream.connections == 0, "nothing is sent"
+            return
+        assert outcome.error is None
+        assert codes == ([LEFT_OUT[support]] if support in LEFT_OUT else [])
+        plain = await here.ask(question(search=SearchOptions()))
+        assert plain.error is None
+        with_option, without = (item.body for item in here.upstream.requests)
+        assert (with_option == without) == (support == "ignored")
 
-    await main()
+
+@pytest.mark.parametrize("case", WITHOUT_SEARCH, ids=str)
+async def test_a_model_without_search_answers_with_a_warning_and_sends_no_option(case: ProviderCase) -> None:
+    restricted = SearchOptions(allowed_domains=("a.example",), language="de", live=False)
+    async with world(case, answer(case.dialect, answer_events("Yes."))) as here:
+        outcome = await here.ask(question(search=restricted))
+        plain = await here.ask(replace(question(), search=None))
+        assert (outcome.error, plain.error) == (None, None)
+        assert [event.code for event in outcome.answer.warnings] == ["search_unavailable"]
+        with_option, without = (item.body for item in here.upstream.requests)
+        assert with_option == without
 
 
 @pytest.mark.parametrize("name", sorted(RESTRICTIONS))
@@ -193,21 +203,18 @@ async def test_a_restriction_that_the_dialect_does_not_support_is_never_dropped(
     """A spec may promise more than its dialect supports: then the request is refused."""
     case = case_named("my_gemini")
 
-    async def main() -> None:
-        async with world(case, answer(case.dialect, answer_events("Yes."))) as here:
-            row = case.row(here.upstream.url)
-            hasty = replace(row, capabilities=Capabilities(options={"allowed_domains": "native"}))
+    async with world(case, answer(case.dialect, answer_events("Yes."))) as here:
+        row = case.row(here.upstream.url)
+        hasty = replace(row, capabilities=Capabilities(options={"allowed_domains": "native"}))
 
-            async def nothing() -> Credential | None:
-                return None
+        async def nothing() -> Credential | None:
+            return None
 
-            provider = HttpProvider(hasty, here.http, nothing, Redactor())
-            outcome = await ask(provider, question(search=SearchOptions(("a.example",))))
-            assert isinstance(outcome.raised, UnsupportedFeature)
-            assert here.upstream.connections == 0
-            assert (provider.name, provider.model) == ("my_gemini", "model-of-mine")
-
-    await main()
+        provider = HttpProvider(hasty, here.http, nothing, Redactor())
+        outcome = await ask(provider, question(search=SearchOptions(("a.example",))))
+        assert isinstance(outcome.raised, UnsupportedFeature)
+        assert here.upstream.connections == 0
+        assert (provider.name, provider.model) == ("my_gemini", "model-of-mine")
 
 
 def test_native_lists_are_audited_too() -> None:

@@ -185,7 +185,7 @@ def check_responses(case: ProviderCase, secret: str, responses: list[ScriptedRes
 async def test_no_failure_of_the_network_shows_the_key(case: ProviderCase) -> None:
     secret = CANARIES[0]
     scripts = [
-        Script(door="closed"),
+        Script(port_state="closed"),
         Script((ScriptedResponse(raw=b""),)),
         Script((ScriptedResponse(delay=9),)),
         Script((ScriptedResponse(body=b"abcdef", cut_at=3),)),
@@ -208,7 +208,7 @@ async def test_credentials_in_a_url_are_not_shown() -> None:
     async def key() -> Credential | None:
         return None
 
-    async with world(case, Script(door="closed")) as here:
+    async with world(case, Script(port_state="closed")) as here:
         row = case.row(here.upstream.url.replace("://", "://me:hunter22hunter22@"))
         outcome = await ask(HttpProvider(row, here.http, key, Redactor()), question())
         assert isinstance(outcome.raised, Unreachable)

@@ -75,8 +75,8 @@ def quick(**changes: float) -> Deadlines:
 
 
 DEADLINES: list[tuple[str, Script, Deadlines, type]] = [
-    ("closed", Script(door="closed"), quick(), Unreachable),
-    ("deaf", Script(door="deaf"), quick(connect=0.2), TimedOut),
+    ("closed", Script(port_state="closed"), quick(), Unreachable),
+    ("unresponsive", Script(port_state="unresponsive"), quick(connect=0.2), TimedOut),
     ("silent", Script((ScriptedResponse(delay=NEVER),)), quick(first_byte=0.2), TimedOut),
     ("semi-silent", Script((ScriptedResponse(body=b'{"a": 1}', stall_at=3),)), quick(idle=0.2), TimedOut),
     ("blank", Script((ScriptedResponse(repeat=b" \n", every=0.02),)), quick(idle=0.2, total=0.3), TimedOut),
@@ -209,7 +209,7 @@ async def test_closing_the_events_in_the_middle_of_a_stream_closes_the_connectio
 
 async def test_cancelling_while_connecting_leaves_nothing_open() -> None:
     for case in PROVIDER_CASES:
-        async with world(case, Script(door="deaf")) as here:
+        async with world(case, Script(port_state="unresponsive")) as here:
             task = asyncio.create_task(here.ask())
             for _ in range(5):
                 await asyncio.sleep(0)

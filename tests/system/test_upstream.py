@@ -214,13 +214,13 @@ async def test_an_answer_can_have_no_end(every: float) -> None:
 
 
 async def test_a_closed_port_refuses_connections() -> None:
-    async with Upstream(Script(door="closed")) as upstream:
+    async with Upstream(Script(port_state="closed")) as upstream:
         with pytest.raises(ConnectionRefusedError):
             await exchange(upstream)
 
 
 async def test_a_blackholed_port_does_not_answer() -> None:
-    async with Upstream(Script(door="deaf")) as upstream:
+    async with Upstream(Script(port_state="unresponsive")) as upstream:
         with socket.socket() as client:
             client.settimeout(0.2)
             port = int(upstream.url.rpartition(":")[2])

@@ -146,7 +146,7 @@ async def test_an_error_body_is_what_arrives_soon_however_the_body_ends(
 @pytest.mark.parametrize(
     ("scripted", "kind", "message"),
     [
-        (Script(door="closed"), Unreachable, "cannot reach 127.0.0.1: "),
+        (Script(port_state="closed"), Unreachable, "cannot reach 127.0.0.1: "),
         (ScriptedResponse(raw=b""), Unreachable, "closed the connection"),
         (ScriptedResponse(raw=b"\x16\x03\x01\x02\x00garbage\r\n\r\n"), UpstreamWireError, "not valid HTTP"),
         (ScriptedResponse(raw=b"HTTP/1.1 two OK\r\n\r\n"), UpstreamWireError, "not valid HTTP"),
@@ -200,7 +200,7 @@ async def test_a_header_that_cannot_be_sent_is_a_configuration_error() -> None:
 @pytest.mark.parametrize(
     ("scripted", "deadlines", "message"),
     [
-        (Script(door="deaf"), Deadlines(connect=0.2), "no connection to 127.0.0.1"),
+        (Script(port_state="unresponsive"), Deadlines(connect=0.2), "no connection to 127.0.0.1"),
         (ScriptedResponse(delay=NEVER), Deadlines(first_byte=0.2), "no answer from 127.0.0.1"),
         (ScriptedResponse(delay=NEVER), Deadlines(total=0.2), "no answer from 127.0.0.1"),
         (ScriptedResponse(body=b"abc", stall_at=0), Deadlines(idle=0.2), "stopped coming"),
@@ -215,7 +215,7 @@ async def test_a_header_that_cannot_be_sent_is_a_configuration_error() -> None:
         (ScriptedResponse(repeat=b"x" * 65536, every=0.001), Deadlines(idle=0.2, total=0.3), "took too long"),
     ],
     ids=[
-        *("deaf", "silent", "silent, total", "after headers", "semi-silent", "semi-silent, total"),
+        *("unresponsive", "silent", "silent, total", "after headers", "semi-silent", "semi-silent, total"),
         *("dribble", "comments", "flood"),
     ],
 )
@@ -307,7 +307,7 @@ async def test_cookies_are_not_kept() -> None:
 @pytest.mark.parametrize(
     ("script", "phase"),
     [
-        (Script(door="deaf"), "connecting"),
+        (Script(port_state="unresponsive"), "connecting"),
         (Script((ScriptedResponse(delay=NEVER),)), "before the headers"),
         (Script((ScriptedResponse(body=b"abc", stall_at=0),)), "after the headers"),
         (Script((ScriptedResponse(body=b"abc", stall_at=2),)), "in the middle"),

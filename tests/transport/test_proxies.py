@@ -107,7 +107,7 @@ async def test_only_requests_through_the_proxy_carry_its_credentials() -> None:
     ("script", "message"),
     [
         (Script((ScriptedResponse(407),)), "the proxy refused a connection to provider.example: HTTP 407"),
-        (Script(door="closed"), "cannot reach the proxy for provider.example"),
+        (Script(port_state="closed"), "cannot reach the proxy for provider.example"),
     ],
 )
 async def test_a_proxy_that_fails_is_reported_as_such(script: Script, message: str) -> None:

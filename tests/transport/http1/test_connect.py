@@ -87,19 +87,21 @@ async def test_the_next_address_is_tried_as_soon_as_one_fails() -> None:
 async def test_the_next_address_is_tried_while_one_is_pending_and_late_connections_are_aborted() -> None:
     attempts = Attempts()
     connection = await first_connected(
-        [attempts.alive("deaf"), attempts.alive("stubborn"), attempts.alive("c", at_once())]
+        [attempts.alive("unresponsive"), attempts.alive("stubborn"), attempts.alive("c", at_once())]
     )
     assert connection._transport is attempts.wires["c"]
     while "stubborn" not in attempts.wires or not attempts.wires["stubborn"].is_cut:
         await asyncio.sleep(0)
-    assert sorted(attempts.cancelled) == ["deaf", "stubborn"]
+    assert sorted(attempts.cancelled) == ["unresponsive", "stubborn"]
     assert not attempts.wires["c"].is_cut
 
 
 async def test_a_pending_attempt_may_still_be_the_first() -> None:
     attempts, ready = Attempts(), asyncio.Event()
-    dialling = asyncio.ensure_future(first_connected([attempts.alive("slow", ready), attempts.alive("deaf")]))
-    while attempts.begun != ["slow", "deaf"]:
+    dialling = asyncio.ensure_future(
+        first_connected([attempts.alive("slow", ready), attempts.alive("unresponsive")])
+    )
+    while attempts.begun != ["slow", "unresponsive"]:
         await asyncio.sleep(0.01)
     ready.set()
     assert (await dialling)._transport is attempts.wires["slow"]
