@@ -16,12 +16,14 @@ import argparse
 import asyncio
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -30,7 +32,7 @@ import judged
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.engine.cited_text import cited_text, section_text  # noqa: E402
+from tests.engine.cited_text import cited_text, plain, section_text  # noqa: E402
 from tests.engine.grading import Grade, grade  # noqa: E402
 from tests.engine.question_sets import HANDBOOK, PARTS, Part, Question, Subject, load_questions  # noqa: E402
 
@@ -133,6 +135,7 @@ def _shares(part: Part, kind: str, graded: Sequence[Graded]) -> Row:
         "kind": kind,
         "questions": len(grades),
         "right page first": share(item.right_first for item in grades),
+        "right object first": share(item.exact_first for item in grades),
         "cited at all": share(item.right_cited for item in grades),
         "wrongly silent": sum(not item.answered for item in grades),
         "first passage": share(item.retrieved_first for item in grades),
@@ -145,12 +148,19 @@ def _shares(part: Part, kind: str, graded: Sequence[Graded]) -> Row:
 
 
 def _is_section_first(graded: Graded) -> bool:
-    """Is the first quote, or what is required of it, in the section that has the answer?"""
+    """Is the first quote in the section that has the answer? Words are compared: tables are quoted without
+    the markup of the file."""
     if not graded.grade.right_first:
         return False
-    section = section_text(graded.question.files[0], graded.question.section) or ""
+    question = graded.question
+    section = section_text(question.files[0], question.section) or ""
     quote = graded.answer.citations[0].evidence[0].quote
-    return "".join(quote.split()) in "".join(section.split())
+    return _words(quote) in _words(f"{question.section} {section}")
+
+
+def _words(text: str) -> str:
+    words = " ".join(re.findall(r"[^\W_]+", plain(text)))
+    return f" {words} "
 
 
 def share(flags: Iterable[bool]) -> float:
@@ -178,8 +188,7 @@ def truth(where: str, graded: Sequence[Graded]) -> list[Row]:
     rows: list[Row] = []
     for site, found in sorted(counts.items()):
         row: Row = {"index": where, "questions": len(graded), "cited": site, "citations": found["citations"]}
-        for name in ("not checkable", "address missing", "quotes", "quote not at the address"):
-            row[name] = found[name]
+        row |= {name: found[name] for name in _CHECKS}
         rows.append(row)
     return rows
 
@@ -194,17 +203,15 @@ def _checks(evidence: Evidence) -> Iterator[str]:
         yield "address missing"
     if evidence.quote:
         yield "quotes"
-        if not (found.exists and found.has(evidence.quote)):
-            yield "quote not at the address"
+        if not found.has(evidence.quote):
+            yield "not under the anchor"
+        if not found.has_anywhere(evidence.quote):
+            yield "not on the page"
 
 
 def _site(url: str) -> str:
-    scheme, _, rest = url.partition(":")
-    return (
-        rest.strip("/").partition("/")[0]
-        if scheme in ("https", "http")
-        else f"{scheme}:{rest.partition('/')[0]}"
-    )
+    """The kind of address, as far as the checks differ."""
+    return next((prefix for prefix in _CHECKED if url.startswith(prefix)), "other")
 
 
 def ranking() -> list[Row]:
@@ -226,18 +233,18 @@ class Measurements:
     """The tables of one run. Answers are composed once for each index and subject."""
 
     def __init__(self, indexes: Indexes) -> None:
-        self._indexes = indexes
         self._answers: dict[tuple[str, Subject], list[Graded]] = {}
-        self._folders: dict[str, Callable[[], Path | None]] = {
+        builders: dict[str, Callable[[], Path | None]] = {
             "plain": indexes.plain,
             "documentation": indexes.documentation,
             "handbook": indexes.handbook,
         }
+        self._folder = cache(lambda where: builders[where]())
 
     def answers(self, where: str, subject: Subject) -> list[Graded]:
         """The graded answers; none if the index cannot be built here."""
         if (where, subject) not in self._answers:
-            folder = self._folders[where]()
+            folder = self._folder(where)
             self._answers[where, subject] = [] if folder is None else answered(folder, subject)
         return self._answers[where, subject]
 
@@ -280,6 +287,15 @@ _SUBJECTS: dict[str, tuple[Subject, ...]] = {
     "documentation": ("python", "unanswerable"),
     "handbook": ("handbook",),
 }
+_CHECKED = (
+    "https://docs.python.org/",
+    "https://github.com/python/cpython/",
+    "local:python/",
+    "local:packages/",
+    "local:groundwire/",
+    "file:",
+)
+_CHECKS = ("not checkable", "address missing", "quotes", "not under the anchor", "not on the page")
 _COUNTS = {"questions", "queries", "nDCG@10"}
 
 

@@ -42,12 +42,21 @@ class CitedText(NamedTuple):
     text: str = ""
     """The text of the element, of the documented object or of the file; of the page if the address has no
     anchor or one that does not exist."""
+    page: str = ""
+    """The text of the whole page or file, if that is more."""
     is_markdown: bool = False
 
     def has(self, quote: str) -> bool:
         """Is it word for word in the text? White space is left out, and in Markdown the markup."""
-        text, wanted = (plain(self.text), plain(quote)) if self.is_markdown else (self.text, quote)
-        return "".join(wanted.split()) in "".join(text.split())
+        return self._is_in(self.text, quote)
+
+    def has_anywhere(self, quote: str) -> bool:
+        """Is it anywhere on the page?"""
+        return self.has(quote) or self._is_in(self.page, quote)
+
+    def _is_in(self, text: str, quote: str) -> bool:
+        text, quote = (plain(text), plain(quote)) if self.is_markdown else (text, quote)
+        return "".join(quote.split()) in "".join(text.split())
 
 
 def cited_text(url: str) -> CitedText | None:
@@ -88,7 +97,8 @@ def _documentation(path: str, anchor: str) -> CitedText:
         return CitedText(exists=False)
     body = root.xpath("//div[@role='main']") or [root]
     named = root.xpath("//*[@id=$id]", id=anchor) if anchor else body
-    return CitedText(exists=bool(named), text=_text(named[0]) if anchor and named else body[0].text_content())
+    page = str(body[0].text_content())
+    return CitedText(exists=bool(named), text=_text(named[0]) if anchor and named else page, page=page)
 
 
 def _text(element: html.HtmlElement) -> str:
@@ -116,7 +126,7 @@ def _source(path: str, line: int) -> CitedText:
         return CitedText(exists=False)
     lines = _lines(file)
     end = _documented_lines(file).get(line)
-    return CitedText(end is not None, "\n".join(lines[line - 1 : end]))
+    return CitedText(end is not None, "\n".join(lines[line - 1 : end]), page="\n".join(lines))
 
 
 @cache

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 from groundwire.engine.compose.answer import Composition
 from groundwire.engine.pages import Passage
@@ -13,6 +13,7 @@ from tests.engine.question_sets import Question
 
 _DOCUMENTATION = re.compile(r"https://docs\.python\.org/\d(?:\.\d+)?/(?P<path>[^#?]+)(?:#(?P<anchor>.*))?")
 _NAME = re.compile(r"[\w.]+")
+Judge: TypeAlias = Callable[[Question, str, str], bool]
 DEPTH = 10
 """How many passages count as retrieved: those on the first page of a list of results."""
 
@@ -24,6 +25,8 @@ class Grade(NamedTuple):
     """At least one statement with a citation."""
     right_first: bool
     """The first citation is of a page that answers the question."""
+    exact_first: bool
+    """The first citation is of an object or a section that answers it, not of another object of the page."""
     right_cited: bool
     """Any citation is of such a page."""
     retrieved_first: bool
@@ -36,11 +39,13 @@ class Grade(NamedTuple):
 
 def grade(question: Question, answer: Composition, passages: Sequence[Passage] = ()) -> Grade:
     """Grades an answer and the passages it was composed from."""
-    right = [_is_cited(question, citation) for citation in answer.citations]
+    right = [_is_cited(question, citation, is_right) for citation in answer.citations]
+    exact = [_is_cited(question, citation, is_exact) for citation in answer.citations[:1]]
     found = [is_right(question, passage.url, passage.title) for passage in passages[:DEPTH]]
     return Grade(
         answered=answer.found and bool(answer.citations),
         right_first=right[:1] == [True],
+        exact_first=exact == [True],
         right_cited=any(right),
         retrieved_first=found[:1] == [True],
         retrieved=any(found),
@@ -59,6 +64,15 @@ def is_right(question: Question, url: str, title: str) -> bool:
     return name is not None and name[0].rstrip(".") in question.names
 
 
+def is_exact(question: Question, url: str, title: str) -> bool:
+    """Is it right, and not just another object of a right page? An object's anchor is a dotted name."""
+    cited = _DOCUMENTATION.fullmatch(url)
+    if cited is None or "." not in (cited["anchor"] or ""):
+        return is_right(question, url, title)
+    named = f"{cited['path']}#{cited['anchor']}" in question.pages
+    return named or cited["anchor"] in question.names
+
+
 def contains(text: str, wanted: str) -> bool:
     """Is it in the text as whole words, in any case, with any white space? "3" is not in "30"."""
     words = r"\s+".join(map(re.escape, wanted.split()))
@@ -67,8 +81,8 @@ def contains(text: str, wanted: str) -> bool:
     return re.search(before + words + after, text, re.IGNORECASE) is not None
 
 
-def _is_cited(question: Question, citation: Citation) -> bool:
-    return any(is_right(question, item.source.url, item.source.title) for item in citation.evidence)
+def _is_cited(question: Question, citation: Citation, judge: Judge) -> bool:
+    return any(judge(question, item.source.url, item.source.title) for item in citation.evidence)
 
 
 def _is_page(wanted: str, path: str, anchor: str) -> bool:

@@ -28,6 +28,8 @@ def test_an_anchor_of_the_documentation_stands_for_the_object_and_its_descriptio
     assert walk.exists
     assert walk.has("Generate the file names in a directory\ntree by walking the tree")
     assert not walk.has("Wait for completion of a child process")
+    assert walk.has_anywhere("Wait for completion of a child process")
+    assert not walk.has_anywhere("Directory tree generator.")
 
 
 @needs_documentation

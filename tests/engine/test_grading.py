@@ -7,7 +7,7 @@ import pytest
 from groundwire.engine.compose.answer import Composition
 from groundwire.engine.pages import Passage
 from groundwire.model import Citation, Evidence, Source
-from tests.engine.grading import contains, grade, is_right
+from tests.engine.grading import contains, grade, is_exact, is_right
 from tests.engine.question_sets import Question
 
 WALK = Question(
@@ -49,6 +49,20 @@ def test_a_file_of_the_handbook_is_right_wherever_its_folder_is() -> None:
     question = Question("which printer", "table", files=("it-help.html",))
     assert is_right(question, "file:///srv/handbook/it-help.html#printers", "IT help")
     assert not is_right(question, "file:///srv/handbook/help.html", "IT help")
+
+
+@pytest.mark.parametrize(
+    ("url", "exact"),
+    [
+        (TREE, True),
+        ("https://docs.python.org/3/library/glob.html", True),
+        ("https://docs.python.org/3/library/glob.html#examples", True),
+        ("https://docs.python.org/3/library/glob.html#glob.escape", False),
+        ("https://docs.python.org/3/library/shutil.html", False),
+    ],
+)
+def test_another_object_of_a_right_page_is_not_exact(url: str, exact: bool) -> None:
+    assert is_exact(WALK, url, "") is exact
 
 
 def test_the_first_citation_is_right_if_any_of_its_evidence_is() -> None:
