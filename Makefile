@@ -97,6 +97,7 @@ bench: .venv/.test  ## what things cost, as ratios, each table in one run
 	$(BIN)/python bench/first_answer.py
 	$(BIN)/python bench/index.py
 	$(BIN)/python bench/ranking.py
+	$(BIN)/python bench/answers.py
 	$(BIN)/python bench/page.py
 	$(BIN)/python bench/history.py
 	$(BIN)/python bench/servers.py
