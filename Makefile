@@ -2,9 +2,9 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 BIN := .venv/bin
-# One more than there are cores: many tests wait for clocks, kills and other processes.
+# One more than the number of cores: many tests wait for timers and other processes.
 JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-# Tests start hundreds of programs; none should compile everything anew.
+# Tests start hundreds of processes, which should reuse compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 
 # Layers whose tests are fast. Tests marked `server` start a server, a browser or another program.
@@ -12,7 +12,7 @@ PURE := tests/architecture tests/config tests/dialects tests/files tests/model t
 
 .PHONY: help run serve test test-all test-quick test-clients check bench bench-peers lock clean
 
-help:  ## what can be made
+help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 .venv/.run: requirements/run.lock pyproject.toml
@@ -22,8 +22,8 @@ help:  ## what can be made
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-# Tested for real: the sandbox of the Copilot provider, the stores of many gateways.
-# $(1) is a program or a pattern of its paths, $(2) the package that has it.
+# Programs of the tests: the sandbox of the Copilot provider, databases, a browser, shells.
+# $(1) is a program or a pattern of its paths, $(2) the package that contains it.
 define needed
 	@command -v $(1) >/dev/null || ls $(1) >/dev/null 2>&1 || \
 		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(2) >/dev/null; } || \
@@ -42,14 +42,14 @@ endef
 # The accessibility checker of the browser tests.
 .venv/.axe:
 	@mkdir -p .venv/axe-core && cd .venv/axe-core && npm pack --silent axe-core@4.14.0 >/dev/null && \
-		tar xzf axe-core-4.14.0.tgz || { echo "axe-core could not be had from npm" >&2; exit 1; }
+		tar xzf axe-core-4.14.0.tgz || { echo "axe-core could not be downloaded from npm" >&2; exit 1; }
 	@touch $@
 
 .venv/.dev: .venv/.run requirements/dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
 	@touch $@
 
-# All that the tests need, beyond what pip installs.
+# Everything that the tests need, including what pip cannot install.
 .venv/.test: .venv/.dev .venv/.system .venv/.axe
 	@touch $@
 
@@ -62,20 +62,20 @@ run: .venv/.run  ## print a cited answer; Q="your question"
 serve: .venv/.run  ## start the gateway; ARGS="--port 9000"
 	@$(BIN)/groundwire serve $(ARGS)
 
-test: .venv/.test check  ## all tests, and the checks before them
+test: .venv/.test check  ## the checks, then all tests
 	$(BIN)/python -m pytest -m "not thorough" -n $(JOBS) --dist worksteal -rs
 
-test-all: .venv/.test check  ## the same with the long forms
+test-all: .venv/.test check  ## the same, with the long form of each test
 	GROUNDWIRE_TEST_SEARCH=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -rs
 	$(BIN)/python scripts/matrix.py --check
 
-test-quick: .venv/.dev  ## tests of the pure layers, in less than a minute; needs Python alone
+test-quick: .venv/.dev  ## tests of the pure layers, in less than a minute; needs only Python
 	$(BIN)/python -m pytest -m "not thorough and not server" -n $(JOBS) --dist worksteal -rs $(PURE)
 
 test-clients: .venv/.test  ## real clients (Claude Code, Codex, Gemini CLI, OpenCode, MCP Inspector) against the gateway
 	$(BIN)/python -m tests.clients
 
-check: .venv/.dev  ## format, lint, types, import rules, generated docs; needs Python alone
+check: .venv/.dev  ## format, lint, types, import rules, generated docs; needs only Python
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -87,7 +87,7 @@ check: .venv/.dev  ## format, lint, types, import rules, generated docs; needs P
 	$(BIN)/python scripts/errors.py --check
 	$(BIN)/python scripts/api_reference.py --check
 
-bench: .venv/.test  ## what things cost, as ratios, each table in one run
+bench: .venv/.test  ## benchmarks; the ratios within a table are comparable
 	$(BIN)/python bench/coding.py
 	$(BIN)/python bench/placement.py
 	$(BIN)/python bench/imports.py
@@ -103,10 +103,10 @@ bench: .venv/.test  ## what things cost, as ratios, each table in one run
 	$(BIN)/python bench/servers.py
 	PYTHONPATH=bench $(BIN)/python -m gateway
 
-bench-peers: .venv/.test  ## what of cited answers reaches clients, beside LiteLLM's proxy; downloads it once
+bench-peers: .venv/.test  ## how completely cited answers reach clients, compared with LiteLLM's proxy; downloads it once
 	$(BIN)/python bench/peers_matrix.py
 
-lock: .venv/.dev  ## renew the locked versions and the bill of materials
+lock: .venv/.dev  ## update the locked versions and the bill of materials
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --group run pyproject.toml -o requirements/run.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --group dev pyproject.toml -o requirements/dev.lock

@@ -1,10 +1,10 @@
 """Decode + encode of a streamed answer for every pair of dialects.
 
-The unit is the least that anybody must do: parse the JSON of the frames that come in and dump the JSON of
-the frames that go out, with nothing in between. Contenders take turns; medians of many rounds.
+The unit is the least that any translator must do: parse the JSON of the incoming frames and dump the JSON of
+the outgoing frames, with nothing in between. Contenders take turns; the figures are medians of many rounds.
 
-`websearch` is one body, not a stream: into it, there is almost no JSON to dump, and the whole of the
-decoding, folding and rendering stands against parsing alone. Its row and column are told apart.
+`websearch` is one body, not a stream. Encoding it dumps almost no JSON, so decoding, folding and rendering
+are compared with parsing alone. The maximum at the end leaves out its row and column.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def chunks(data: bytes) -> list[bytes]:
 
 def translate(source: Dialect, target: Dialect, data: list[bytes]) -> bytes:
     decoder, encoder = source.decoder(), target.encoder(REPLY)
-    out = [encoder.feed(event) for chunk in data for event in decoder.feed(chunk)]
-    out += [encoder.feed(event) for event in decoder.close()]
-    out.append(encoder.close())
-    return b"".join(out)
+    output = [encoder.feed(event) for chunk in data for event in decoder.feed(chunk)]
+    output += [encoder.feed(event) for event in decoder.close()]
+    output.append(encoder.close())
+    return b"".join(output)
 
 
 def documents(data: bytes) -> list[bytes]:
@@ -41,19 +41,19 @@ def documents(data: bytes) -> list[bytes]:
     return [frame.data for frame in [*reader.feed(data), *reader.close()] if frame.data != b"[DONE]"]
 
 
-def taken(work: Callable[[], object]) -> int:
+def elapsed(work: Callable[[], object]) -> int:
     start = process_time_ns()
     work()
     return process_time_ns() - start
 
 
 def ratio(source: Dialect, target: Dialect, data: bytes) -> tuple[float, float]:
-    """Cost relative to JSON alone, and microseconds for each frame that comes in."""
-    pieces = chunks(data)
+    """Cost relative to JSON alone, and microseconds for each incoming frame."""
+    data_chunks = chunks(data)
     incoming = documents(data)
-    outgoing = [json.loads(text) for text in documents(translate(source, target, pieces))]
+    outgoing = [json.loads(text) for text in documents(translate(source, target, data_chunks))]
 
-    def bare() -> None:
+    def json_alone() -> None:
         for text in incoming:
             json.loads(text)
         for value in outgoing:
@@ -61,21 +61,23 @@ def ratio(source: Dialect, target: Dialect, data: bytes) -> tuple[float, float]:
 
     ours, base = [], []
     for _ in range(ROUNDS):
-        ours.append(taken(lambda: translate(source, target, pieces)))
-        base.append(taken(bare))
+        ours.append(elapsed(lambda: translate(source, target, data_chunks)))
+        base.append(elapsed(json_alone))
     return median(ours) / median(base), median(ours) / 1000 / len(incoming)
 
 
 def main() -> None:
-    told = events()
-    print("Decode + encode, as a multiple of parsing and dumping the same JSON (µs for each frame in):\n")
+    answer = events()
+    print(
+        "Decode + encode, as a multiple of parsing and dumping the same JSON (µs for each incoming frame):\n"
+    )
     print("| from \\ to |", " | ".join(DIALECTS), "|")
     print("|---" * (len(DIALECTS) + 1) + "|")
     worst = 0.0
     streamed = [name for name in DIALECTS if name != "websearch"]
     for name in DIALECTS:
         source = dialect(name)
-        data = encode(source, told)
+        data = encode(source, answer)
         cells = []
         for other in DIALECTS:
             times, cost = ratio(source, dialect(other), data)
@@ -83,7 +85,7 @@ def main() -> None:
                 worst = max(worst, times)
             cells.append(f"{times:.2f} ({cost:.1f})")
         print(f"| {name} |", " | ".join(cells), "|")
-    print(f"\nThe dearest pair of streams: {worst:.2f} (at most 3)")
+    print(f"\nThe most expensive pair of streams: {worst:.2f} (at most 3)")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The embedded engine from scratch: the first answer in an empty data directory, the build, later answers.
 
-Whole processes, as somebody at a prompt has them: importing, opening, searching and composing included.
+Each figure is for a whole process, as in a shell: it includes imports, opening the index, searching and
+composing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from groundwire.engine.index.location import open_index
 from groundwire.engine.knowledge import is_complete, refresh
 
 ROUNDS = 7
-# As users have it: with compiled modules kept, whatever this environment says.
+# Users have compiled modules cached, so this environment must not disable it.
 COMPILED = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 SEARCH = """
 import asyncio, sys
@@ -35,7 +36,7 @@ asyncio.run(main())
 QUESTION = "How do I serialize an object to JSON?"
 
 
-def asked(folder: Path) -> float:
+def time_search(folder: Path) -> float:
     """Seconds from the start of a process to its answer."""
     start = perf_counter()
     subprocess.run([sys.executable, "-c", SEARCH, str(folder), QUESTION], check=True, env=COMPILED)
@@ -45,7 +46,7 @@ def asked(folder: Path) -> float:
 def main() -> None:
     rows: list[tuple[str, str]] = []
     with tempfile.TemporaryDirectory() as root:
-        firsts = [asked(Path(root, f"empty{number}")) for number in range(3)]
+        firsts = [time_search(Path(root, f"empty{number}")) for number in range(3)]
         rows.append(("first answer, empty data directory (whole process)", f"{median(firsts):.2f} s"))
         folder = Path(root, "full")
         with open_index(folder) as index:
@@ -57,13 +58,13 @@ def main() -> None:
             rows.append(("the whole build again, nothing new", f"{perf_counter() - start:.2f} s"))
             start = perf_counter()
             assert is_complete(index)  # noqa: S101
-            rows.append(("seeing that nothing is missing", f"{perf_counter() - start:.2f} s"))
+            rows.append(("checking that the index is complete", f"{perf_counter() - start:.2f} s"))
             stats = index.stats()
         rows.append(("pages, passages", f"{stats.pages}, {stats.passages}"))
         rows.append(("index on disk", f"{stats.bytes_on_disk / 1e6:.1f} MB"))
-        later = [asked(folder) for _ in range(ROUNDS)]
+        later = [time_search(folder) for _ in range(ROUNDS)]
         rows.append(("a later answer (whole process)", f"{median(later):.2f} s"))
-    print("| what | measured |\n|---|--:|")
+    print("| step | measured |\n|---|--:|")
     for what, measured in rows:
         print(f"| {what} | {measured} |")
 

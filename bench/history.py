@@ -1,7 +1,7 @@
-"""Searching the history: 100,000 messages in SQLite and PostgreSQL, beside a scan of the same messages.
+"""Full-text search over 100,000 chat messages in SQLite and PostgreSQL, compared with a scan.
 
-`python bench/history.py [MESSAGES]`. The text is made of words as common as words are (Zipf), about 110 in a
-message; nine in ten are of the owner who asks. A word nobody said shows what finding nothing costs.
+Run with `python bench/history.py [MESSAGES]`. A message has about 110 words whose frequencies follow Zipf's
+law. Nine in ten messages belong to the owner who searches. An absent word shows the cost of an empty result.
 """
 
 from __future__ import annotations
@@ -32,47 +32,49 @@ from groundwire.store.sqlite import open_sqlite
 
 OWNERS = 10
 TURNS = 20
-"""Messages of a session."""
+"""Messages in a session."""
 ROUNDS = 100
 KINDS: dict[str, tuple[str, tuple[tuple[int, int], ...]]] = {
-    "a word nobody said": ("qqqqq{}", ((0, 50_000),)),
+    "an absent word": ("qqqqq{}", ((0, 50_000),)),
     "1 rare word": ("{}", ((5_000, 20_000),)),
     "1 common word": ("{}", ((5, 50),)),
     "2 words": ("{} {}", ((50, 500), (500, 2_000))),
-    "a beginning": ("{:.4}", ((500, 5_000),)),
+    "a prefix": ("{:.4}", ((500, 5_000),)),
     "2 letters": ("{:.2}", ((0, 5_000),)),
     '"a phrase"': ('"{} {}"', ((5, 50), (5, 50))),
 }
-"""What is asked, and how common its words are."""
+"""The form of each query, and the frequency ranks of its words."""
 SESSION = "INSERT INTO groundwire_sessions VALUES (?, 'a', ?, 'A session', '2026-01-01', '2026-01-01')"
 MESSAGE = """INSERT INTO groundwire_messages (id, session, number, body, provider, created, words)
 VALUES (?, ?, ?, ?, '', ?, ?)"""
-SCAN = """SELECT said.id FROM groundwire_messages AS said
-JOIN groundwire_sessions AS held ON held.id = said.session
-JOIN groundwire_words AS kept ON kept.message = said.id
-WHERE held.owner = 'asker' AND kept.words LIKE ? ORDER BY said.created DESC LIMIT 50"""
+SCAN = """SELECT m.id FROM groundwire_messages AS m
+JOIN groundwire_sessions AS s ON s.id = m.session
+JOIN groundwire_words AS w ON w.message = m.id
+WHERE s.owner = 'searcher' AND w.words LIKE ? ORDER BY m.created DESC LIMIT 50"""
 
 
 def sessions(count: int) -> Iterator[tuple[str, str]]:
-    return ((f"s{number}", "other" if number % OWNERS == 0 else "asker") for number in range(count // TURNS))
+    return (
+        (f"s{number}", "other" if number % OWNERS == 0 else "searcher") for number in range(count // TURNS)
+    )
 
 
 def messages(words: list[str], count: int) -> Iterator[tuple[object, ...]]:
-    chance = random.Random(2)
-    # Summed once: `choices` would sum the weights again for every message.
+    rng = random.Random(2)
+    # `choices` would add the weights up again for every message.
     weights = list(accumulate(1 / (rank + 3) for rank in range(len(words))))
     for number in range(count):
-        text = " ".join(chance.choices(words, cum_weights=weights, k=110))
+        text = " ".join(rng.choices(words, cum_weights=weights, k=110))
         content = Message("user", (Text(text),)) if number % 2 == 0 else Answer((Text(text),), finish="stop")
         body = dump_json(encode(content))
         yield f"m{number}", f"s{number // TURNS}", number % TURNS, body, f"2026-01-{number:08}", text
 
 
-def timed(name: str, search: Callable[[str], object], asked: list[str]) -> None:
+def print_times(name: str, search: Callable[[str], object], queries: list[str]) -> None:
     times = []
-    for question in asked:
+    for query in queries:
         began = perf_counter()
-        search(question)
+        search(query)
         times.append((perf_counter() - began) * 1000)
     times.sort()
     worst = times[int(len(times) * 0.99)] if len(times) >= 100 else times[-1]
@@ -82,25 +84,25 @@ def timed(name: str, search: Callable[[str], object], asked: list[str]) -> None:
 def measure(name: str, open_it: Callable[[], Store], scan: Callable[[str], object], words: list[str]) -> None:
     began = perf_counter()
     store = open_it()
-    print(f"{name}: words filled in within {perf_counter() - began:.1f} s")
+    print(f"{name}: search words filled in after {perf_counter() - began:.1f} s")
     with store:
         for kind, (form, ranks) in KINDS.items():
-            chance = random.Random(kind)
-            asked = [form.format(*(words[chance.randrange(*rank)] for rank in ranks)) for _ in range(ROUNDS)]
-            timed(kind, lambda text: store.find_messages(text, "asker"), asked)
-    timed("a scan (LIKE)", scan, [f"%{word}%" for word in random.Random(3).sample(words[5_000:], 5)])
+            rng = random.Random(kind)
+            queries = [form.format(*(words[rng.randrange(*rank)] for rank in ranks)) for _ in range(ROUNDS)]
+            print_times(kind, lambda text: store.find_messages(text, "searcher"), queries)
+    print_times("a scan (LIKE)", scan, [f"%{word}%" for word in random.Random(3).sample(words[5_000:], 5)])
 
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     words = vocabulary(random.Random(1))
-    said = list(messages(words, count))
+    rows = list(messages(words, count))
     with ExitStack() as stack:
         path = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "history.db"
         open_sqlite(path, ON_SQLITE[:2]).close()
         with closing(sqlite3.connect(path)) as connection, connection:
             connection.executemany(SESSION, sessions(count))
-            connection.executemany(MESSAGE, said)
+            connection.executemany(MESSAGE, rows)
         plain = stack.enter_context(closing(sqlite3.connect(path)))
         measure(
             "SQLite", lambda: open_sqlite(path), lambda text: plain.execute(SCAN, [text]).fetchall(), words
@@ -111,13 +113,13 @@ def main() -> None:
         open_postgres(address, ON_POSTGRES[:2]).close()
         with psycopg.connect(address) as opened:
             opened.cursor().executemany(SESSION.replace("?", "%s"), list(sessions(count)))
-            opened.cursor().executemany(MESSAGE.replace("?", "%s"), said)
-        there = stack.enter_context(psycopg.connect(address, autocommit=True))
+            opened.cursor().executemany(MESSAGE.replace("?", "%s"), rows)
+        client = stack.enter_context(psycopg.connect(address, autocommit=True))
         find = SCAN.replace("?", "%s")
         measure(
             "PostgreSQL",
             lambda: open_postgres(address),
-            lambda text: there.execute(find, [text]).fetchall(),
+            lambda text: client.execute(find, [text]).fetchall(),
             words,
         )
 

@@ -1,9 +1,9 @@
-"""HTTP clients beside each other: what a call costs, what a stream costs, what open streams cost.
+"""HTTP clients compared: the cost of a request, of a stream, and of many open streams.
 
-`transport` is our own client, with deadlines and errors by name. Each client runs in a process of its own,
-one after the other in turns, against the same small server in another; the figure is the CPU time of the
-client's process, which a busy machine disturbs least. The medians of the rounds are printed, and their
-ratios to the cheapest.
+`transport` is groundwire's own client. Each client runs in a separate process and takes turns with the
+others; a small server runs in another process. The figure is the CPU time of the client's process, because
+other load on the machine affects it least. The benchmark prints the medians of the rounds, and their ratios
+to the cheapest.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ POSTS = 300
 STREAMS = 40
 OPEN = 2000
 NEW = 100
-PATIENCE = 120.0
+TIMEOUT = 120.0
 
 BODY = json.dumps({"text": "ein Wort – αβγ, 東京! " * 150}).encode()
 EVENT = (
@@ -32,22 +32,22 @@ EVENT = (
 EVENTS = 150
 
 
-def framed(pieces: list[bytes]) -> bytes:
-    return b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
+def chunked(chunks: list[bytes]) -> bytes:
+    return b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks)
 
 
-WHOLE = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (
+JSON_RESPONSE = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (
     len(BODY),
     BODY,
 )
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-STREAM = HEAD + framed([EVENT] * EVENTS) + b"0\r\n\r\n"
-BEGUN = HEAD + framed([EVENT])
-ANSWERS = {b"/json": WHOLE, b"/sse": STREAM, b"/open": BEGUN}
+STREAM = HEAD + chunked([EVENT] * EVENTS) + b"0\r\n\r\n"
+OPEN_STREAM = HEAD + chunked([EVENT])
+RESPONSES = {b"/json": JSON_RESPONSE, b"/sse": STREAM, b"/open": OPEN_STREAM}
 
 
-class Server(asyncio.Protocol):
-    """Answers by path, as fast as it can; `/open` is begun and never ended."""
+class StubConnection(asyncio.Protocol):
+    """Server connection that sends a fixed response per path; the stream at `/open` never ends."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
@@ -62,19 +62,19 @@ class Server(asyncio.Protocol):
             if len(rest) < size:
                 return
             self.pending = rest[size:]
-            self.transport.write(ANSWERS[head.split(b" ")[1]])
+            self.transport.write(RESPONSES[head.split(b" ")[1]])
 
 
 async def serve() -> None:
-    server = await asyncio.get_running_loop().create_server(Server, "127.0.0.1", 0, backlog=4096)
+    server = await asyncio.get_running_loop().create_server(StubConnection, "127.0.0.1", 0, backlog=4096)
     print(server.sockets[0].getsockname()[1], flush=True)
-    await asyncio.to_thread(sys.stdin.read)  # until whoever started us goes
+    await asyncio.to_thread(sys.stdin.read)  # until the parent process exits
     server.close()
 
 
 def expect(size: int, expected: int) -> None:
     if size != expected:
-        raise ValueError(f"{size} bytes came instead of {expected}")
+        raise ValueError(f"{size} bytes received instead of {expected}")
 
 
 async def with_transport(base: str) -> dict[str, float]:
@@ -88,27 +88,27 @@ async def with_transport(base: str) -> dict[str, float]:
     async with Http({}) as http:
 
         async def post() -> None:
-            async with http.open(HttpRequest("POST", f"{base}/json", {}, BODY), deadlines) as exchange:
-                expect(len(await exchange.body()), len(BODY))
+            async with http.open(HttpRequest("POST", f"{base}/json", {}, BODY), deadlines) as response:
+                expect(len(await response.body()), len(BODY))
 
         async def stream() -> None:
             size = 0
-            async with http.open(HttpRequest("POST", f"{base}/sse", {}, BODY), deadlines) as exchange:
-                async for chunk in exchange.chunks():
+            async with http.open(HttpRequest("POST", f"{base}/sse", {}, BODY), deadlines) as response:
+                async for chunk in response.chunks():
                     size += len(chunk)
             expect(size, len(EVENT) * EVENTS)
 
-        async def hold(release: asyncio.Event, held: Callable[[], None]) -> None:
-            async with http.open(HttpRequest("POST", f"{base}/open", {}, BODY), deadlines) as exchange:
-                await exchange.peek()
-                held()
+        async def hold(release: asyncio.Event, opened: Callable[[], None]) -> None:
+            async with http.open(HttpRequest("POST", f"{base}/open", {}, BODY), deadlines) as response:
+                await response.peek()
+                opened()
                 await release.wait()
 
         return await measure(post, stream, hold)
 
 
 async def with_aiohttp(base: str) -> dict[str, float]:
-    import aiohttp  # noqa: PLC0415  each in the process that measures it
+    import aiohttp  # noqa: PLC0415  imported only in the process that measures it
 
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as session:
@@ -124,10 +124,10 @@ async def with_aiohttp(base: str) -> dict[str, float]:
                     size += len(chunk)
                 expect(size, len(EVENT) * EVENTS)
 
-        async def hold(release: asyncio.Event, held: Callable[[], None]) -> None:
+        async def hold(release: asyncio.Event, opened: Callable[[], None]) -> None:
             async with session.post(f"{base}/open", data=BODY) as response:
                 await response.content.readany()
-                held()
+                opened()
                 await release.wait()
 
         return await measure(post, stream, hold)
@@ -150,10 +150,10 @@ async def with_httpx2(base: str) -> dict[str, float]:
                     size += len(chunk)
             expect(size, len(EVENT) * EVENTS)
 
-        async def hold(release: asyncio.Event, held: Callable[[], None]) -> None:
+        async def hold(release: asyncio.Event, opened: Callable[[], None]) -> None:
             async with client.stream("POST", f"{base}/open", content=BODY) as response:
                 await anext(response.aiter_raw())
-                held()
+                opened()
                 await release.wait()
 
         return await measure(post, stream, hold)
@@ -164,7 +164,7 @@ async def measure(
     stream: Callable[[], Awaitable[None]],
     hold: Callable[[asyncio.Event, Callable[[], None]], Awaitable[None]],
 ) -> dict[str, float]:
-    """CPU microseconds for each kind of work, and kilobytes for each open stream."""
+    """CPU microseconds for each workload, and kilobytes per open stream."""
     found: dict[str, float] = {}
     for name, work, times in (("JSON POST", post, POSTS), ("SSE of 150 events", stream, STREAMS)):
         await work()
@@ -174,30 +174,30 @@ async def measure(
         found[f"{name}, one at a time"] = (process_time() - begun) / times * 1e6
     begun = process_time()
     await asyncio.gather(*(post() for _ in range(32)))
-    found["JSON POST, 32 at once"] = (process_time() - begun) / 32 * 1e6
-    release, all_held = asyncio.Event(), asyncio.Event()
+    found["JSON POST, 32 concurrent"] = (process_time() - begun) / 32 * 1e6
+    release, all_open = asyncio.Event(), asyncio.Event()
     count = 0
 
-    def held() -> None:
+    def opened() -> None:
         nonlocal count
         count += 1
         if count == OPEN:
-            all_held.set()
+            all_open.set()
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     begun = process_time()
-    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(TIMEOUT), asyncio.TaskGroup() as group:
         for _ in range(OPEN):
-            group.create_task(_run(hold(release, held)))
-        await all_held.wait()
-        found[f"opening each of {OPEN} streams"] = (process_time() - begun) / OPEN * 1e6
-        found["kB of memory for each open stream"] = (
+            group.create_task(_run(hold(release, opened)))
+        await all_open.wait()
+        found[f"opening one of {OPEN} streams"] = (process_time() - begun) / OPEN * 1e6
+        found["kB of memory per open stream"] = (
             resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         ) / OPEN
         begun = process_time()
         for _ in range(NEW):
             await post()
-        found[f"JSON POST beside {OPEN} open streams"] = (process_time() - begun) / NEW * 1e6
+        found[f"JSON POST with {OPEN} open streams"] = (process_time() - begun) / NEW * 1e6
         release.set()
     return found
 
@@ -219,7 +219,7 @@ def child(*arguments: str) -> str:
         stdout=subprocess.PIPE,
         text=True,
         check=True,
-        timeout=2 * PATIENCE,
+        timeout=2 * TIMEOUT,
     )
     return result.stdout
 
@@ -243,7 +243,7 @@ def main() -> None:
 def show(found: dict[str, list[dict[str, float]]]) -> None:
     names = list(found)
     print("CPU microseconds of the client, medians of", ROUNDS, "rounds\n")
-    print(f"| work | {' | '.join(names)} | as ratios |\n|---|{'--:|' * (len(names) + 1)}")
+    print(f"| workload | {' | '.join(names)} | ratios |\n|---|{'--:|' * (len(names) + 1)}")
     for work in found[names[0]][0]:
         medians = [median(result[work] for result in found[name]) for name in names]
         ratios = " : ".join(f"{value / max(min(medians), 1e-9):.1f}" for value in medians)

@@ -1,4 +1,4 @@
-"""Importing the core beside importing `json` and `dataclasses`: whole interpreter starts, interleaved."""
+"""Import time of the core, compared with `json` and `dataclasses`: whole interpreter starts, interleaved."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statistics import median
 from time import perf_counter
 
 ROUNDS = 21
-# As users have it: with compiled modules kept, whatever this environment says.
+# Users have compiled modules cached, so this environment must not disable it.
 COMPILED = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 CORE = (
     "import groundwire.errors, groundwire.model, groundwire.text.markdown, groundwire.dialects.base, "
@@ -41,8 +41,8 @@ def main() -> None:
             times[name].append(start(program))
     base = median(times["json, dataclasses"])
     print("| import | ms | ratio to json, dataclasses |\n|---|--:|--:|")
-    for name, taken in times.items():
-        print(f"| {name} | {median(taken) * 1000:.1f} | {median(taken) / base:.2f} |")
+    for name, seconds in times.items():
+        print(f"| {name} | {median(seconds) * 1000:.1f} | {median(seconds) / base:.2f} |")
 
 
 if __name__ == "__main__":

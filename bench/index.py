@@ -1,12 +1,12 @@
 """The embedded index next to plain FTS5 and plain tantivy: the same passages, the same queries, in one run.
 
-Synthetic text with Zipf's law over 50,000 words, of which the first are real stop words; it is made before
-anything is timed. All three return address, title and text of the best 20 passages; the bare engines search
-the text alone. They get the words of a question as they are; ours knows which carry no weight. `2 terms AND`
-is asked so that ours, too, stops at passages with both; of four terms ours looks for passages with all of
-them first. `again` is the best of some rounds, when every engine has the passages at hand, and what it made
-of the question; `first` is the first round. Time is the wall's, and the process's beside it: the second tells
-what a query costs where others use the machine too.
+The text is synthetic: word frequencies follow Zipf's law over 50,000 words, of which the first are real stop
+words. It is generated before the measurement starts. All three return URL, title and text of the best 20
+passages. FTS5 and tantivy search the text alone, with all words of a question; groundwire drops stop words.
+`2 terms AND` queries make groundwire return only passages with both terms. For four terms, groundwire first
+looks for passages with all of them. `repeated` is the best of several rounds, with warm caches in every
+engine; `first` is the first round. Both wall time and CPU time are shown: CPU time is less affected by other
+load.
 
     python bench/index.py             10,000 and 100,000 passages
     python bench/index.py --small     10,000
@@ -40,14 +40,14 @@ Built: TypeAlias = tuple[Search, Seconds, int]
 LIMIT = 20
 QUERIES = 60
 ROUNDS = 9
-ENOUGH = 0.1
-"""Seconds that an engine may take for all rounds of a query."""
+ROUNDS_TIMEOUT = 0.1
+"""Seconds after which an engine gets no more rounds of a query."""
 WORDS_IN_PASSAGE = 110
 _STOP = sorted(stop_words("en"))[:60]
 _SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
 VOCABULARY = _STOP + ["".join(word) for word in islice(product(_SYLLABLES, repeat=3), 0, 300_000, 6)]
 _WEIGHTS = list(accumulate(1 / rank for rank in range(1, len(VOCABULARY) + 1)))
-# Ranks of the words that queries are made of: the first 60 are stop words.
+# Number of words in a query, and the frequency ranks they are drawn from. The first 60 ranks are stop words.
 KINDS = {
     "1 common term": (1, 60, 160),
     "2 terms AND": (2, 60, 160),
@@ -57,11 +57,11 @@ KINDS = {
 
 
 def write_passages(path: Path, count: int) -> None:
-    """One to a line."""
-    chance = random.Random(7)
+    """Write one passage per line."""
+    rng = random.Random(7)
     with path.open("w", encoding="ascii") as lines:
         for _ in range(count):
-            drawn = chance.choices(VOCABULARY, cum_weights=_WEIGHTS, k=WORDS_IN_PASSAGE)
+            drawn = rng.choices(VOCABULARY, cum_weights=_WEIGHTS, k=WORDS_IN_PASSAGE)
             lines.write(" ".join(drawn) + ".\n")
 
 
@@ -73,12 +73,12 @@ def pages(path: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def queries(kind: str) -> list[list[str]]:
-    chance = random.Random(11)
+    rng = random.Random(11)
     number, first, last = KINDS[kind]
-    return [chance.sample(VOCABULARY[first:last], number) for _ in range(QUERIES)]
+    return [rng.sample(VOCABULARY[first:last], number) for _ in range(QUERIES)]
 
 
-def asked(kind: str, words: list[str]) -> list[str]:
+def typed(kind: str, words: list[str]) -> list[str]:
     """The query as a user types it."""
     return ["how", "do", "i", *words, "in", "the"] if kind == "question" else words
 
@@ -88,7 +88,7 @@ def clocks() -> Seconds:
     return perf_counter(), process_time()
 
 
-def since(start: Seconds) -> Seconds:
+def elapsed(start: Seconds) -> Seconds:
     wall, process = clocks()
     return wall - start[0], process - start[1]
 
@@ -97,10 +97,10 @@ def ours(folder: Path, source: Path) -> Built:
     index = open_index(folder)
     start = clocks()
     index.put(Page(url, title, text, language="en") for url, title, text in pages(source))
-    taken = since(start)
+    taken = elapsed(start)
 
     def search(kind: str, words: list[str]) -> int:
-        return len(index.search(" ".join(asked(kind, words)), limit=LIMIT))
+        return len(index.search(" ".join(typed(kind, words)), limit=LIMIT))
 
     return search, taken, size(folder)
 
@@ -111,10 +111,10 @@ def fts5(folder: Path, source: Path) -> Built:
     start = clocks()
     store.executemany("INSERT INTO t VALUES (?, ?, ?)", pages(source))
     store.commit()
-    taken = since(start)
+    taken = elapsed(start)
 
     def search(kind: str, words: list[str]) -> int:
-        joined = (" AND " if kind == "2 terms AND" else " OR ").join(asked(kind, words))
+        joined = (" AND " if kind == "2 terms AND" else " OR ").join(typed(kind, words))
         found = store.execute(
             "SELECT url, title, text FROM t WHERE t MATCH ? ORDER BY rank LIMIT ?", (joined, LIMIT)
         )
@@ -123,7 +123,7 @@ def fts5(folder: Path, source: Path) -> Built:
     return search, taken, size(folder)
 
 
-def bare_tantivy(folder: Path, source: Path) -> Built:
+def plain_tantivy(folder: Path, source: Path) -> Built:
     builder = tantivy.SchemaBuilder().add_text_field("url", stored=True, tokenizer_name="raw")
     builder = builder.add_text_field("title", stored=True, tokenizer_name="raw", index_option="basic")
     schema = builder.add_text_field("text", stored=True).build()
@@ -134,7 +134,7 @@ def bare_tantivy(folder: Path, source: Path) -> Built:
         writer.add_document(tantivy.Document(url=url, title=title, text=text))
     writer.commit()
     writer.wait_merging_threads()
-    taken = since(start)
+    taken = elapsed(start)
     index.reload()
 
     @cache
@@ -145,7 +145,7 @@ def bare_tantivy(folder: Path, source: Path) -> Built:
 
     def search(kind: str, words: list[str]) -> int:
         searcher = index.searcher()
-        made = query(kind, tuple(asked(kind, words)))
+        made = query(kind, tuple(typed(kind, words)))
         found = []
         for _, address in searcher.search(made, LIMIT, count=False).hits:
             first = searcher.doc(address).get_first
@@ -158,7 +158,7 @@ def bare_tantivy(folder: Path, source: Path) -> Built:
 ENGINES: dict[str, Callable[[Path, Path], Built]] = {
     "groundwire": ours,
     "FTS5": fts5,
-    "tantivy": bare_tantivy,
+    "tantivy": plain_tantivy,
 }
 
 
@@ -166,7 +166,7 @@ def size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-class Taken(NamedTuple):
+class QueryTimes(NamedTuple):
     """Milliseconds of each query: wall time, CPU time, and wall time of the first run."""
 
     wall: list[float]
@@ -174,18 +174,18 @@ class Taken(NamedTuple):
     first: list[float]
 
 
-def measured(searches: dict[str, Search], kind: str) -> dict[str, Taken]:
+def measure(searches: dict[str, Search], kind: str) -> dict[str, QueryTimes]:
     """Measures the queries of a kind; the engines take turns."""
-    times = {name: Taken([], [], []) for name in searches}
+    times = {name: QueryTimes([], [], []) for name in searches}
     for words in queries(kind):
         rounds: dict[str, list[tuple[float, float]]] = {name: [] for name in searches}
         for _ in range(ROUNDS):
             for name, search in searches.items():
-                if sum(wall for wall, _ in rounds[name]) > ENOUGH * 1000:
-                    continue  # it would not get quicker, and everybody waits
+                if sum(wall for wall, _ in rounds[name]) > ROUNDS_TIMEOUT * 1000:
+                    continue
                 start = clocks()
                 search(kind, words)
-                wall, process = since(start)
+                wall, process = elapsed(start)
                 rounds[name].append((wall * 1000, process * 1000))
         for name, taken in rounds.items():
             times[name].wall.append(min(wall for wall, _ in taken))
@@ -194,8 +194,8 @@ def measured(searches: dict[str, Search], kind: str) -> dict[str, Taken]:
     return times
 
 
-def report(kind: str, times: dict[str, Taken]) -> dict[str, float]:
-    """Prints a row for each engine, ours with its ratio to the better plain one; medians of wall time."""
+def report(kind: str, times: dict[str, QueryTimes]) -> dict[str, float]:
+    """Print a row per engine, ours with its ratio to the faster plain one; return the median wall times."""
     medians = {name: [median(figures) for figures in taken] for name, taken in times.items()}
     least = [min(medians[name][which] for name in ENGINES if name != "groundwire") for which in range(3)]
     for name, found in medians.items():
@@ -218,15 +218,16 @@ def compare(count: int) -> dict[str, dict[str, float]]:
             built[name] = build(folder, source)
         characters = source.stat().st_size - count
         print(f"\n{count:,} passages, {characters / 1e6:.0f} MB of text\n")
-        print("| engine | passages/s | passages/s of CPU | disk / text |\n|---|--:|--:|--:|")
+        print("| engine | passages/s | passages per CPU s | disk / text |\n|---|--:|--:|--:|")
         for name, (_, (wall, process), disk) in built.items():
             print(f"| {name} | {count / wall:,.0f} | {count / process:,.0f} | {disk / characters:.2f} |")
         print(
-            "\n| query | engine | again p50 ms | p99 | CPU p50 | first p50 | ours to the better bare: again"
-            " | CPU | first |\n|---|---|--:|--:|--:|--:|--:|--:|--:|"
+            "\n| query | engine | repeated p50 ms | p99 | CPU p50 | first p50"
+            " | ratio to the faster plain engine: repeated | CPU | first |\n"
+            "|---|---|--:|--:|--:|--:|--:|--:|--:|"
         )
         searches = {name: search for name, (search, _, _) in built.items()}
-        return {kind: report(kind, measured(searches, kind)) for kind in KINDS}
+        return {kind: report(kind, measure(searches, kind)) for kind in KINDS}
 
 
 def main() -> None:

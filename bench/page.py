@@ -1,7 +1,7 @@
-"""Long sessions in a real browser: how long until something is seen, beside a session without a word.
+"""Long sessions in a real browser: time to the first content, compared with an empty session.
 
-Sessions are opened in turns, so that whatever else the machine does falls on all of them. `first time` means
-that nothing of the session was written as HTML before. Needs Chromium and Playwright.
+Sessions are opened in turns, so that other load on the machine affects all of them. `first time` means that
+no message of the session has been rendered as HTML before. Needs Chromium and Playwright.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ ROOT = Path(__file__).parents[1]
 CHROMIUM = "/usr/bin/chromium"
 ROUNDS = 9
 NOW = "2026-03-01T00:00:00.000000+00:00"
-PAGE = Source("https://docs.example/page", "The page", excerpts=("It was said on the page.",))
+PAGE = Source("https://docs.example/page", "The page", excerpts=("The page confirms it.",))
 TEXT = (
-    "It was **said**, in many words, and then again. " * 12 + "\n\n- one\n- two\n\n" + "More followed. " * 12
+    "It was **times_by_kind**, in many words, and then again. " * 12
+    + "\n\n- one\n- two\n\n"
+    + "More followed. " * 12
 )
 PAINTED = """() => new Promise((resolve) => new PerformanceObserver((list, observer) => {
   observer.disconnect();
@@ -33,21 +35,21 @@ PAINTED = """() => new Promise((resolve) => new PerformanceObserver((list, obser
 
 
 def fill(store: Store, name: str, messages: int) -> None:
-    """A session of so many messages."""
+    """Store a session with so many messages."""
     answer = Answer(
-        (SearchCall("s", ("was it said",)), SearchResult("s", (PAGE,)), Text(TEXT)),
-        (Citation(Span(0, 15), (Evidence(PAGE, "It was said"),)),),
+        (SearchCall("s", ("was it times_by_kind",)), SearchResult("s", (PAGE,)), Text(TEXT)),
+        (Citation(Span(0, 15), (Evidence(PAGE, "The page confirms"),)),),
         finish="stop",
     )
-    question = Message("user", (Text("Was it said?"),))
+    question = Message("user", (Text("Was it times_by_kind?"),))
     store.put_session(Session(name, "finder", "", name, NOW, NOW))
     for number in range(messages // 2):
         store.add_message(StoredMessage(f"{name}q{number}", name, question, "", NOW))
         store.add_message(StoredMessage(f"{name}a{number}", name, answer, "p", NOW))
 
 
-async def seen_after(page: Page, url: str) -> tuple[float, float]:
-    """Milliseconds until something is seen, and until everything is there."""
+async def load_times(page: Page, url: str) -> tuple[float, float]:
+    """Milliseconds until the first content is painted, and until the page is loaded."""
     began = perf_counter()
     await page.goto(url)
     whole = (perf_counter() - began) * 1000
@@ -55,13 +57,13 @@ async def seen_after(page: Page, url: str) -> tuple[float, float]:
 
 
 async def measure(page: Page, url: str, store: Store) -> dict[str, list[tuple[float, float]]]:
-    """Every session in every round; the first rounds of all are for the browser to settle."""
-    found: dict[str, list[tuple[float, float]]] = {}
+    """Open every session in every round, after a few rounds that warm up the browser."""
+    times_by_kind: dict[str, list[tuple[float, float]]] = {}
     for _ in range(3):
-        await seen_after(page, f"{url}/chat/empty")
-    for place in range(ROUNDS):
-        # Nothing that was written under another name of the agent's is used again.
-        store.put_agent(Agent("finder", {"en": f"Finder {place}"}, web_search=True))
+        await load_times(page, f"{url}/chat/empty")
+    for number in range(ROUNDS):
+        # Cached HTML is keyed by the agent's name, so a new name makes the first visit render again.
+        store.put_agent(Agent("finder", {"en": f"Finder {number}"}, web_search=True))
         kinds = {
             "no messages": "empty",
             "1,000 messages, first time": "long",
@@ -69,32 +71,32 @@ async def measure(page: Page, url: str, store: Store) -> dict[str, list[tuple[fl
             "10 messages": "short",
         }
         for kind, name in kinds.items():
-            found.setdefault(kind, []).append(await seen_after(page, f"{url}/chat/{name}"))
-    return found
+            times_by_kind.setdefault(kind, []).append(await load_times(page, f"{url}/chat/{name}"))
+    return times_by_kind
 
 
-def tell(found: dict[str, list[tuple[float, float]]]) -> None:
-    """A table of medians."""
-    base = median(seen for seen, _ in found["no messages"])
+def print_table(times_by_kind: dict[str, list[tuple[float, float]]]) -> None:
+    """Print a table of medians."""
+    base = median(painted for painted, _ in times_by_kind["no messages"])
     sys.stdout.write(f"{'a session of':30}{'first content':>16}{'ratio':>8}{'loaded':>12}\n")
-    for kind, times in found.items():
-        seen, whole = median(seen for seen, _ in times), median(whole for _, whole in times)
-        sys.stdout.write(f"{kind:30}{seen:13.0f} ms{seen / base:8.2f}{whole:9.0f} ms\n")
+    for kind, times in times_by_kind.items():
+        painted, whole = median(painted for painted, _ in times), median(whole for _, whole in times)
+        sys.stdout.write(f"{kind:30}{painted:13.0f} ms{painted / base:8.2f}{whole:9.0f} ms\n")
 
 
 async def main() -> None:
-    """Fill a store, serve it, and look."""
+    """Fill a store, serve the chat page, and measure."""
     sys.path.insert(0, str(ROOT))
-    from tests.faces.web.serving import running_page  # noqa: PLC0415  the checkout's own
+    from tests.faces.web.serving import running_page  # noqa: PLC0415  needs the checkout on sys.path
 
     with TemporaryDirectory() as folder:
-        async with running_page(Path(folder), {}) as here, async_playwright() as tool:
+        async with running_page(Path(folder), {}) as served, async_playwright() as playwright:
             for name, messages in {"empty": 0, "short": 10, "long": 1000}.items():
-                fill(here.store, name, messages)
-            browser = await tool.chromium.launch(
+                fill(served.store, name, messages)
+            browser = await playwright.chromium.launch(
                 executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--no-first-run"]
             )
-            tell(await measure(await browser.new_page(), here.url, here.store))
+            print_table(await measure(await browser.new_page(), served.url, served.store))
             await browser.close()
 
 

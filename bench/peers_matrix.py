@@ -1,19 +1,18 @@
-"""What of a cited answer reaches the client: groundwire and LiteLLM's proxy, over the same recordings.
+"""How completely cited answers reach the client through groundwire and through LiteLLM's proxy.
 
     python bench/peers_matrix.py [--most N] [--faults]
 
-Every recorded answer is given by a scripted provider, asked for through each proxy in each dialect, and read
-by the official client of that dialect. A cell says of how many answers the whole of something arrived:
+A scripted provider serves every recorded answer. The official client of each dialect requests it through each
+proxy. A cell counts the answers of which a part arrived completely:
 
-    citations   every cited address, wherever the client finds it
-    spans       every cited address on its words, and on no others
-    queries     what was searched for; left out where the dialect has no words for it
-    finish      the reason of the end
+    citations   every cited URL, wherever the client finds it
+    spans       every cited URL on its words, and on no others
+    queries     the search queries, if the dialect can express them
+    finish      the finish reason
 
-Where no question ever came to the provider in its dialect, the proxy does not offer the cell. What counts as
-whole is the canonical answer of the recording; in the provider's own dialect what the same client reads from
-the provider itself. An answer whose places the client's reader cannot make sense of has lost its spans, and
-nothing else for that.
+If no request reached the provider in its dialect, the proxy does not offer the cell. The reference is the
+canonical answer of the recording; in the provider's own dialect, it is what the same client reads from the
+provider itself. An answer whose offsets the client cannot parse counts only its spans as lost.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ sys.path.insert(0, str(ROOT))
 
 from gateway.contenders import QUIET  # noqa: E402
 from gateway.environments import LITELLM, environment  # noqa: E402
-from gateway.processes import Failed, free_port, started  # noqa: E402
-from peers_reading import KEY, Asked, BetaClients, Heard, hear  # noqa: E402
+from gateway.processes import BenchmarkFailed, free_port, started  # noqa: E402
+from peers_client import KEY, BetaClients, ClientRequest, ClientResponse, send  # noqa: E402
 from tests.contracts.recorded.catalogue import Recording, answer_of  # noqa: E402
 from tests.contracts.recorded.frames import is_sse  # noqa: E402
 from tests.faces.gateway.matrix import (  # noqa: E402
@@ -58,14 +57,14 @@ from groundwire.testing.script import Script  # noqa: E402
 from groundwire.testing.upstream import Upstream  # noqa: E402
 
 ASPECTS = ("citations", "spans", "queries", "finish")
-START = 120.0
+START_TIMEOUT = 120.0
 
 _FAULTS = {
     "spans": ("spans:", "cited:", "claims", "text:"),
     "queries": ("queries:", "order of queries:"),
     "finish": ("finish:",),
 }
-"""How the comparisons of the matrix begin to speak of each aspect. Places count in the text."""
+"""How the faults of the matrix that concern each aspect begin. A changed text also shifts the spans."""
 _PATHS = {
     "anthropic_messages": "*/messages",
     "openai_responses": "*/responses",
@@ -80,35 +79,35 @@ _PEER: Mapping[str, tuple[str, str, Mapping[str, object]]] = {
     "gemini": ("gemini/", "", {}),
     "gemini_interactions": ("gemini/", "", {}),
 }
-"""How LiteLLM calls the provider of a dialect, what it wants behind the address, and what it must be told."""
+"""LiteLLM's model prefix for the provider of a dialect, the path after its base URL, and more settings."""
 
 
-class Provider(NamedTuple):
-    """Who gives the answers, and the clients that ask there directly."""
+class RecordedProvider(NamedTuple):
+    """The scripted provider, and clients that send requests directly to it."""
 
     upstream: Upstream
     clients: SdkClients
 
 
 class Proxy(NamedTuple):
-    """Somebody between the clients and the provider."""
+    """A gateway between the clients and the provider."""
 
     name: str
     url: str
     clients: SdkClients
     model: str
-    """With `{}` for the dialect of the provider."""
+    """The model name, with `{}` for the dialect of the provider."""
 
 
 class Tally:
-    """What arrived in a cell."""
+    """The counts of a cell."""
 
     def __init__(self) -> None:
         self.total: Counter[str] = Counter()
         self.whole: Counter[str] = Counter()
         self.faults: list[str] = []
         self.reached = 0
-        """Questions that came to the provider in its dialect."""
+        """The number of requests that reached the provider in its dialect."""
 
     def shown(self, aspect: str) -> str:
         if not self.reached:
@@ -117,7 +116,7 @@ class Tally:
 
 
 def aspects_of(inbound: str, answer: Answer) -> Iterator[str]:
-    """What an answer has, and a dialect has words for."""
+    """The aspects that an answer has and a dialect can express."""
     if answer.citations:
         yield "citations"
     if any(item.span is not None and item.span.start < item.span.end for item in answer.citations):
@@ -127,52 +126,60 @@ def aspects_of(inbound: str, answer: Answer) -> Iterator[str]:
     yield "finish"
 
 
-class Cell(NamedTuple):
-    """Who asks, who answers, and whether the client streams."""
+class PeerCell(NamedTuple):
+    """The dialects of the client and of the provider, and whether the client streams."""
 
     inbound: str
     provider: str
     stream: bool
 
 
-def arrived(cell: Cell, heard: Heard, answer: Answer, own: SdkAnswer | None) -> Mapping[str, bool]:
-    """Of each aspect, whether all of it is there, and nothing else."""
+def arrived(
+    cell: PeerCell, response: ClientResponse, answer: Answer, own: SdkAnswer | None
+) -> Mapping[str, bool]:
+    """For each aspect, whether it arrived completely and with nothing added."""
     cited = {item.source.url for citation in answer.citations for item in citation.evidence}
-    cited = cited if own is None else _addresses(own)
-    there = {"citations": cited <= heard.addresses}
-    faults = list(misses(cell.inbound, heard.read, answer) if own is None else differences(heard.read, own))
-    broken = bool(heard.read.error)
+    cited = cited if own is None else _urls(own)
+    arrived_whole = {"citations": cited <= response.urls}
+    faults = list(
+        misses(cell.inbound, response.read, answer) if own is None else differences(response.read, own)
+    )
+    broken = bool(response.read.error)
     for aspect, begin in _FAULTS.items():
-        there[aspect] = not broken and not any(fault.startswith(begin) for fault in faults)
-    if heard.bytes is not None:  # the client's reader stumbled over the places; the rest may be in order
-        there["finish"] = heard.bytes.finish == answer.finish
-        there["queries"] = _queries(heard.bytes) == _queries(answer)
-    return there
+        arrived_whole[aspect] = not broken and not any(fault.startswith(begin) for fault in faults)
+    if response.decoded is not None:  # the client could not parse the offsets; the rest may be complete
+        arrived_whole["finish"] = response.decoded.finish == answer.finish
+        arrived_whole["queries"] = _queries(response.decoded) == _queries(answer)
+    return arrived_whole
 
 
 def _queries(answer: Answer) -> set[str]:
     return {search.query for search in answer.searches if search.query}
 
 
-async def measure(proxy: Proxy, provider: Provider, recording: Recording, cell: Cell, tally: Tally) -> None:
-    """One recorded answer through one proxy."""
+async def measure(
+    proxy: Proxy, provider: RecordedProvider, recording: Recording, cell: PeerCell, tally: Tally
+) -> None:
+    """Request one recorded answer through one proxy, and count what arrived."""
     answer, upstream = answer_of(recording), provider.upstream
     before = len(upstream.requests)
-    asked = Asked(proxy.url, cell.inbound, proxy.model.format(cell.provider), cell.stream)
-    heard = await hear(proxy.clients, asked)
+    request = ClientRequest(proxy.url, cell.inbound, proxy.model.format(cell.provider), cell.stream)
+    response = await send(proxy.clients, request)
     tally.reached += any(_fits(item.path, cell.provider) for item in upstream.requests[before:])
     own: SdkAnswer | None = None
     if cell.inbound == cell.provider and is_sse(recording.data) == cell.stream:
-        own = (await hear(provider.clients, Asked(upstream.url, cell.inbound, "model-1", cell.stream))).read
+        own = (
+            await send(provider.clients, ClientRequest(upstream.url, cell.inbound, "model-1", cell.stream))
+        ).read
         if own.error:
             return  # nothing to compare with
-    there = arrived(cell, heard, answer, own)
+    arrived_whole = arrived(cell, response, answer, own)
     for aspect in aspects_of(cell.inbound, answer):
         tally.total[aspect] += 1
-        tally.whole[aspect] += there[aspect]
-    if not all(there.values()):
-        missing = ", ".join(aspect for aspect, whole in there.items() if not whole)
-        why = " ".join(heard.read.error[:200].split())
+        tally.whole[aspect] += arrived_whole[aspect]
+    if not all(arrived_whole.values()):
+        missing = ", ".join(aspect for aspect, whole in arrived_whole.items() if not whole)
+        why = " ".join(response.read.error[:200].split())
         tally.faults.append(f"{recording.name}: {missing}; {why}")
 
 
@@ -180,13 +187,13 @@ def _fits(path: str, provider: str) -> bool:
     return bool(Script(paths={_PATHS[provider]: ()}).key_for(path.partition("?")[0]))
 
 
-def _addresses(read: SdkAnswer) -> set[str]:
+def _urls(read: SdkAnswer) -> set[str]:
     return {url for _, _, url in read.spans} | read.unplaced | read.pages
 
 
 @contextmanager
 def litellm(upstream: str) -> Iterator[str]:
-    """LiteLLM's proxy in front of the provider, in an environment of its own."""
+    """Run LiteLLM's proxy in front of the provider, in a separate environment; yield its URL."""
     models = [
         {
             "model_name": f"my-{name}",
@@ -220,19 +227,19 @@ def litellm(upstream: str) -> Iterator[str]:
             "LANG": "C.UTF-8",
             "LITELLM_MASTER_KEY": KEY,
         }
-        with started(command, {**plain, **QUIET}, folder / "log", port, START):
+        with started(command, {**plain, **QUIET}, folder / "log", port, START_TIMEOUT):
             yield f"http://127.0.0.1:{port}"
 
 
-async def play(recordings: Sequence[Recording]) -> dict[str, dict[Cell, Tally]]:
-    """Ask everything of everybody."""
-    found: dict[str, dict[Cell, Tally]] = {}
+async def play(recordings: Sequence[Recording]) -> dict[str, dict[PeerCell, Tally]]:
+    """Request every recording in every dialect through every proxy."""
+    found: dict[str, dict[PeerCell, Tally]] = {}
     async with AsyncExitStack() as stack:
         upstream = await stack.enter_async_context(Upstream(Script()))
         providers = {f"my_{name}": provider_at(name, upstream.url) for name in PROVIDERS}
         ours = (await stack.enter_async_context(serving(providers))).url
         theirs = stack.enter_context(litellm(upstream.url))
-        provider = Provider(upstream, await stack.enter_async_context(SdkClients(upstream.url)))
+        provider = RecordedProvider(upstream, await stack.enter_async_context(SdkClients(upstream.url)))
         proxies = [
             Proxy("groundwire", ours, await stack.enter_async_context(SdkClients(ours)), "my_{}/model-1"),
             Proxy("LiteLLM", theirs, await stack.enter_async_context(BetaClients(theirs)), "my-{}"),
@@ -240,14 +247,14 @@ async def play(recordings: Sequence[Recording]) -> dict[str, dict[Cell, Tally]]:
         for recording in recordings:
             upstream.script = Script(paths={_PATHS[recording.dialect]: (response_of(recording),)})
             for inbound in INBOUND:
-                cell = Cell(inbound, recording.dialect, recording.kind == "stream")
+                cell = PeerCell(inbound, recording.dialect, recording.kind == "stream")
                 for proxy in proxies:
                     tally = found.setdefault(proxy.name, {}).setdefault(cell, Tally())
                     await measure(proxy, provider, recording, cell, tally)
     return found
 
 
-def table(found: Mapping[str, Mapping[Cell, Tally]]) -> Iterator[str]:
+def table(found: Mapping[str, Mapping[PeerCell, Tally]]) -> Iterator[str]:
     """A row for each cell, a column for each aspect and proxy."""
     heads = [f"{aspect} {name}" for aspect in ASPECTS for name in found]
     yield _row("client", "provider", "form", *heads)
@@ -261,7 +268,7 @@ def table(found: Mapping[str, Mapping[Cell, Tally]]) -> Iterator[str]:
     yield _row("all", "", "", *sums)
 
 
-def _order(cell: Cell) -> tuple[int, int, bool]:
+def _order(cell: PeerCell) -> tuple[int, int, bool]:
     return INBOUND.index(cell.inbound), PROVIDERS.index(cell.provider), cell.stream
 
 
@@ -275,25 +282,27 @@ def _row(*cells: str) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="What of a cited answer reaches the client, by proxy.")
-    parser.add_argument("--most", type=int, default=0, help="so many recordings of each dialect and form")
+    parser = argparse.ArgumentParser(description="How completely cited answers reach the client, by proxy.")
+    parser.add_argument(
+        "--most", type=int, default=0, help="maximum number of recordings of each dialect and form"
+    )
     parser.add_argument("--faults", action="store_true", help="print what did not arrive")
-    said = parser.parse_args()
+    options = parser.parse_args()
     recordings = [item for item in all_recordings() if answer_of(item).finish not in (None, "pause")]
     if not recordings:
-        print("the recordings are not on this machine: not run", file=sys.stderr)
+        print("There are no recordings on this machine; nothing was measured.", file=sys.stderr)
         return 0
     try:
-        found = asyncio.run(play(chosen(recordings, said.most) if said.most else recordings))
-    except Failed as error:
+        found = asyncio.run(play(chosen(recordings, options.most) if options.most else recordings))
+    except BenchmarkFailed as error:
         print(error, file=sys.stderr)
         return 1
     print(*table(found), sep="\n")
-    if said.faults:
+    if options.faults:
         for name, tallies in found.items():
             for cell, tally in tallies.items():
                 for fault in tally.faults:
-                    print(f"{name}: {cell.inbound} asks {cell.provider}: {fault}")
+                    print(f"{name}: {cell.inbound} from {cell.provider}: {fault}")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Placing citations in long texts: cost for each citation and each kilobyte must not grow with either."""
+"""Writing citation markers into long texts: the cost per citation and per kilobyte must stay constant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROUNDS = 5
 _SENTENCE = "Kölns Dom wurde 1880 vollendet 🏙️, so heißt es; 東京タワーは1958年。 "
 
 
-def taken(work: Callable[[], object]) -> float:
+def median_ms(work: Callable[[], object]) -> float:
     times = []
     for _ in range(ROUNDS):
         start = process_time_ns()
@@ -24,7 +24,7 @@ def taken(work: Callable[[], object]) -> float:
 
 
 def row(text: str, count: int) -> str:
-    """One line of the table."""
+    """One row of the table."""
     sources = [Source(f"https://example.org/{number}") for number in range(100)]
     numbers = {source.url: number for number, source in enumerate(sources, 1)}
     step = len(text) / count
@@ -33,17 +33,17 @@ def row(text: str, count: int) -> str:
     points = [offset for span in spans for offset in span]
     offsets = from_points(text, points, "utf8")
     cells = (
-        taken(lambda: annotate_numbers(text, cited, NumberWriter(lambda source: numbers[source.url]))),
-        taken(lambda: to_points(text, offsets, "utf8")),
-        taken(lambda: from_points(text, points, "utf8")),
-        taken(lambda: text.encode().decode()),
+        median_ms(lambda: annotate_numbers(text, cited, NumberWriter(lambda source: numbers[source.url]))),
+        median_ms(lambda: to_points(text, offsets, "utf8")),
+        median_ms(lambda: from_points(text, points, "utf8")),
+        median_ms(lambda: text.encode().decode()),
     )
     costs = " | ".join(f"{cell:.2f}" for cell in cells)
     return f"| {len(text.encode()) // 1000} KB | {count} | {costs} |"
 
 
 def main() -> None:
-    print("| text | citations | place [n] ms | bytes to points ms | points to bytes ms | plain copy ms |")
+    print("| text | citations | write [n] ms | bytes to points ms | points to bytes ms | plain copy ms |")
     print("|--:|--:|--:|--:|--:|--:|")
     for size in (10_000, 100_000, 1_000_000):
         text = _SENTENCE * (size // len(_SENTENCE.encode()) + 1)

@@ -1,7 +1,7 @@
-"""The index in PostgreSQL beside the embedded one: the same pages, the same questions, one run.
+"""The index in PostgreSQL compared with the embedded one: the same pages and queries in one run.
 
-`python bench/postgres.py [ADDRESS]` measures on an empty database at that address, or on a server of its
-own. The text is made of words as common as words are (Zipf), in passages of about 800 characters.
+`python bench/postgres.py [URL]` uses an empty database at that URL, or starts a server. The frequencies of
+the words follow Zipf's law; a passage has about 800 characters.
 """
 
 from __future__ import annotations
@@ -39,36 +39,36 @@ KINDS: dict[str, tuple[tuple[int, int], ...]] = {
 }
 
 
-def vocabulary(chance: random.Random) -> list[str]:
-    """Made-up words, the commonest first."""
+def vocabulary(rng: random.Random) -> list[str]:
+    """Artificial words, the most frequent first."""
     syllables = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
-    words = {"".join(chance.choices(syllables, k=chance.randint(2, 4))) for _ in range(2 * WORDS)}
-    return chance.sample(sorted(words), WORDS)
+    words = {"".join(rng.choices(syllables, k=rng.randint(2, 4))) for _ in range(2 * WORDS)}
+    return rng.sample(sorted(words), WORDS)
 
 
-def pages(words: list[str], passages: int, chance: random.Random) -> Iterator[Page]:
+def pages(words: list[str], passages: int, rng: random.Random) -> Iterator[Page]:
     weights = list(accumulate(1 / (rank + 3) for rank in range(len(words))))
     for number in range(passages // PASSAGES_PER_PAGE):
-        drawn = chance.choices(words, cum_weights=weights, k=112 * PASSAGES_PER_PAGE)
+        drawn = rng.choices(words, cum_weights=weights, k=112 * PASSAGES_PER_PAGE)
         lines = [" ".join(drawn[at : at + 14]).capitalize() + "." for at in range(0, len(drawn), 14)]
-        title = " ".join(chance.choices(words, cum_weights=weights, k=4))
+        title = " ".join(rng.choices(words, cum_weights=weights, k=4))
         yield Page(f"https://site{number % 50}.example/{number}", title, " ".join(lines), language="en")
 
 
-def questions(words: list[str], kind: str) -> list[str]:
-    chance = random.Random(kind)
-    asked = [" ".join(words[chance.randrange(*ranks)] for ranks in KINDS[kind]) for _ in range(ROUNDS)]
+def make_queries(words: list[str], kind: str) -> list[str]:
+    rng = random.Random(kind)
+    queries = [" ".join(words[rng.randrange(*ranks)] for ranks in KINDS[kind]) for _ in range(ROUNDS)]
     if kind.startswith('"'):
-        return [f'"{question}"' for question in asked]
-    return [f"{question[:4]}*" for question in asked] if kind.endswith("*") else asked
+        return [f'"{query}"' for query in queries]
+    return [f"{query[:4]}*" for query in queries] if kind.endswith("*") else queries
 
 
-def timed(search: Callable[[str], object], asked: list[str]) -> tuple[float, float]:
+def median_and_worst(search: Callable[[str], object], queries: list[str]) -> tuple[float, float]:
     """Median and worst of the rounds, in milliseconds."""
     times = []
-    for question in asked:
+    for query in queries:
         start = perf_counter()
-        search(question)
+        search(query)
         times.append((perf_counter() - start) * 1000)
     times.sort()
     return times[len(times) // 2], times[-1]
@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def measure(indexes: dict[str, Index], size: int) -> None:
-    """Fill both and ask both."""
+    """Fill and query both."""
     words = vocabulary(random.Random(1))
     print(f"\n{size} passages\n\n| index | passages/s | MB |\n|---|--:|--:|")
     for name, index in indexes.items():
@@ -103,8 +103,8 @@ def measure(indexes: dict[str, Index], size: int) -> None:
         "\n| query | embedded ms p50 | worst | PostgreSQL ms p50 | worst | ratio |\n|---|--:|--:|--:|--:|--:|"
     )
     for kind in KINDS:
-        asked = questions(words, kind)
-        cells = {name: timed(index.search, asked) for name, index in indexes.items()}
+        queries = make_queries(words, kind)
+        cells = {name: median_and_worst(index.search, queries) for name, index in indexes.items()}
         ratio = cells["PostgreSQL"][0] / cells["embedded"][0]
         numbers = " | ".join(f"{half:.1f} | {worst:.1f}" for half, worst in cells.values())
         print(f"| {kind} | {numbers} | {ratio:.1f} |", flush=True)

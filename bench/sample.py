@@ -1,4 +1,4 @@
-"""An answer as gateways see it: 3 KB of text in 150 deltas, one search, eight sources, eight citations."""
+"""A typical answer at a gateway: 3 KB of text in 150 deltas, one search, eight sources, eight citations."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def events(deltas: int = 150, citations: int = 8) -> list[Event]:
     ]
 
 
-def encode(dialect: Dialect, told: list[Event]) -> bytes:
+def encode(dialect: Dialect, answer: list[Event]) -> bytes:
     """The answer as a stream of that dialect."""
     encoder = dialect.encoder(REPLY)
-    return b"".join(encoder.feed(event) for event in told) + encoder.close()
+    return b"".join(encoder.feed(event) for event in answer) + encoder.close()

@@ -1,6 +1,6 @@
-"""`groundwire search` beside the least a script must do: the same POST with aiohttp.
+"""`groundwire search` compared with a minimal script: the same POST with aiohttp.
 
-Both are whole processes that ask a scripted provider on loopback; they take turns.
+Both are whole processes that query a scripted provider on loopback. They take turns.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ asyncio.run(main())
 """
 
 
-def taken(command: list[str], environment: dict[str, str]) -> float:
+def time_command(command: list[str], environment: dict[str, str]) -> float:
     start = perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
     return perf_counter() - start
@@ -70,7 +70,7 @@ async def main() -> None:
             times: dict[str, list[float]] = {name: [] for name in commands}
             for _ in range(ROUNDS):
                 for name, command in commands.items():
-                    times[name].append(await asyncio.to_thread(taken, command, environment))
+                    times[name].append(await asyncio.to_thread(time_command, command, environment))
     base = median(times["a script with aiohttp"])
     print("| command | ms | ratio |\n|---|--:|--:|")
     for name, measured in times.items():

@@ -1,10 +1,10 @@
-"""Starting up: commands and imports as whole processes, interleaved, beside what others cost.
+"""Start-up time of commands and imports as whole processes, interleaved, compared with other tools.
 
-The MCP server is a process that does not end: what counts is how long a client waits for its answers. Over
-HTTP the time is that of the first requests to a gateway which listens already.
+The MCP server does not exit by itself, so the figure is the time until a client has its responses. Over HTTP,
+it is the time of the first requests to a gateway that already listens.
 
-`llm` and `litellm` are installed into an environment of their own for the comparison, once: it is kept in
-`bench/.cache`. With `--alone` nothing is installed and only our own times are measured.
+For the comparison, `llm` and `litellm` are installed once into a separate environment in `bench/.cache`. With
+`--alone`, nothing is installed and only groundwire is measured.
 """
 
 from __future__ import annotations
@@ -26,20 +26,24 @@ from typing import IO, cast
 
 ROUNDS = 11
 PEERS = ("llm", "litellm")
-PATIENCE = 300
+TIMEOUT = 300
 CACHE = Path(__file__).parent / ".cache" / "peers"
-# As users have it: with compiled modules kept, whatever this environment says.
+# Users have compiled modules cached, so this environment must not disable it.
 COMPILED = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 CLIENT = "import groundwire; groundwire.Groundwire()"
-HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
-TALK = (
-    {"id": 1, "method": "initialize", "params": HELLO},
+INITIALIZE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "bench", "version": "1"},
+}
+MESSAGES = (
+    {"id": 1, "method": "initialize", "params": INITIALIZE},
     {"method": "notifications/initialized"},
     {"id": 2, "method": "tools/list"},
 )
 ANSWERS = {"groundwire mcp to initialize": 1, "groundwire mcp to tools/list": 2}
-"""How many answers are waited for."""
+"""The number of responses to wait for."""
 HTTP_ANSWERS = {"first POST /mcp: initialize": 1, "first POST /mcp: initialize, tools/list": 2}
 MCP_HEADERS = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 _ADDRESS = re.compile(rb"serving at http://([\d.]+):(\d+)")
@@ -55,15 +59,15 @@ def contenders() -> dict[str, list[str]]:
     }
 
 
-def others() -> dict[str, list[str]]:
-    """Peers, in a virtual environment of their own; empty if they cannot be installed in time."""
+def peers() -> dict[str, list[str]]:
+    """Commands of the peers, in a separate virtual environment; empty if they cannot be installed in time."""
     python, done = CACHE / "bin" / "python", CACHE / "installed"
     try:
         if not done.exists():
             install(python)
             done.touch()
     except (subprocess.SubprocessError, OSError) as error:
-        print(f"the others are left out: {error}", file=sys.stderr)
+        print(f"the peers are not measured: {error}", file=sys.stderr)
         return {}
     return {
         "llm --version": [str(CACHE / "bin" / "llm"), "--version"],
@@ -72,9 +76,9 @@ def others() -> dict[str, list[str]]:
 
 
 def install(python: Path) -> None:
-    """Put the peers into the cache, by uv where it is installed."""
+    """Install the peers into the cache, with uv if it is available."""
     uv = SCRIPTS / "uv"
-    print(f"installing {' and '.join(PEERS)} into {CACHE}, at most {PATIENCE} s", file=sys.stderr)
+    print(f"installing {' and '.join(PEERS)} into {CACHE}, at most {TIMEOUT} s", file=sys.stderr)
     begin = perf_counter()
     if uv.exists():
         steps = [
@@ -87,20 +91,20 @@ def install(python: Path) -> None:
             [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PEERS],
         ]
     for step in steps:
-        subprocess.run(step, check=True, timeout=PATIENCE)
+        subprocess.run(step, check=True, timeout=TIMEOUT)
     (CACHE / ".gitignore").write_text("*\n")
     print(f"installed in {perf_counter() - begin:.0f} s", file=sys.stderr)
 
 
-def taken(command: list[str]) -> float:
+def time_command(command: list[str]) -> float:
     start = perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=COMPILED)
     return perf_counter() - start
 
 
-def answered(count: int) -> float:
-    """The time until the MCP server has given so many answers."""
-    said = "".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in TALK).encode()
+def time_mcp(count: int) -> float:
+    """Seconds until the MCP server has sent so many responses."""
+    requests = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in MESSAGES).encode()
     with tempfile.TemporaryDirectory() as data:
         start = perf_counter()
         server = subprocess.Popen(
@@ -109,20 +113,20 @@ def answered(count: int) -> float:
             stdout=subprocess.PIPE,
             env=COMPILED | {"GROUNDWIRE_DATA_DIR": data},
         )
-        asking, answering = cast("IO[bytes]", server.stdin), cast("IO[bytes]", server.stdout)
-        asking.write(said)
-        asking.flush()
-        if not all(b'"result"' in answering.readline() for _ in range(count)):
+        stdin, stdout = cast("IO[bytes]", server.stdin), cast("IO[bytes]", server.stdout)
+        stdin.write(requests)
+        stdin.flush()
+        if not all(b'"result"' in stdout.readline() for _ in range(count)):
             sys.exit("groundwire mcp did not answer")
         waited = perf_counter() - start
-        server.communicate(timeout=PATIENCE)
+        server.communicate(timeout=TIMEOUT)
     return waited
 
 
-def connected(host: str, port: int) -> http.client.HTTPConnection:
-    """A connection to a gateway, as soon as it listens."""
-    client = http.client.HTTPConnection(host, port, timeout=PATIENCE)
-    end = perf_counter() + PATIENCE
+def connect(host: str, port: int) -> http.client.HTTPConnection:
+    """Connect to a gateway as soon as it listens."""
+    client = http.client.HTTPConnection(host, port, timeout=TIMEOUT)
+    end = perf_counter() + TIMEOUT
     while perf_counter() < end:
         try:
             client.request("GET", "/healthz")
@@ -135,8 +139,8 @@ def connected(host: str, port: int) -> http.client.HTTPConnection:
     sys.exit("the gateway does not listen")
 
 
-def answered_over_http(count: int) -> float:
-    """The time until a gateway that nobody has sent an MCP request before has given so many answers."""
+def time_mcp_over_http(count: int) -> float:
+    """Seconds until a new gateway has sent so many MCP responses, without its own start-up time."""
     with tempfile.TemporaryDirectory() as data:
         server = subprocess.Popen(
             [str(SCRIPTS / "groundwire"), "serve", "--port", "0"],
@@ -146,24 +150,26 @@ def answered_over_http(count: int) -> float:
         try:
             lines = iter(cast("IO[bytes]", server.stderr).readline, b"")
             host, port = next(found for line in lines if (found := _ADDRESS.search(line))).groups()
-            client = connected(host.decode(), int(port))
+            client = connect(host.decode(), int(port))
             start = perf_counter()
-            for line in TALK[: 2 * count - 1]:
-                client.request("POST", "/mcp", json.dumps({"jsonrpc": "2.0", **line}), MCP_HEADERS)
+            for message in MESSAGES[: 2 * count - 1]:
+                client.request("POST", "/mcp", json.dumps({"jsonrpc": "2.0", **message}), MCP_HEADERS)
                 body = client.getresponse().read()
-                if "id" in line and b'"result"' not in body:
-                    sys.exit(f"the gateway did not answer {line['method']}: {body!r}")
+                if "id" in message and b'"result"' not in body:
+                    sys.exit(f"the gateway did not answer {message['method']}: {body!r}")
             return perf_counter() - start
         finally:
             server.terminate()
-            server.communicate(timeout=PATIENCE)
+            server.communicate(timeout=TIMEOUT)
 
 
 def main() -> None:
-    commands = contenders() | ({} if "--alone" in sys.argv[1:] else others())
-    runs: dict[str, Callable[[], float]] = {name: partial(taken, words) for name, words in commands.items()}
-    runs |= {name: partial(answered, count) for name, count in ANSWERS.items()}
-    runs |= {name: partial(answered_over_http, count) for name, count in HTTP_ANSWERS.items()}
+    commands = contenders() | ({} if "--alone" in sys.argv[1:] else peers())
+    runs: dict[str, Callable[[], float]] = {
+        name: partial(time_command, words) for name, words in commands.items()
+    }
+    runs |= {name: partial(time_mcp, count) for name, count in ANSWERS.items()}
+    runs |= {name: partial(time_mcp_over_http, count) for name, count in HTTP_ANSWERS.items()}
     for run in runs.values():
         run()
     times: dict[str, list[float]] = {name: [] for name in runs}

@@ -85,23 +85,23 @@ def render(statuses: list[ProviderStatus]) -> str:
     """Return the page as Markdown."""
     return "\n".join(
         [
-            *(_HEAD, *_who(statuses), ""),
-            *("## Search options", "", *_what(statuses), "", _OPTIONS),
+            *(_HEAD, *_credential_table(statuses), ""),
+            *("## Search options", "", *_option_table(statuses), "", _OPTIONS),
             *("## Default models", "", _MODELS, *_models(), ""),
             _TAIL,
         ]
     )
 
 
-def _who(statuses: list[ProviderStatus]) -> Iterator[str]:
+def _credential_table(statuses: list[ProviderStatus]) -> Iterator[str]:
     yield _line("provider", "dialect", "default model", "credentials (the first one found is used)")
     yield _line("---", "---", "---", "---")
     for status in statuses:
-        places = _OTHERS.get(status.name) or ", ".join(map(_place, _lookups(status.name))) or "none"
-        speaks = (
+        sources = _OTHERS.get(status.name) or ", ".join(map(_source, _lookups(status.name))) or "none"
+        dialect = (
             status.dialect if " " in status.dialect or status.dialect == "engine" else f"`{status.dialect}`"
         )
-        yield _line(f"`{status.name}`", speaks, f"`{status.model}`" if status.model else "", places)
+        yield _line(f"`{status.name}`", dialect, f"`{status.model}`" if status.model else "", sources)
 
 
 def _lookups(name: str) -> tuple[Lookup, ...]:
@@ -109,7 +109,7 @@ def _lookups(name: str) -> tuple[Lookup, ...]:
     return found.lookups if isinstance(found, ApiEngineSpec | ProviderSpec) else ()
 
 
-def _place(lookup: Lookup) -> str:
+def _source(lookup: Lookup) -> str:
     names = {
         "environment": f"`{lookup.name}`",
         "own": f"`groundwire login {lookup.name}`",
@@ -119,7 +119,7 @@ def _place(lookup: Lookup) -> str:
     return names[lookup.kind]
 
 
-def _what(statuses: list[ProviderStatus]) -> Iterator[str]:
+def _option_table(statuses: list[ProviderStatus]) -> Iterator[str]:
     yield _line("provider", *(f"`{option}`" for option in OPTIONS))
     yield _line("---", *("---" for _ in OPTIONS))
     for status in statuses:

@@ -1,7 +1,8 @@
-"""Pictures of the chat page: `python scripts/screenshots.py FOLDER` takes every page, light and dark, wide
-and narrow; with `--readme` the two of the documentation are renewed in `docs/images`.
+"""Take screenshots of the chat page.
 
-Needs Chromium and Playwright. The answer is scripted, so that the pictures do not depend on anybody.
+`python scripts/screenshots.py FOLDER` takes every page, light and dark, wide and narrow. With `--readme`, it
+updates the two pictures of the documentation in `docs/images`. Needs Chromium and Playwright. The answer is
+scripted, so that the pictures do not depend on a provider.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ QUOTES = {
 
 
 class Look(NamedTuple):
-    """A window, and its colours."""
+    """The size and the colour scheme of a window."""
 
     name: str
     width: int
@@ -85,8 +86,8 @@ LOOKS = tuple(
 README = (Look("chat-light", 1180, 760, "light"), Look("chat-dark", 390, 780, "dark"))
 
 
-def scripted() -> list[Event]:
-    """A cited answer."""
+def scripted_events() -> list[Event]:
+    """The events of a cited answer."""
     found = (SURVEY, ROCK, SNOW, Source("https://walks.example/alps", "Walking in the Alps"))
     return [
         Started("1", "model-1"),
@@ -110,8 +111,8 @@ def _cited(words: str, *sources: Source) -> Cited:
     return Cited(Citation(Span(start, start + len(words)), evidence))
 
 
-async def opened(browser: Browser, look: Look) -> Page:
-    """An empty page that looks so."""
+async def open_page(browser: Browser, look: Look) -> Page:
+    """Open an empty page with the size and colours of a look."""
     context = await browser.new_context(
         color_scheme=look.scheme,
         viewport={"width": look.width, "height": look.height},
@@ -122,7 +123,7 @@ async def opened(browser: Browser, look: Look) -> Page:
 
 
 async def ask(page: Page, url: str, question: str) -> None:
-    """A question in a session of its own, and its answer."""
+    """Ask a question in a new session, and wait for the answer."""
     await page.goto(url)
     await page.wait_for_selector("#send:enabled")
     await page.locator("#text").fill(question)
@@ -130,10 +131,10 @@ async def ask(page: Page, url: str, question: str) -> None:
     await page.wait_for_selector('.answer[data-state="done"]')
 
 
-async def shoot(browser: Browser, url: str, folder: Path) -> None:
-    """Every page in every form."""
+async def take_all(browser: Browser, url: str, folder: Path) -> None:
+    """Take every page in every look."""
     for look in LOOKS:
-        page = await opened(browser, look)
+        page = await open_page(browser, look)
         await page.goto(url)
         await page.screenshot(path=folder / f"start-{look.name}.png")
         await ask(page, url, QUESTION)
@@ -148,10 +149,10 @@ async def shoot(browser: Browser, url: str, folder: Path) -> None:
         await page.context.close()
 
 
-async def renew(browser: Browser, url: str, folder: Path) -> None:
-    """The pictures of the documentation: an answer with a card, and the sources of one."""
+async def take_readme(browser: Browser, url: str, folder: Path) -> None:
+    """Take the pictures of the documentation: an answer with a source card, and a list of sources."""
     for look in README:
-        page = await opened(browser, look)
+        page = await open_page(browser, look)
         for question in (*BEFORE, QUESTION):
             await ask(page, url, question)
         if look.width > 800:
@@ -166,9 +167,9 @@ async def renew(browser: Browser, url: str, folder: Path) -> None:
 
 
 async def main(arguments: list[str]) -> None:
-    """Serve the page, and take the pictures."""
+    """Serve the chat page, and take the pictures."""
     sys.path.insert(0, str(ROOT))
-    from tests.faces.gateway.serving import provider_at  # noqa: PLC0415  the checkout's own
+    from tests.faces.gateway.serving import provider_at  # noqa: PLC0415  needs the checkout on sys.path
     from tests.faces.web.serving import running_page  # noqa: PLC0415
 
     is_readme = "--readme" in arguments
@@ -177,15 +178,15 @@ async def main(arguments: list[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as data:
         async with (
-            Upstream(answer("anthropic_messages", scripted())) as upstream,
-            running_page(Path(data), {"provider": provider_at("anthropic_messages", upstream.url)}) as here,
-            async_playwright() as tool,
+            Upstream(answer("anthropic_messages", scripted_events())) as upstream,
+            running_page(Path(data), {"provider": provider_at("anthropic_messages", upstream.url)}) as served,
+            async_playwright() as playwright,
         ):
-            await here.chat.save_agent(
+            await served.chat.save_agent(
                 Agent("", {"en": "Researcher", "de": "Rechercheur"}, web_search=True), ""
             )
-            browser = await tool.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-            await (renew if is_readme else shoot)(browser, here.url, folder)
+            browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+            await (take_readme if is_readme else take_all)(browser, served.url, folder)
             await browser.close()
 
 

@@ -17,10 +17,10 @@ _GEMINI = "tests/dialects/gemini/"
 
 _FIRST_TIME = f"{_BROWSER}test_a_first_time_user_creates_an_agent_sends_a_question_and_finds_it_again"
 _INDICATOR = f"{_BROWSER}test_the_indicator_names_the_query_and_text_appears_before_the_answer_is_complete"
-_ONLY_IF_WANTED = f"{_TURNS}test_search_is_asked_for_only_if_the_agent_wants_it"
+_ONLY_IF_WANTED = f"{_TURNS}test_search_is_requested_only_if_the_agent_enables_it"
 _NEVER_A_CALL = f"{_MESSAGES}test_a_search_becomes_a_call_and_a_result_never_a_tool_call"
-_AGENT_KEPT = f"{_STORE}test_an_agent_comes_back_as_it_was_put"
-_ANSWER_KEPT = f"{_TURNS}test_an_answer_is_kept_as_it_was_told_and_read_again_the_same"
+_AGENT_KEPT = f"{_STORE}test_an_agent_is_read_back_unchanged"
+_ANSWER_KEPT = f"{_TURNS}test_an_answer_is_stored_and_read_back_unchanged"
 _RECORDED = "tests/contracts/test_recordings.py::test_each_source_is_cited_where_the_wire_put_it"
 
 ENTRIES: tuple[Entry, ...] = (
@@ -71,7 +71,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         98,
         "what only one provider understands is not kept",
-        (f"{_TURNS}test_encrypted_results_go_back_to_their_provider_and_readable_ones_to_another",),
+        (f"{_TURNS}test_encrypted_results_are_sent_to_their_provider_and_readable_ones_to_others",),
         "it is kept: without it the next turn loses what was found",
     ),
     (
@@ -84,10 +84,14 @@ ENTRIES: tuple[Entry, ...] = (
     (
         122,
         "old rows have search off",
-        (f"{_MIGRATIONS}test_everything_in_a_store_of_an_earlier_version_is_kept",),
+        (f"{_MIGRATIONS}test_a_store_of_an_earlier_version_keeps_all_rows",),
     ),
-    (131, "a message may have no citations", (f"{_STORE}test_any_answer_and_any_message_comes_back",)),
-    (144, "citations are stored as JSON", (f"{_STORE}test_question_and_answer_come_back_to_the_letter",)),
+    (
+        131,
+        "a message may have no citations",
+        (f"{_STORE}test_any_answer_and_any_message_is_read_back_unchanged",),
+    ),
+    (144, "citations are stored as JSON", (f"{_STORE}test_question_and_answer_are_read_back_unchanged",)),
     (
         147,
         "unknown keys in stored JSON are passed over",
@@ -97,8 +101,8 @@ ENTRIES: tuple[Entry, ...] = (
         168,
         "a migration adds the columns",
         (
-            f"{_MIGRATIONS}test_everything_in_a_store_of_an_earlier_version_is_kept",
-            f"{_STORE}test_a_migration_is_done_whole_or_not_at_all",
+            f"{_MIGRATIONS}test_a_store_of_an_earlier_version_keeps_all_rows",
+            f"{_STORE}test_a_migration_is_atomic",
         ),
     ),
     (
@@ -177,7 +181,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         343,
         "a search of the server is not carried out here",
-        (f"{_TURNS}test_a_tool_call_that_nobody_asked_for_is_never_carried_out_nor_sent_back",),
+        (f"{_TURNS}test_an_unrequested_tool_call_is_neither_executed_nor_sent_back",),
     ),
     (
         355,
@@ -187,7 +191,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         372,
         "encrypted results go back in the next turn",
-        (f"{_TURNS}test_encrypted_results_go_back_to_their_provider_and_readable_ones_to_another",),
+        (f"{_TURNS}test_encrypted_results_are_sent_to_their_provider_and_readable_ones_to_others",),
     ),
     (
         377,
@@ -239,7 +243,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         716,
         "the built-in agent does not search",
-        (f"{_TURNS}test_an_agent_that_does_not_search_is_not_led_to_an_engine",),
+        (f"{_TURNS}test_an_agent_without_search_is_not_routed_to_an_engine",),
     ),
     (768, "a switch that is off sends nothing about search", (_ONLY_IF_WANTED,)),
     (769, "a reload shows what was shown", (_FIRST_TIME, _INDICATOR)),

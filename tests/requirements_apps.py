@@ -14,10 +14,10 @@ _RESPONSE = "tests/dialects/openai_responses/test_response.py::"
 _SEARCH = "tests/dialects/openai_responses/test_search.py::"
 _BROWSER = "tests/faces/web/test_browser.py::"
 
-_DEFINED = f"{_SPECIAL}test_web_search_takes_filters_a_place_and_live_access"
-_BESIDE = f"{_SPECIAL}test_openai_gets_its_search_beside_strict_functions"
+_DEFINED = f"{_SPECIAL}test_web_search_takes_filters_a_location_and_live_access"
+_BESIDE = f"{_SPECIAL}test_openai_gets_its_search_and_strict_functions"
 _OPTIONS = f"{_SPECIAL}test_the_options_of_web_search_become_search_options"
-_LANGUAGES = f"{_SPECIAL}test_the_definitions_speak_both_languages"
+_LANGUAGES = f"{_SPECIAL}test_the_definitions_have_both_languages"
 _EITHER = f"{_SPECIAL}test_gemini_searches_with_google_by_either_name"
 _EXAMPLE = "tests/test_examples.py::test_the_example_of_an_app_is_an_agent_that_searches"
 
@@ -42,7 +42,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         18,
         "`googleSearch` is a special tool",
-        (f"{_SPECIAL}test_the_definitions_say_that_somebody_else_runs_them",),
+        (f"{_SPECIAL}test_the_definitions_are_marked_as_special_tools",),
     ),
     (
         20,
@@ -54,14 +54,14 @@ ENTRIES: tuple[Entry, ...] = (
         "other providers get no entry",
         (
             f"{_SPECIAL}test_chat_has_no_search_among_its_tools",
-            f"{_SPECIAL}test_google_search_is_nothing_to_anybody_else",
+            f"{_SPECIAL}test_google_search_is_dropped_for_other_vendors",
         ),
     ),
     (29, "the tool names no provider in an app", (_EXAMPLE,)),
     (
         30,
         "`isSpecialTool` says that the provider runs it",
-        (f"{_SPECIAL}test_the_definitions_say_that_somebody_else_runs_them",),
+        (f"{_SPECIAL}test_the_definitions_are_marked_as_special_tools",),
     ),
     (
         31,
@@ -71,17 +71,17 @@ ENTRIES: tuple[Entry, ...] = (
     (
         32,
         "it is ignored where it is unknown",
-        (f"{_SPECIAL}test_a_special_tool_nobody_knows_is_passed_over",),
+        (f"{_SPECIAL}test_an_unknown_special_tool_is_ignored",),
     ),
     (
         38,
         "`googleSearch` and `webSearch` stay two tools",
-        (f"{_SPECIAL}test_the_definitions_say_that_somebody_else_runs_them",),
+        (f"{_SPECIAL}test_the_definitions_are_marked_as_special_tools",),
     ),
     (
         41,
         "`googleSearch` means Google's search and nobody else's",
-        (f"{_SPECIAL}test_google_search_is_nothing_to_anybody_else",),
+        (f"{_SPECIAL}test_google_search_is_dropped_for_other_vendors",),
     ),
     (
         42,
@@ -102,16 +102,16 @@ ENTRIES: tuple[Entry, ...] = (
     (
         58,
         "the id is `webSearch`",
-        (_DEFINED, f"{_SPECIAL}test_the_definitions_say_that_somebody_else_runs_them"),
+        (_DEFINED, f"{_SPECIAL}test_the_definitions_are_marked_as_special_tools"),
     ),
     (59, "name and description in English and German", (_LANGUAGES,)),
     (
         67,
         "the provider id `openai-responses` is known",
-        (f"{_SPECIAL}test_an_api_is_known_by_the_name_that_lists_of_tools_give_it",),
+        (f"{_SPECIAL}test_an_api_is_known_by_its_alias",),
     ),
     (72, "parameter `filters`", (_DEFINED,)),
-    (86, "at most 100 domains", (_DEFINED, f"{_SPECIAL}test_more_domains_than_an_api_takes_are_refused")),
+    (86, "at most 100 domains", (_DEFINED, f"{_SPECIAL}test_too_many_domains_for_an_api_are_refused")),
     (90, "parameter `user_location` with its five fields", (_DEFINED,)),
     (104, "parameter `external_web_access`, true by default", (_DEFINED,)),
     (75, "descriptions of parameters in both languages", (_LANGUAGES,)),
@@ -131,12 +131,12 @@ ENTRIES: tuple[Entry, ...] = (
     (
         154,
         "a function is called by its id, else its name",
-        (_BESIDE, f"{_SPECIAL}test_a_tool_that_cannot_be_understood_is_refused"),
+        (_BESIDE, f"{_SPECIAL}test_an_invalid_tool_is_refused"),
     ),
     (
         156,
         "schemas are cleaned for the provider",
-        (f"{_SPECIAL}test_gemini_gets_functions_in_words_it_knows",),
+        (f"{_SPECIAL}test_gemini_gets_functions_in_its_own_format",),
     ),
     (
         157,
@@ -183,7 +183,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         275,
         "options that only OpenAI has",
-        (f"{_SPECIAL}test_a_restriction_that_cannot_be_said_is_refused_and_not_dropped",),
+        (f"{_SPECIAL}test_a_restriction_that_the_api_cannot_express_is_refused",),
         "others have them too today; where one cannot be said it is refused",
     ),
     (
@@ -196,7 +196,11 @@ ENTRIES: tuple[Entry, ...] = (
         "queries and sources are shown in the chat",
         (f"{_BROWSER}test_the_indicator_names_the_query_and_text_appears_before_the_answer_is_complete",),
     ),
-    (283, "usage of search is counted and charted", ("tests/chat/test_usage.py::test_models_are_summed",)),
+    (
+        283,
+        "usage of search is counted and charted",
+        ("tests/chat/test_usage.py::test_usage_is_summed_by_model",),
+    ),
     (284, "other providers' searches", (f"{_SPECIAL}test_anthropic_gets_its_own_search", _EITHER)),
     (
         285,

@@ -1,1 +1,1 @@
-"""What a gateway costs for each request, beside other gateways: `PYTHONPATH=bench python -m gateway`."""
+"""Cost per request of gateways, compared: `PYTHONPATH=bench python -m gateway`."""

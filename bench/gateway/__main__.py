@@ -1,4 +1,4 @@
-"""Runs the benchmark: starts everything, lets the contenders take turns, prints the tables."""
+"""Run the benchmark: start all processes, measure the contenders in turns, print the tables."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import NoReturn
 
 from gateway.contenders import CONTENDERS, Contender
-from gateway.processes import Failed, Talking
-from gateway.rounds import Measured, Racing, Rounds, race
+from gateway.processes import BenchmarkFailed, WorkerProcess
+from gateway.rounds import Measured, Rounds, RunningContender, measure_all
 from gateway.tables import show
 
 QUICK = Rounds(1, 0.3)
@@ -21,46 +21,46 @@ FULL = Rounds(3, 1.0)
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="gateway", description=__doc__)
-    parser.add_argument("--rounds", type=int, help=f"medians of so many (default {FULL.times})")
+    parser.add_argument("--rounds", type=int, help=f"number of rounds (default {FULL.times})")
     parser.add_argument("--quick", action="store_true", help="one short round")
     parser.add_argument("--only", nargs="+", choices=CONTENDERS, default=list(CONTENDERS), metavar="NAME")
     return parser.parse_args()
 
 
-def say(text: str) -> None:
+def log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def enter(stack: ExitStack, contender: Contender, root: Path, upstream: int) -> Racing | None:
-    """The contender, running until the stack is left; told and left out if it does not start."""
-    say(f"starting {contender.name}")
+def start(stack: ExitStack, contender: Contender, root: Path, upstream: int) -> RunningContender | None:
+    """Start a contender, which runs until the stack is closed; None if it does not start."""
+    log(f"starting {contender.name}")
     try:
         server = stack.enter_context(contender.running(root / contender.name, upstream))
-    except (Failed, OSError) as failure:
-        say(f"{contender.name} does not start: {failure}")
+    except (BenchmarkFailed, OSError) as failure:
+        log(f"{contender.name} does not start: {failure}")
         return None
-    return Racing(contender, server)
+    return RunningContender(contender, server)
 
 
 def measure(names: list[str], rounds: Rounds) -> tuple[Measured, list[str]]:
-    """The figures, and who took part."""
+    """Return the figures, and the names of the contenders that started."""
     with ExitStack() as stack:
         root = Path(stack.enter_context(TemporaryDirectory()))
-        upstream = int(stack.enter_context(Talking("stub")).line())
-        load = stack.enter_context(Talking("load"))
-        field = [enter(stack, CONTENDERS[name], root, upstream) for name in CONTENDERS if name in names]
-        running = [runner for runner in field if runner is not None]
-        return race(running, load, rounds, say), [runner.contender.name for runner in running]
+        upstream = int(stack.enter_context(WorkerProcess("stub")).read_line())
+        load = stack.enter_context(WorkerProcess("load"))
+        started = [start(stack, CONTENDERS[name], root, upstream) for name in CONTENDERS if name in names]
+        running = [contender for contender in started if contender is not None]
+        return measure_all(running, load, rounds, log), [contender.contender.name for contender in running]
 
 
-def leave(*_: object) -> NoReturn:
-    raise KeyboardInterrupt  # so that whatever was started is stopped
+def interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt  # unwinds the stack, which stops all processes
 
 
 def main() -> int:
     options = arguments()
-    for ending in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(ending, leave)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
     rounds = QUICK if options.quick else FULL
     rounds = Rounds(options.rounds or rounds.times, rounds.seconds)
     try:

@@ -1,4 +1,4 @@
-"""Whom we stand beside: how each is started, and how it is asked."""
+"""The contenders: how each one is started, and how requests to it look."""
 
 from __future__ import annotations
 
@@ -13,59 +13,59 @@ from typing import NamedTuple
 
 from gateway.environments import LITELLM, environment, nginx
 from gateway.load import Job
-from gateway.payloads import ENDS, FIRST_TOKEN, MODELS, VARIANTS, asked, path, provider
+from gateway.payloads import ENDS, FIRST_TOKEN, MODELS, VARIANTS, provider, request_body, request_path
 from gateway.processes import BENCH, Running, free_port, started
-from gateway.works import Work
+from gateway.workloads import Workload
 
 LEAST_BYTES_OF_A_DELTA = 20
 KEY = f"sk-{token_hex(24)}"
-"""Of the clients: LiteLLM does not start without one."""
+"""API key of the clients: LiteLLM does not start without one."""
 
 Command = Callable[[Path, int, int], tuple[list[str], dict[str, str]]]
-"""The command and its variables, for a folder of its own, its port, and the upstream's."""
+"""Returns the command and its environment, for a working folder, a port and the port of the upstream."""
 
 
 class Contender(NamedTuple):
-    """One row of the tables."""
+    """A server to measure: one column of the tables."""
 
     name: str
     command: Command | None
-    """None asks the upstream itself: what is measured then is the client."""
+    """With None, requests go directly to the upstream, and the CPU time of the client is measured."""
     translates: bool
     copies: bool = True
     by_model: bool = False
-    """The model names the upstream; else the path does."""
-    patience: float = 30.0
+    """Whether the model name selects the upstream; otherwise the path does."""
+    start_timeout: float = 30.0
 
-    def can(self, work: Work) -> bool:
-        return self.copies if work.same else self.translates
+    def can(self, workload: Workload) -> bool:
+        return self.copies if workload.same else self.translates
 
-    def job(self, work: Work, port: int, at_once: int, seconds: float) -> Job:
-        """The work as this contender is asked to do it."""
-        model = MODELS[work.asks]
+    def job(self, workload: Workload, port: int, concurrency: int, seconds: float) -> Job:
+        """The workload as a job for this contender."""
+        model = MODELS[workload.upstream_dialect]
         if self.by_model:
-            named = f"{provider(work.asks, work.variant)}/{model}"
-            where = path(work.speaks, named, stream=work.stream)
+            named = f"{provider(workload.upstream_dialect, workload.variant)}/{model}"
+            url_path = request_path(workload.client_dialect, named, stream=workload.stream)
         else:
-            named, where = model, f"/{work.variant}"
-            where += "" if work.same else f"/{work.asks}"
-            where += path(work.speaks, model, stream=work.stream)
+            named, url_path = model, f"/{workload.variant}"
+            url_path += "" if workload.same else f"/{workload.upstream_dialect}"
+            url_path += request_path(workload.client_dialect, model, stream=workload.stream)
         return Job(
             "ask",
             port,
-            where,
-            asked(work.speaks, named, stream=work.stream).decode(),
+            url_path,
+            request_body(workload.client_dialect, named, stream=workload.stream).decode(),
             seconds,
-            at_once,
-            ENDS[work.speaks].decode() if work.stream else "",
-            VARIANTS[work.variant].deltas * LEAST_BYTES_OF_A_DELTA,
+            concurrency,
+            ENDS[workload.client_dialect].decode() if workload.stream else "",
+            VARIANTS[workload.variant].deltas * LEAST_BYTES_OF_A_DELTA,
             KEY,
             FIRST_TOKEN.decode(),
         )
 
     @contextmanager
     def running(self, folder: Path, upstream: int) -> Iterator[Running]:
-        """The contender, started in a folder of its own."""
+        """Run the contender in a new folder."""
         if self.command is None:
             yield Running(0, upstream)
             return
@@ -73,7 +73,7 @@ class Contender(NamedTuple):
         port = free_port()
         command, variables = self.command(folder, port, upstream)
         plain = {"PATH": os.environ.get("PATH", ""), "HOME": str(folder), "LANG": "C.UTF-8"}
-        with started(command, {**plain, **variables}, folder / "log", port, self.patience) as server:
+        with started(command, {**plain, **variables}, folder / "log", port, self.start_timeout) as server:
             yield server
 
 
@@ -108,19 +108,19 @@ def _minimal(_: Path, port: int, upstream: int) -> tuple[list[str], dict[str, st
 def _groundwire(folder: Path, port: int, upstream: int) -> tuple[list[str], dict[str, str]]:
     lines: list[str] = []
     for variant in VARIANTS:
-        for speaks, model in MODELS.items():
-            own_version = speaks in ("anthropic_messages", "gemini")
+        for dialect_name, model in MODELS.items():
+            own_version = dialect_name in ("anthropic_messages", "gemini")
             base = f"http://127.0.0.1:{upstream}/{variant}" + ("" if own_version else "/v1")
             lines += (
-                f"[providers.{provider(speaks, variant)}]",
-                f'dialect = "{speaks}"',
+                f"[providers.{provider(dialect_name, variant)}]",
+                f'dialect = "{dialect_name}"',
                 f'base_url = "{base}"',
                 f'model = "{model}"',
             )
     config = folder / "groundwire.toml"
     config.write_text("\n".join(lines) + "\n")
     program = str(Path(sys.executable).parent / "groundwire")
-    # As with all the others: nobody writes a line for each request.
+    # No contender writes an access log.
     command = [program, "serve", "--port", str(port), "--log-level", "error"]
     return command, {"GROUNDWIRE_CONFIG": str(config)}
 
@@ -131,7 +131,7 @@ _PREFIXES = {
     "anthropic_messages": ("anthropic/", ""),
     "gemini": ("gemini/", "/v1beta"),
 }
-"""How LiteLLM calls the provider of a dialect, and what it wants behind the address."""
+"""LiteLLM's model prefix for the provider of a dialect, and the path to add to the base URL."""
 
 QUIET = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
@@ -146,11 +146,13 @@ def _litellm(folder: Path, port: int, upstream: int) -> tuple[list[str], dict[st
     programs = environment("litellm", LITELLM)
     models = []
     for variant in VARIANTS:
-        for speaks, model in MODELS.items():
-            prefix, version = _PREFIXES[speaks]
+        for dialect_name, model in MODELS.items():
+            prefix, version = _PREFIXES[dialect_name]
             base = f"http://127.0.0.1:{upstream}/{variant}{version}"
             settings = {"model": prefix + model, "api_base": base, "api_key": "bench"}
-            models.append({"model_name": f"{provider(speaks, variant)}/{model}", "litellm_params": settings})
+            models.append(
+                {"model_name": f"{provider(dialect_name, variant)}/{model}", "litellm_params": settings}
+            )
     config = folder / "config.yaml"
     config.write_text(json.dumps({"model_list": models, "litellm_settings": {"telemetry": False}}))
     command = [str(programs / "litellm"), "--config", str(config), "--host", "127.0.0.1", "--port", str(port)]
@@ -165,6 +167,6 @@ CONTENDERS = {
         Contender("pass-through", _minimal, translates=False),
         Contender("translator", _minimal, translates=True, copies=False),
         Contender("groundwire", _groundwire, translates=True, by_model=True),
-        Contender("LiteLLM", _litellm, translates=True, by_model=True, patience=120.0),
+        Contender("LiteLLM", _litellm, translates=True, by_model=True, start_timeout=120.0),
     )
 }

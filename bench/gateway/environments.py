@@ -1,4 +1,4 @@
-"""What the contenders need and the project does not: made once, kept in the user's cache."""
+"""Virtual environments and programs of the contenders: installed once, kept in the user's cache."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from gateway.processes import Failed
+from gateway.processes import BenchmarkFailed
 
 LITELLM = "litellm[proxy]==1.108.4"
 SERVERS = ("aiohttp==3.14.5", "granian==2.8.7", "httptools==0.9.0", "uvicorn==0.54.0", "uvloop==0.23.0")
-PATIENCE = 900.0
+INSTALL_TIMEOUT = 900.0
 _READY = ".installed"
 
 
@@ -23,7 +23,7 @@ def cache() -> Path:
 
 
 def environment(name: str, *requirements: str) -> Path:
-    """The folder of programs of an environment with these packages, on the Python that runs this."""
+    """The bin folder of an environment with these packages, for the running Python version."""
     folder = cache() / name
     wanted = "\n".join((sys.version, *requirements))
     ready = folder / _READY
@@ -31,7 +31,7 @@ def environment(name: str, *requirements: str) -> Path:
         uv = _uv()
         shutil.rmtree(folder, ignore_errors=True)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        # LiteLLM asks for roots of the day, which mirrors get late; on loopback nobody reads them.
+        # LiteLLM pins a certifi release that mirrors may not have yet. Loopback needs no certificates.
         override = folder.parent / "override.txt"
         override.write_text("certifi\n")
         _run((uv, "venv", "--quiet", "--python", sys.executable, str(folder)))
@@ -42,23 +42,23 @@ def environment(name: str, *requirements: str) -> Path:
 
 
 def nginx() -> str:
-    """The path of nginx, which is installed if it is missing."""
-    where = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
-    if found := shutil.which("nginx", path=where):
+    """The path of nginx; installs it if it is missing."""
+    search_path = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
+    if found := shutil.which("nginx", path=search_path):
         return found
     apt = shutil.which("apt-get")
     if apt is None:
-        raise Failed("nginx is missing, and there is no apt-get to install it")
+        raise BenchmarkFailed("nginx is missing, and there is no apt-get to install it")
     _run((apt, "update", "-qq"))
     _run((apt, "install", "-y", "-qq", "nginx-light"))
-    if found := shutil.which("nginx", path=where):
+    if found := shutil.which("nginx", path=search_path):
         return found
-    raise Failed("nginx is missing: apt-get install nginx-light")
+    raise BenchmarkFailed("nginx is missing: apt-get install nginx-light")
 
 
 def _uv() -> str:
-    beside = Path(sys.executable).parent
-    if found := shutil.which("uv", path=f"{beside}:{os.environ.get('PATH', '')}"):
+    scripts = Path(sys.executable).parent
+    if found := shutil.which("uv", path=f"{scripts}:{os.environ.get('PATH', '')}"):
         return found
     folder = cache() / "uv"
     _run((sys.executable, "-m", "venv", str(folder)))
@@ -68,8 +68,8 @@ def _uv() -> str:
 
 def _run(command: Sequence[str]) -> None:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_TIMEOUT, check=False)
     except subprocess.TimeoutExpired:
-        raise Failed(f"{' '.join(command)}: not done after {PATIENCE:.0f} s") from None
-    if done.returncode:
-        raise Failed(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()[-800:]}")
+        raise BenchmarkFailed(f"{' '.join(command)}: timed out after {INSTALL_TIMEOUT:.0f} s") from None
+    if result.returncode:
+        raise BenchmarkFailed(f"{' '.join(command)}: {(result.stderr or result.stdout).strip()[-800:]}")

@@ -1,7 +1,7 @@
-"""The client: so many connections at once, each asking again when its answer is complete.
+"""Load generator: many connections, each of which sends its next request after a complete response.
 
-A process of its own that reads one job in a line of JSON and answers with one. Needs the standard library
-alone.
+It runs in a separate process, reads a job per line of JSON and writes a result per line. It needs only the
+standard library.
 """
 
 from __future__ import annotations
@@ -15,50 +15,50 @@ from base64 import b64encode
 from time import perf_counter, process_time
 from typing import NamedTuple, TypedDict, cast
 
-PATIENCE = 90.0
+TIMEOUT = 90.0
 TAIL = 600
 RECEIVE_BUFFER = 4096
 
 
 class Job(NamedTuple):
-    """What is to be asked, how, and how an answer is known to be complete."""
+    """A request, how to send it, and how to recognise a complete response."""
 
     kind: str
-    """`ask` over and over; `hold` streams open until `release`; `ignore` what is sent."""
+    """`ask` repeats a request, `hold` keeps streams open until `release`, `ignore` never reads."""
     port: int = 0
     path: str = ""
     body: str = ""
     seconds: float = 0.0
-    """New requests are begun for so long, at least one on each connection."""
+    """How long new requests are started; at least one is sent on each connection."""
     concurrency: int = 1
     end: str = ""
-    """What must stand in the last bytes."""
+    """Text near the end of a complete response."""
     least: int = 0
-    """How many bytes a complete answer has at least."""
+    """The minimum size of a complete response, in bytes."""
     key: str = "bench"
-    """Of the client, as gateways ask for one."""
+    """The client's API key."""
     first: str = ""
-    """What shows that the first token is there."""
+    """Text of the first token."""
 
 
-class Found(TypedDict):
-    """What a job gave."""
+class JobResult(TypedDict):
+    """The result of a job."""
 
     requests: int
     seconds: float
     cpu: float
     first_token: list[float]
-    """Seconds, one for each request."""
+    """Seconds to the first token, one per request."""
     body: str
-    """The last answer, in base64."""
+    """The last response body, in base64."""
 
 
 class Incomplete(Exception):
-    """An answer is not what it must be."""
+    """A response is an error or incomplete."""
 
 
-class Asking(asyncio.Protocol):
-    """One connection with one request at a time."""
+class LoadConnection(asyncio.Protocol):
+    """A connection with one request at a time."""
 
     def __init__(self, job: Job) -> None:
         self._end = job.end.encode()
@@ -71,18 +71,18 @@ class Asking(asyncio.Protocol):
         ).encode()
         self.first_token: list[float] = []
         self.body = b""
-        self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.first_token_seen: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
 
-    def ask(self) -> asyncio.Future[None]:
+    def send(self) -> asyncio.Future[None]:
         self._parts: list[bytes] = []
         self._size = 0
-        self._length = -1  # of the whole response; 0 if it comes in chunks
-        self._seen = False
+        self._length = -1  # of the whole response; 0 if it is chunked
+        self._token_seen = False
         self._done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._since = perf_counter()
+        self._started = perf_counter()
         self.transport.write(self._request)
         return self._done
 
@@ -91,11 +91,11 @@ class Asking(asyncio.Protocol):
         self._size += len(data)
         if self._length < 0 and not self._read_head():
             return
-        if not self._seen and self._first in data:
-            self._seen = True
-            self.first_token.append(perf_counter() - self._since)
-            if not self.begun.done():
-                self.begun.set_result(None)
+        if not self._token_seen and self._first in data:
+            self._token_seen = True
+            self.first_token.append(perf_counter() - self._started)
+            if not self.first_token_seen.done():
+                self.first_token_seen.set_result(None)
         if self._length:
             ended = self._size >= self._length
         else:
@@ -127,10 +127,10 @@ class Asking(asyncio.Protocol):
         self._fail("the connection was closed")
 
     def _fail(self, reason: str) -> None:
-        for waiting in (self.__dict__.get("_done"), self.begun):
-            if waiting is not None and not waiting.done():
-                waiting.set_exception(Incomplete(reason))
-                waiting.exception()  # seen, whether or not anybody waits
+        for future in (self.__dict__.get("_done"), self.first_token_seen):
+            if future is not None and not future.done():
+                future.set_exception(Incomplete(reason))
+                future.exception()  # mark as retrieved, even if no task awaits it
 
 
 def content(response: bytes) -> bytes:
@@ -147,80 +147,80 @@ def content(response: bytes) -> bytes:
     return b"".join(parts)
 
 
-async def connect(job: Job) -> Asking:
+async def connect(job: Job) -> LoadConnection:
     loop = asyncio.get_running_loop()
     if job.kind != "ignore":
-        return (await loop.create_connection(lambda: Asking(job), "127.0.0.1", job.port))[1]
+        return (await loop.create_connection(lambda: LoadConnection(job), "127.0.0.1", job.port))[1]
     plain = socket.socket()
     plain.settimeout(0)
     plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
     await loop.sock_connect(plain, ("127.0.0.1", job.port))
-    return (await loop.create_connection(lambda: Asking(job), sock=plain))[1]
+    return (await loop.create_connection(lambda: LoadConnection(job), sock=plain))[1]
 
 
-async def ask(job: Job) -> Found:
-    """Asks for a while on all connections at once."""
+async def send_repeatedly(job: Job) -> JobResult:
+    """Send requests on all connections until the time is over."""
     clients = [await connect(job) for _ in range(job.concurrency)]
-    since, cpu = perf_counter(), process_time()
-    deadline = since + job.seconds
+    started, cpu = perf_counter(), process_time()
+    deadline = started + job.seconds
     counts = await asyncio.gather(*(_repeat(client, deadline) for client in clients))
-    found = Found(
+    result = JobResult(
         requests=sum(counts),
-        seconds=perf_counter() - since,
+        seconds=perf_counter() - started,
         cpu=process_time() - cpu,
         first_token=[seconds for client in clients for seconds in client.first_token],
         body=b64encode(content(clients[0].body)).decode(),
     )
     for client in clients:
         client.transport.close()
-    return found
+    return result
 
 
-async def _repeat(client: Asking, deadline: float) -> int:
+async def _repeat(client: LoadConnection, deadline: float) -> int:
     count = 0
     while not count or perf_counter() < deadline:
-        await client.ask()
+        await client.send()
         count += 1
     return count
 
 
-async def begin(job: Job) -> list[Asking]:
-    """Streams that have begun, or that nobody reads."""
+async def open_streams(job: Job) -> list[LoadConnection]:
+    """Open streams; for `hold`, wait for their first tokens; for `ignore`, never read."""
     clients = []
     for _ in range(job.concurrency):
         client = await connect(job)
-        client.ask()
+        client.send()
         if job.kind == "ignore":
             client.transport.pause_reading()
         clients.append(client)
     if job.kind == "hold":
-        await asyncio.gather(*(client.begun for client in clients))
+        await asyncio.gather(*(client.first_token_seen for client in clients))
     return clients
 
 
-async def answer(job: Job, held: list[Asking]) -> Found:
-    """Does one job; streams that stay open are added to `held`."""
+async def run(job: Job, open_connections: list[LoadConnection]) -> JobResult:
+    """Run one job; streams that stay open are added to `open_connections`."""
     if job.kind == "ask":
-        return await ask(job)
+        return await send_repeatedly(job)
     if job.kind == "release":
-        for client in held:
+        for client in open_connections:
             client.transport.abort()
-        held.clear()
+        open_connections.clear()
     else:
-        held += await begin(job)
-    return Found(requests=len(held), seconds=0.0, cpu=0.0, first_token=[], body="")
+        open_connections += await open_streams(job)
+    return JobResult(requests=len(open_connections), seconds=0.0, cpu=0.0, first_token=[], body="")
 
 
 async def serve() -> None:
-    """Reads jobs until its input is closed."""
-    held: list[Asking] = []
+    """Read jobs from standard input until it is closed."""
+    open_connections: list[LoadConnection] = []
     while line := await asyncio.to_thread(sys.stdin.readline):
         try:
-            async with asyncio.timeout(PATIENCE):
-                found: object = await answer(Job(**json.loads(line)), held)
+            async with asyncio.timeout(TIMEOUT):
+                result: object = await run(Job(**json.loads(line)), open_connections)
         except (Incomplete, OSError, TimeoutError) as error:
-            found = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(found), flush=True)
+            result = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(result), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""The least a gateway can be on a server and aiohttp's client: it copies bytes, or translates and no more.
+"""A minimal gateway with aiohttp's client: it only copies bytes or translates.
 
-`/VARIANT/...` goes to the upstream as it stands; `/VARIANT/DIALECT/...` is translated from that dialect.
-It knows nothing of groundwire, so that any environment with the libraries can run it:
+`/VARIANT/...` is forwarded to the upstream unchanged; `/VARIANT/DIALECT/...` is translated from that dialect.
+It does not import groundwire, so that any environment with the libraries can run it:
 `UPSTREAM=http://127.0.0.1:1 python -m gateway.minimal SERVER PORT`.
 """
 
@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import aiohttp
 
-from gateway.translate import ROUTES, Route, question
+from gateway.translate import ROUTES, TranslationRoute, question
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -27,7 +27,7 @@ JSON = {"content-type": "application/json"}
 
 
 class Gateway:
-    """The application; `upstream` is where everything comes from."""
+    """ASGI application in front of `upstream`, a base URL."""
 
     def __init__(self, upstream: str) -> None:
         self._upstream = upstream
@@ -43,7 +43,7 @@ class Gateway:
         return self._session
 
     @asynccontextmanager
-    async def asked(self, path: str, body: bytes) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def post(self, path: str, body: bytes) -> AsyncIterator[aiohttp.ClientResponse]:
         async with self.session.post(self._upstream + path, data=body, headers=JSON) as response:
             yield response
 
@@ -58,7 +58,7 @@ class Gateway:
                 await self._copy(scope["path"] + (f"?{query}" if query else ""), body, send)
 
     async def _copy(self, path: str, body: bytes, send: Send) -> None:
-        async with self.asked(path, body) as response:
+        async with self.post(path, body) as response:
             kind = response.headers["content-type"].encode()
             if "content-length" in response.headers:
                 await _whole(send, kind, await response.read())
@@ -68,23 +68,23 @@ class Gateway:
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
 
-    async def _translate(self, base: str, route: Route, body: bytes, send: Send) -> None:
-        asked = json.loads(body)
-        stream = asked.get("stream", False)
-        request = {**route.request(question(asked)), "stream": stream}
+    async def _translate(self, base: str, route: TranslationRoute, body: bytes, send: Send) -> None:
+        parsed = json.loads(body)
+        stream = parsed.get("stream", False)
+        request = {**route.request(question(parsed)), "stream": stream}
         path = base + (route.stream_path if stream else route.path)
-        async with self.asked(path, json.dumps(request).encode()) as response:
+        async with self.post(path, json.dumps(request).encode()) as response:
             if not stream:
                 await _whole(send, b"application/json", route.pair.whole(await response.read()))
                 return
             kind = (b"content-type", b"text/event-stream")
             await send({"type": "http.response.start", "status": 200, "headers": [kind]})
-            out, rest = route.pair.write.begin(), b""
+            output, rest = route.pair.write.begin(), b""
             while chunk := await response.content.readany():
                 *frames, rest = (rest + chunk).split(b"\n\n")
-                out += route.pair.frames(frames)
-                await send({"type": "http.response.body", "body": out, "more_body": True})
-                out = b""
+                output += route.pair.frames(frames)
+                await send({"type": "http.response.body", "body": output, "more_body": True})
+                output = b""
             await send({"type": "http.response.body", "body": b""})
 
 
@@ -104,7 +104,7 @@ async def _whole(send: Send, kind: bytes, body: bytes) -> None:
 
 
 def with_uvicorn(port: int, loop: str) -> None:
-    import uvicorn  # noqa: PLC0415  each server in the process that runs it
+    import uvicorn  # noqa: PLC0415  imported only in the process that runs it
 
     settings: dict[str, Any] = {"http": "httptools", "access_log": False, "log_level": "warning"}
     uvicorn.run(app, host="127.0.0.1", port=port, loop=loop, lifespan="off", backlog=4096, **settings)
@@ -135,16 +135,16 @@ def with_aiohttp(port: int, loop: str) -> None:
     from aiohttp import web  # noqa: PLC0415
 
     async def copy(request: web.Request) -> web.StreamResponse:
-        async with app.asked(request.raw_path, await request.read()) as response:
+        async with app.post(request.raw_path, await request.read()) as response:
             kind = {"content-type": response.headers["content-type"]}
             if "content-length" in response.headers:
                 return web.Response(body=await response.read(), headers=kind)
-            answer = web.StreamResponse(headers=kind)
-            await answer.prepare(request)
+            reply = web.StreamResponse(headers=kind)
+            await reply.prepare(request)
             while chunk := await response.content.readany():
-                await answer.write(chunk)
-            await answer.write_eof()
-            return answer
+                await reply.write(chunk)
+            await reply.write_eof()
+            return reply
 
     server = web.Application()
     server.router.add_post("/{path:.*}", copy)
@@ -155,5 +155,5 @@ SERVERS = {"uvicorn": with_uvicorn, "granian": with_granian, "aiohttp": with_aio
 app = Gateway(os.environ.get("UPSTREAM", ""))
 
 if __name__ == "__main__":
-    name, _, on = sys.argv[1].partition("+")
-    SERVERS[name](int(sys.argv[2]), on or "asyncio")
+    name, _, loop = sys.argv[1].partition("+")
+    SERVERS[name](int(sys.argv[2]), loop or "asyncio")

@@ -1,4 +1,4 @@
-"""The answers that the upstream gives and the requests that are sent, written by our own codecs."""
+"""The answers of the upstream and the requests to it, encoded by groundwire's codecs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PACE = 0.02
 
 
 class Variant(NamedTuple):
-    """How the upstream tells an answer; it is the first part of the path."""
+    """How the upstream sends an answer; its name is the first part of the path."""
 
     deltas: int = 150
     pause: float = 0.0
-    """Seconds between two events; without one the stream is a single write."""
+    """Seconds between two events; 0 sends the stream in a single write."""
     end: str = "closed"
-    """`open` falls silent after the first events, `endless` tells them over and over."""
+    """`open` sends nothing after the first events, `endless` repeats them."""
     citations: int = 8
 
 
@@ -45,7 +45,7 @@ MODELS = {
     "anthropic_messages": "claude-sonnet-4-5-20250929",
     "gemini": "gemini-2.5-flash",
 }
-"""Models that every gateway knows, so that none pays for looking up one it does not."""
+"""Models that every gateway knows, so that none looks up an unknown one."""
 
 ENDS = {
     "openai_chat": b"data: [DONE]",
@@ -53,7 +53,7 @@ ENDS = {
     "anthropic_messages": b"message_stop",
     "gemini": b'"finishReason"',
 }
-"""What stands in the last bytes of a stream that is complete."""
+"""Bytes near the end of a complete stream."""
 
 FIRST_TOKEN = b"Wort0000"
 _PATHS = {
@@ -65,29 +65,29 @@ _QUESTION = "Which words are written in many scripts? Name your sources."
 
 
 class Canned(NamedTuple):
-    """One answer in both forms, as the bytes of an HTTP response."""
+    """One answer as the bytes of an HTTP response, whole and streamed."""
 
     whole: bytes
     head: bytes
     frames: tuple[bytes, ...]
-    """The chunks of the stream, one for each event; the last ends it."""
+    """The chunks of the stream, one per event; the last one ends it."""
     lead: int
-    """How many of them there are up to the first token."""
+    """The number of chunks up to and including the first token."""
 
 
 def provider(name: str, variant: str) -> str:
-    """How a gateway calls the upstream that speaks a dialect and tells its answer so."""
+    """The name that gateways have for the upstream of a dialect and a variant."""
     return f"{name}_{variant}"
 
 
 def events(variant: Variant) -> list[Event]:
-    """The sample's answer with deltas that differ: LiteLLM breaks off a model that repeats itself."""
-    told = sample.events(variant.deltas, variant.citations)
-    places = (place for place, event in enumerate(told) if isinstance(event, TextDelta))
-    for number, place in enumerate(places):
-        text = f"Wort{number:04} – αβγ, 東京! "  # as long as the sample's, where the citations stay
-        told[place] = replace(told[place], text=text)
-    return told
+    """The sample answer with distinct deltas: LiteLLM stops a model that repeats itself."""
+    answer = sample.events(variant.deltas, variant.citations)
+    deltas = (index for index, event in enumerate(answer) if isinstance(event, TextDelta))
+    for number, index in enumerate(deltas):
+        text = f"Wort{number:04} – αβγ, 東京! "  # the sample's length, so that citation offsets stay valid
+        answer[index] = replace(answer[index], text=text)
+    return answer
 
 
 def canned(name: str, variant: Variant) -> Canned:
@@ -95,42 +95,42 @@ def canned(name: str, variant: Variant) -> Canned:
     form = encode_answer(name, events(variant))
     head = b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\n"
     whole = head % b"application/json" + b"content-length: %d\r\n\r\n" % len(form.whole) + form.whole
-    told = [frame + b"\n\n" for frame in form.stream.split(b"\n\n") if frame]
-    chunks = [b"%x\r\n%s\r\n" % (len(frame), frame) for frame in told]
+    frames = [frame + b"\n\n" for frame in form.stream.split(b"\n\n") if frame]
+    chunks = [b"%x\r\n%s\r\n" % (len(frame), frame) for frame in frames]
     return Canned(
         whole,
         head % form.content_type.encode() + b"transfer-encoding: chunked\r\n\r\n",
         (*chunks[:-1], chunks[-1] + b"0\r\n\r\n"),
-        1 + next(place for place, frame in enumerate(told) if FIRST_TOKEN in frame),
+        1 + next(index for index, frame in enumerate(frames) if FIRST_TOKEN in frame),
     )
 
 
-def asked(speaks: str, model: str, *, stream: bool) -> bytes:
+def request_body(dialect_name: str, model: str, *, stream: bool) -> bytes:
     """The body of a request for a cited answer."""
     request = Request((Message("user", (Text(_QUESTION),)),), model, search=SearchOptions(), stream=stream)
-    return dump_json(dialect(speaks).encode_request(request).body).encode()
+    return dump_json(dialect(dialect_name).encode_request(request).body).encode()
 
 
-def path(speaks: str, model: str, *, stream: bool) -> str:
-    """Where a request of a dialect goes."""
-    if speaks == "gemini":
+def request_path(dialect_name: str, model: str, *, stream: bool) -> str:
+    """The path of a request in a dialect."""
+    if dialect_name == "gemini":
         form = "streamGenerateContent?alt=sse" if stream else "generateContent"
         return f"/v1beta/models/{model}:{form}"
-    return _PATHS[speaks]
+    return _PATHS[dialect_name]
 
 
-def heard(speaks: str, body: bytes, *, stream: bool) -> tuple[str, int]:
-    """The text of an answer that came, and how many citations it has."""
-    language = dialect(speaks)
+def read_answer(dialect_name: str, body: bytes, *, stream: bool) -> tuple[str, int]:
+    """Decode an answer; return its text and the number of its citations."""
+    codec = dialect(dialect_name)
     if stream:
-        decoder = language.decoder()
-        told = [*decoder.feed(body), *decoder.close()]
+        decoder = codec.decoder()
+        received = [*decoder.feed(body), *decoder.close()]
     else:
-        told = list(language.decode_response(json.loads(body)))
-    answer = assemble(told)
+        received = list(codec.decode_response(json.loads(body)))
+    answer = assemble(received)
     return answer.text, len(answer.citations)
 
 
 def whole_text(variant: str) -> str:
-    """The text that must come through."""
+    """The text that a complete answer has."""
     return assemble(events(VARIANTS[variant])).text

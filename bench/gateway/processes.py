@@ -1,4 +1,4 @@
-"""Processes that are started, watched and stopped: their CPU time and memory, with their children's."""
+"""Start and stop processes, and measure their CPU time and memory, children included."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from pathlib import Path
 from time import clock_gettime, monotonic, sleep
 from typing import NamedTuple, TextIO, cast
 
-from gateway.load import Found, Job
+from gateway.load import Job, JobResult
 
 BENCH = Path(__file__).parent.parent
 GRACE = 10.0
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-class Failed(Exception):
-    """A process did not start, or a job went wrong."""
+class BenchmarkFailed(Exception):
+    """A process did not start, or a job failed."""
 
 
 class Running(NamedTuple):
-    """A contender that listens."""
+    """A server process that accepts connections."""
 
     pid: int
     port: int
 
     def cpu(self) -> float:
-        """Seconds of CPU time so far: the sum of utime and stime, to the nanosecond."""
+        """Seconds of CPU time so far, user and system, in nanosecond resolution."""
         return sum(map(_cpu, tree(self.pid)))
 
     def memory(self) -> float:
@@ -41,7 +41,7 @@ class Running(NamedTuple):
 
 
 def tree(pid: int) -> list[int]:
-    """A process and all that descend from it."""
+    """The ids of a process and all its descendants."""
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -55,7 +55,7 @@ def tree(pid: int) -> list[int]:
 
 
 def _cpu(pid: int) -> float:
-    # The clock of another process (clock_getcpuclockid): /proc/PID/stat tells the same in hundredths.
+    # The clock of another process (clock_getcpuclockid): /proc/PID/stat has only hundredths of a second.
     with suppress(OSError):
         return clock_gettime((~pid << 3) | 2)
     return 0.0
@@ -67,7 +67,7 @@ def _resident(pid: int) -> int:
     return 0
 
 
-def _born(pid: int) -> str:
+def _start_time(pid: int) -> str:
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     return ""
@@ -81,9 +81,9 @@ def free_port() -> int:
 
 @contextmanager
 def started(
-    command: Sequence[str], environment: Mapping[str, str], log: Path, port: int, patience: float
+    command: Sequence[str], environment: Mapping[str, str], log: Path, port: int, timeout: float
 ) -> Iterator[Running]:
-    """A server, from the moment it listens; stopped with its children at the end."""
+    """Start a server, wait until it listens, and stop it with its children at the end."""
     with (
         log.open("wb") as out,
         subprocess.Popen(
@@ -97,41 +97,41 @@ def started(
         ) as process,
     ):
         try:
-            _wait(process, port, log, patience)
+            _wait(process, port, log, timeout)
             yield Running(process.pid, port)
         finally:
             _stop(process)
 
 
-def _wait(process: subprocess.Popen[bytes], port: int, log: Path, patience: float) -> None:
-    deadline = monotonic() + patience
+def _wait(process: subprocess.Popen[bytes], port: int, log: Path, timeout: float) -> None:
+    deadline = monotonic() + timeout
     while monotonic() < deadline:
         if process.poll() is not None:
             break
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return
         sleep(0.05)
-    said = log.read_text(errors="replace").strip()[-800:] or "nothing"
+    output = log.read_text(errors="replace").strip()[-800:] or "none"
     state = "does not listen" if process.poll() is None else f"ended with {process.returncode}"
-    raise Failed(f"{state}; it said: {said}")
+    raise BenchmarkFailed(f"{state}; its output: {output}")
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    descendants = [(pid, _born(pid)) for pid in tree(process.pid)[1:]]
+    descendants = [(pid, _start_time(pid)) for pid in tree(process.pid)[1:]]
     process.terminate()
     try:
         process.wait(GRACE)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait(GRACE)
-    for pid, born in descendants:
-        if born and _born(pid) == born:
+    for pid, start_time in descendants:
+        if start_time and _start_time(pid) == start_time:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
 
-class Talking:
-    """A process of ours that is told what to do by its standard input, and ends with it."""
+class WorkerProcess:
+    """A process of the benchmark that reads jobs from its standard input and exits when it is closed."""
 
     def __init__(self, module: str) -> None:
         environment = {**os.environ, "PYTHONPATH": str(BENCH)}
@@ -141,10 +141,10 @@ class Talking:
             stdout=subprocess.PIPE,
             text=True,
             env=environment,
-            start_new_session=True,  # Ctrl-C ends the benchmark, which ends everything else in order
+            start_new_session=True,  # Ctrl-C must reach only the benchmark, which stops the others in order
         )
 
-    def __enter__(self) -> Talking:
+    def __enter__(self) -> WorkerProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -156,18 +156,18 @@ class Talking:
             self._process.wait(GRACE)
         cast("TextIO", self._process.stdout).close()
 
-    def line(self) -> str:
-        said = cast("TextIO", self._process.stdout).readline()
-        if not said:
-            raise Failed("a process of the benchmark ended early")
-        return said
+    def read_line(self) -> str:
+        line = cast("TextIO", self._process.stdout).readline()
+        if not line:
+            raise BenchmarkFailed("a process of the benchmark ended early")
+        return line
 
-    def do(self, job: Job) -> Found:
-        """What a job gives; the load process keeps to a deadline of its own."""
+    def run(self, job: Job) -> JobResult:
+        """Run a job and return its result; the load process enforces a timeout."""
         stdin = cast("TextIO", self._process.stdin)
         stdin.write(json.dumps(job._asdict()) + "\n")
         stdin.flush()
-        found = json.loads(self.line())
-        if "error" in found:
-            raise Failed(found["error"])
-        return cast("Found", found)
+        result = json.loads(self.read_line())
+        if "error" in result:
+            raise BenchmarkFailed(result["error"])
+        return cast("JobResult", result)

@@ -1,4 +1,4 @@
-"""Measuring: every contender does every work, in turns."""
+"""The measurement: every contender runs every workload, in turns."""
 
 from __future__ import annotations
 
@@ -10,147 +10,165 @@ from time import sleep
 from typing import NamedTuple
 
 from gateway.contenders import Contender
-from gateway.load import Found
-from gateway.payloads import heard, whole_text
-from gateway.processes import Failed, Running, Talking
-from gateway.works import FIRST_TOKENS, GROWING, LENGTHS, WORKS, Work
+from gateway.load import JobResult
+from gateway.payloads import read_answer, whole_text
+from gateway.processes import BenchmarkFailed, Running, WorkerProcess
+from gateway.workloads import FIRST_TOKENS, GROWTH_WORKLOADS, LENGTHS, WORKLOADS, Workload
 
-QUIET = 2.0
-Key = tuple[Work, int]
-Say = Callable[[str], None]
+SETTLE_SECONDS = 2.0
+Key = tuple[Workload, int]
+Log = Callable[[str], None]
 
 
 class Rounds(NamedTuple):
-    """How long and how often."""
+    """The number of rounds, and the seconds of each measurement."""
 
     times: int
     seconds: float
 
 
 class Rows:
-    """Figures by work and contender, one for each round."""
+    """Figures by workload and contender, one per round."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[Work, int, str], list[float]] = defaultdict(list)
+        self._found: dict[tuple[Workload, int, str], list[float]] = defaultdict(list)
 
-    def add(self, work: Work, at_once: int, name: str, figure: float) -> None:
-        self._found[work, at_once, name].append(figure)
+    def add(self, workload: Workload, concurrency: int, name: str, figure: float) -> None:
+        self._found[workload, concurrency, name].append(figure)
 
-    def of(self, work: Work, at_once: int, name: str) -> float | None:
+    def of(self, workload: Workload, concurrency: int, name: str) -> float | None:
         """The median of the rounds."""
-        found = self._found.get((work, at_once, name))
+        found = self._found.get((workload, concurrency, name))
         return median(found) if found else None
 
 
-class Racing(NamedTuple):
-    """A contender that runs."""
+class RunningContender(NamedTuple):
+    """A contender and its server process."""
 
     contender: Contender
     server: Running
 
 
 class Measured(NamedTuple):
-    """Everything that the tables show."""
+    """All figures of the tables."""
 
     costs: Rows
-    """CPU milliseconds for each request."""
+    """CPU milliseconds per request."""
     rates: Rows
-    """Requests in a second."""
+    """Requests per second."""
     first_tokens: Rows
     """Milliseconds to the first token, one stream at a time."""
     events: Rows
-    """CPU microseconds for each event; the number of events stands where the concurrency does."""
-    idle: dict[str, float]
+    """CPU microseconds per event; the key has the number of events in place of the concurrency."""
+    memory_before: dict[str, float]
     """Resident megabytes before the first request."""
-    rested: dict[str, float]
-    """And after the last."""
-    heard: dict[tuple[Work, str], str]
-    """What came through: `whole` or what is wrong, and the citations."""
+    memory_after: dict[str, float]
+    """Resident megabytes after the last request."""
+    delivered: dict[tuple[Workload, str], str]
+    """Whether the text arrived unchanged, and the number of citations."""
 
 
 def empty() -> Measured:
     return Measured(Rows(), Rows(), Rows(), Rows(), {}, {}, {})
 
 
-def race(field: list[Racing], load: Talking, rounds: Rounds, say: Say) -> Measured:
-    """Lets all of them do everything."""
+def measure_all(
+    contenders: list[RunningContender], load: WorkerProcess, rounds: Rounds, log: Log
+) -> Measured:
+    """Run every workload on every contender."""
     measured = empty()
-    sleep(QUIET)  # what starts a server goes on for a while after it listens
-    measured.idle.update(_memory(field))
-    _listen(field, load, measured, say)
+    sleep(SETTLE_SECONDS)  # servers continue to initialise after they listen
+    measured.memory_before.update(_memory(contenders))
+    _check_answers(contenders, load, measured, log)
     for number in range(1, rounds.times + 1):
-        say(f"round {number} of {rounds.times}")
-        for measure, (work, at_once) in _steps():
-            for runner in _able(field, work, measured):
+        log(f"round {number} of {rounds.times}")
+        for measure, (workload, concurrency) in _steps():
+            for running in _capable(contenders, workload, measured):
                 try:
-                    measure(runner, load, (work, at_once), rounds.seconds, measured)
-                except Failed as failure:
-                    say(f"{runner.contender.name}, {work.title}, {at_once} at once: {failure}")
-    measured.rested.update(_memory(field))
+                    measure(running, load, (workload, concurrency), rounds.seconds, measured)
+                except BenchmarkFailed as failure:
+                    log(f"{running.contender.name}, {workload.title}, concurrency {concurrency}: {failure}")
+    measured.memory_after.update(_memory(contenders))
     return measured
 
 
-def _memory(field: list[Racing]) -> dict[str, float]:
-    return {runner.contender.name: runner.server.memory() for runner in field if runner.server.pid}
+def _memory(contenders: list[RunningContender]) -> dict[str, float]:
+    return {running.contender.name: running.server.memory() for running in contenders if running.server.pid}
 
 
-def _able(field: list[Racing], work: Work, measured: Measured) -> list[Racing]:
-    """Who can do a work, and did it whole when it was asked first."""
-    plain = work if work in WORKS else next(one for one in WORKS if _kind(one) == _kind(work))
-    return [runner for runner in field if (plain, runner.contender.name) in measured.heard]
+def _capable(
+    contenders: list[RunningContender], workload: Workload, measured: Measured
+) -> list[RunningContender]:
+    """Contenders that support a workload and answered it in the first check."""
+    plain = (
+        workload if workload in WORKLOADS else next(one for one in WORKLOADS if _kind(one) == _kind(workload))
+    )
+    return [running for running in contenders if (plain, running.contender.name) in measured.delivered]
 
 
-def _kind(work: Work) -> tuple[str, str, bool]:
-    return work.speaks, work.asks, work.stream
+def _kind(workload: Workload) -> tuple[str, str, bool]:
+    return workload.client_dialect, workload.upstream_dialect, workload.stream
 
 
-def _listen(field: list[Racing], load: Talking, measured: Measured, say: Say) -> None:
-    """Asks each for everything once, and reads what comes with our own decoders."""
-    for runner in field:
-        name = runner.contender.name
-        for work in WORKS:
-            if not runner.contender.can(work):
+def _check_answers(
+    contenders: list[RunningContender], load: WorkerProcess, measured: Measured, log: Log
+) -> None:
+    """Send each contender every workload once, and decode the responses with our own decoders."""
+    for running in contenders:
+        name = running.contender.name
+        for workload in WORKLOADS:
+            if not running.contender.can(workload):
                 continue
             try:
-                found = load.do(runner.contender.job(work, runner.server.port, 1, 0.0))
-            except Failed as failure:
-                say(f"{name} cannot do {work.title}: {failure}")
+                result = load.run(running.contender.job(workload, running.server.port, 1, 0.0))
+            except BenchmarkFailed as failure:
+                log(f"{name} does not support {workload.title}: {failure}")
                 continue
-            text, citations = heard(work.speaks, b64decode(found["body"]), stream=work.stream)
-            state = "whole" if text == whole_text(work.variant) else "text differs"
-            measured.heard[work, name] = f"{state}, {citations}"
+            text, citations = read_answer(
+                workload.client_dialect, b64decode(result["body"]), stream=workload.stream
+            )
+            state = "whole" if text == whole_text(workload.variant) else "text differs"
+            measured.delivered[workload, name] = f"{state}, {citations}"
 
 
-def _run(runner: Racing, load: Talking, key: Key, seconds: float) -> tuple[Found, float]:
-    """What a job gave, and the CPU seconds it took; of the client, if there is nothing in between."""
-    work, at_once = key
-    job = runner.contender.job(work, runner.server.port, at_once, seconds)
-    before = runner.server.cpu() if runner.server.pid else 0.0
-    found = load.do(job)
-    return found, runner.server.cpu() - before if runner.server.pid else found["cpu"]
+def _run(running: RunningContender, load: WorkerProcess, key: Key, seconds: float) -> tuple[JobResult, float]:
+    """Run a job; return its result and the CPU seconds of the server, or of the client if there is none."""
+    workload, concurrency = key
+    job = running.contender.job(workload, running.server.port, concurrency, seconds)
+    before = running.server.cpu() if running.server.pid else 0.0
+    result = load.run(job)
+    return result, running.server.cpu() - before if running.server.pid else result["cpu"]
 
 
-def _cost(runner: Racing, load: Talking, key: Key, seconds: float, measured: Measured) -> None:
-    found, cpu = _run(runner, load, key, 0.0 if key[0].variant == "paced" else seconds)
-    measured.costs.add(*key, runner.contender.name, cpu / found["requests"] * 1000)
-    measured.rates.add(*key, runner.contender.name, found["requests"] / found["seconds"])
+def _cost(
+    running: RunningContender, load: WorkerProcess, key: Key, seconds: float, measured: Measured
+) -> None:
+    result, cpu = _run(running, load, key, 0.0 if key[0].variant == "paced" else seconds)
+    measured.costs.add(*key, running.contender.name, cpu / result["requests"] * 1000)
+    measured.rates.add(*key, running.contender.name, result["requests"] / result["seconds"])
 
 
-def _first_token(runner: Racing, load: Talking, key: Key, seconds: float, measured: Measured) -> None:
-    found, _ = _run(runner, load, key, 4 * seconds)
-    measured.first_tokens.add(*key, runner.contender.name, median(found["first_token"]) * 1000)
+def _first_token(
+    running: RunningContender, load: WorkerProcess, key: Key, seconds: float, measured: Measured
+) -> None:
+    result, _ = _run(running, load, key, 4 * seconds)
+    measured.first_tokens.add(*key, running.contender.name, median(result["first_token"]) * 1000)
 
 
-def _length(runner: Racing, load: Talking, key: Key, seconds: float, measured: Measured) -> None:
-    work, length = key
-    found, cpu = _run(runner, load, (work._replace(variant=f"n{length}"), 1), seconds)
-    measured.events.add(*key, runner.contender.name, cpu / found["requests"] / length * 1e6)
+def _length(
+    running: RunningContender, load: WorkerProcess, key: Key, seconds: float, measured: Measured
+) -> None:
+    workload, length = key
+    result, cpu = _run(running, load, (workload._replace(variant=f"n{length}"), 1), seconds)
+    measured.events.add(*key, running.contender.name, cpu / result["requests"] / length * 1e6)
 
 
-Measure = Callable[[Racing, Talking, Key, float, Measured], None]
+Measure = Callable[[RunningContender, WorkerProcess, Key, float, Measured], None]
 
 
 def _steps() -> Iterator[tuple[Measure, Key]]:
-    yield from ((_cost, (work, at_once)) for work in WORKS for at_once in work.at_once)
-    yield from ((_first_token, (work, 1)) for work in FIRST_TOKENS)
-    yield from ((_length, (work, length)) for work in GROWING for length in LENGTHS)
+    yield from (
+        (_cost, (workload, concurrency)) for workload in WORKLOADS for concurrency in workload.concurrency
+    )
+    yield from ((_first_token, (workload, 1)) for workload in FIRST_TOKENS)
+    yield from ((_length, (workload, length)) for workload in GROWTH_WORKLOADS for length in LENGTHS)

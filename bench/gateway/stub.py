@@ -1,7 +1,7 @@
-"""The upstream: canned answers of every dialect, by path, as cheaply as Python allows.
+"""The upstream: canned answers in every dialect, by path, with as little CPU as Python allows.
 
-The path is `/VARIANT/...` and ends as the provider's own does. Its process is no contender; it must only be
-fast enough for the cheapest of them.
+The path is `/VARIANT/` followed by the provider's own path. The process is not measured; it must only be fast
+enough for the fastest contender.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ _ENDS = (
 _STREAMED = (b'"stream":true', b'"stream": true')
 
 
-class Answers:
-    """The answers by path, each made when it is first asked for."""
+class CannedAnswers:
+    """The answers by path, each encoded on first use."""
 
     def __init__(self) -> None:
-        self._made: dict[tuple[str, str], Canned] = {}
+        self._cache: dict[tuple[str, str], Canned] = {}
 
     def at(self, path: bytes) -> tuple[Variant, Canned] | None:
         name = path.split(b"/", 2)[1].decode()
         bare = path.partition(b"?")[0]
-        speaks = next((dialect for end, dialect in _ENDS if bare.endswith(end)), "")
-        if name not in VARIANTS or not speaks:
+        dialect_name = next((dialect for end, dialect in _ENDS if bare.endswith(end)), "")
+        if name not in VARIANTS or not dialect_name:
             return None
-        key = (name, speaks)
-        if key not in self._made:
-            self._made[key] = canned(speaks, VARIANTS[name])
-        return VARIANTS[name], self._made[key]
+        key = (name, dialect_name)
+        if key not in self._cache:
+            self._cache[key] = canned(dialect_name, VARIANTS[name])
+        return VARIANTS[name], self._cache[key]
 
 
 class Stub(asyncio.Protocol):
-    """One connection. Requests are answered one after the other."""
+    """A server connection. Requests are answered one after the other."""
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, answers: CannedAnswers) -> None:
         self._answers = answers
         self._pending = b""
         self._loop = asyncio.get_running_loop()
@@ -74,7 +74,7 @@ class Stub(asyncio.Protocol):
             self._transport.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
             return
         variant, answer = found
-        if not (b"streamGenerateContent" in path or any(sign in body for sign in _STREAMED)):
+        if not (b"streamGenerateContent" in path or any(flag in body for flag in _STREAMED)):
             self._transport.write(answer.whole)
         elif variant.end == "open":
             self._transport.write(answer.head + b"".join(answer.frames[:5]))
@@ -82,22 +82,22 @@ class Stub(asyncio.Protocol):
             self._transport.write(answer.head)
             self._flood(b"".join(answer.frames[3:100]))
         elif variant.pause:
-            # Up to the first token at once: what comes before it is not what is paced.
+            # Pacing starts after the first token; everything before it is sent at once.
             self._transport.write(answer.head + b"".join(answer.frames[: answer.lead]))
             self._pace(answer.frames[answer.lead - 1 :], 1, self._loop.time(), variant.pause)
         else:
             self._transport.write(answer.head + b"".join(answer.frames))
 
-    def _pace(self, frames: tuple[bytes, ...], place: int, since: float, pause: float) -> None:
-        if place == len(frames) or self._transport.is_closing():
+    def _pace(self, frames: tuple[bytes, ...], index: int, started: float, pause: float) -> None:
+        if index == len(frames) or self._transport.is_closing():
             return
-        due = since + place * pause
-        self._loop.call_at(due, self._tell, frames, place, since, pause)
+        due = started + index * pause
+        self._loop.call_at(due, self._write_next, frames, index, started, pause)
 
-    def _tell(self, frames: tuple[bytes, ...], place: int, since: float, pause: float) -> None:
+    def _write_next(self, frames: tuple[bytes, ...], index: int, started: float, pause: float) -> None:
         if not self._transport.is_closing():
-            self._transport.write(frames[place])
-            self._pace(frames, place + 1, since, pause)
+            self._transport.write(frames[index])
+            self._pace(frames, index + 1, started, pause)
 
     def _flood(self, frames: bytes) -> None:
         if not self._transport.is_closing():
@@ -113,8 +113,8 @@ class Stub(asyncio.Protocol):
 
 
 async def serve() -> None:
-    """Prints its port, and serves until its input is closed."""
-    answers = Answers()
+    """Print the port, and serve until standard input is closed."""
+    answers = CannedAnswers()
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Stub(answers), "127.0.0.1", 0, backlog=BACKLOG)
     print(server.sockets[0].getsockname()[1], flush=True)

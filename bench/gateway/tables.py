@@ -1,23 +1,33 @@
-"""The tables, and whether groundwire keeps to what it must."""
+"""The tables, and whether groundwire keeps its limits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from gateway.rounds import Measured
-from gateway.works import ADDED_MS, FIRST_TOKENS, GROWING, IDLE, LENGTHS, STRAIGHT, WORKS, Limit, Work
+from gateway.workloads import (
+    ADDED_MS,
+    FIRST_TOKENS,
+    GROWTH_WORKLOADS,
+    LENGTHS,
+    MAX_GROWTH,
+    MEMORY_LIMIT,
+    WORKLOADS,
+    Limit,
+    Workload,
+)
 
 OURS = "groundwire"
 
 
 def show(measured: Measured, names: Sequence[str]) -> None:
-    """Prints everything."""
-    _heard(measured, names)
+    """Print all tables."""
+    _delivered(measured, names)
     _costs(measured, names)
     _limits(measured)
     _rates(measured, names)
     _first_tokens(measured, names)
-    _idle(measured)
+    _memory(measured)
     _growth(measured, names)
 
 
@@ -31,88 +41,100 @@ def _shown(figure: float | None) -> str:
     return "" if figure is None else f"{figure:,.0f}" if figure >= 1000 else f"{figure:.3g}"
 
 
-def _judged(figure: float | None, most: float | None) -> str:
+def _verdict(figure: float | None, most: float | None) -> str:
     if figure is None or most is None:
         return "not measured"
     return "PASS" if figure <= most else "MISS"
 
 
-def _heard(measured: Measured, names: Sequence[str]) -> None:
-    rows = [[work.title, *(measured.heard.get((work, name), "") for name in names)] for work in WORKS]
-    _table("What comes through: the text, and how many of 8 citations", ["work", *names], rows)
+def _delivered(measured: Measured, names: Sequence[str]) -> None:
+    rows = [
+        [workload.title, *(measured.delivered.get((workload, name), "") for name in names)]
+        for workload in WORKLOADS
+    ]
+    _table("What clients receive: the text, and how many of 8 citations", ["workload", *names], rows)
 
 
 def _costs(measured: Measured, names: Sequence[str]) -> None:
     rows = [
-        [work.title, str(at_once), *(_shown(measured.costs.of(work, at_once, name)) for name in names)]
-        for work in WORKS
-        for at_once in work.at_once
+        [
+            workload.title,
+            str(concurrency),
+            *(_shown(measured.costs.of(workload, concurrency, name)) for name in names),
+        ]
+        for workload in WORKLOADS
+        for concurrency in workload.concurrency
     ]
-    _table("CPU ms for each request (direct: of the client)", ["work", "at once", *names], rows)
+    _table("CPU ms per request (direct: CPU of the client)", ["workload", "concurrency", *names], rows)
 
 
 def _limits(measured: Measured) -> None:
     rows = [
-        _limit(measured, work, at_once, limit)
-        for work in WORKS
-        for at_once in work.at_once
-        for limit in work.limits
+        _limit(measured, workload, concurrency, limit)
+        for workload in WORKLOADS
+        for concurrency in workload.concurrency
+        for limit in workload.limits
     ]
-    heads = ["work", "at once", "at most", "ms", "groundwire ms", "ratio", ""]
-    _table("What groundwire may cost", heads, rows)
+    heads = ["workload", "concurrency", "limit", "ms", "groundwire ms", "ratio", ""]
+    _table("Limits for groundwire", heads, rows)
 
 
-def _limit(measured: Measured, work: Work, at_once: int, limit: Limit) -> list[str]:
-    ours = measured.costs.of(work, at_once, OURS)
-    theirs = measured.costs.of(work, at_once, limit.contender)
+def _limit(measured: Measured, workload: Workload, concurrency: int, limit: Limit) -> list[str]:
+    ours = measured.costs.of(workload, concurrency, OURS)
+    theirs = measured.costs.of(workload, concurrency, limit.contender)
     most = None if theirs is None else theirs * limit.times
     ratio = None if ours is None or theirs is None else ours / theirs
-    told = "" if ratio is None else f"1/{1 / ratio:.1f}" if ratio < 1 else f"{ratio:.2f}"
-    figures = [_shown(most), _shown(ours), told]
-    return [work.title, str(at_once), str(limit), *figures, _judged(ours, most)]
+    shown = "" if ratio is None else f"1/{1 / ratio:.1f}" if ratio < 1 else f"{ratio:.2f}"
+    figures = [_shown(most), _shown(ours), shown]
+    return [workload.title, str(concurrency), str(limit), *figures, _verdict(ours, most)]
 
 
 def _rates(measured: Measured, names: Sequence[str]) -> None:
     rows = [
-        [work.title, *(_shown(measured.rates.of(work, 32, name)) for name in names)]
-        for work in WORKS
-        if work.variant == "plain"
+        [workload.title, *(_shown(measured.rates.of(workload, 32, name)) for name in names)]
+        for workload in WORKLOADS
+        if workload.variant == "plain"
     ]
-    _table("Requests in a second, 32 at once (all share the machine)", ["work", *names], rows)
+    _table(
+        "Requests per second at concurrency 32 (all processes share the machine)", ["workload", *names], rows
+    )
 
 
 def _first_tokens(measured: Measured, names: Sequence[str]) -> None:
     rows = []
-    for work in FIRST_TOKENS:
-        direct = measured.first_tokens.of(work, 1, "direct")
+    for workload in FIRST_TOKENS:
+        direct = measured.first_tokens.of(workload, 1, "direct")
         added = {}
         for name in names:
-            figure = measured.first_tokens.of(work, 1, name)
+            figure = measured.first_tokens.of(workload, 1, name)
             added[name] = None if figure is None or direct is None else figure - direct
-        judged = _judged(added.get(OURS), ADDED_MS)
-        rows.append([work.title, *(_shown(added[name]) for name in names), judged])
-    _table(f"Added ms to the first token (at most {ADDED_MS:.0f})", ["work", *names, ""], rows)
+        verdict = _verdict(added.get(OURS), ADDED_MS)
+        rows.append([workload.title, *(_shown(added[name]) for name in names), verdict])
+    _table(f"Time added to the first token, in ms (limit {ADDED_MS:.0f})", ["workload", *names, ""], rows)
 
 
-def _idle(measured: Measured) -> None:
+def _memory(measured: Measured) -> None:
     rows = []
-    for title, figures in (("before the first request", measured.idle), ("after the last", measured.rested)):
-        theirs = figures.get(IDLE.contender)
-        most = None if theirs is None else theirs * IDLE.times
+    for title, figures in (
+        ("before the first request", measured.memory_before),
+        ("after the last request", measured.memory_after),
+    ):
+        theirs = figures.get(MEMORY_LIMIT.contender)
+        most = None if theirs is None else theirs * MEMORY_LIMIT.times
         names = list(figures)
-        rows.append([title, *(_shown(figures[name]) for name in names), _judged(figures.get(OURS), most)])
-    _table(f"MB resident (at most {IDLE})", ["", *names, ""], rows)
+        rows.append([title, *(_shown(figures[name]) for name in names), _verdict(figures.get(OURS), most)])
+    _table(f"Resident memory in MB (limit {MEMORY_LIMIT})", ["", *names, ""], rows)
 
 
 def _growth(measured: Measured, names: Sequence[str]) -> None:
     rows = []
-    for work in GROWING:
+    for workload in GROWTH_WORKLOADS:
         for name in names:
-            figures = [measured.events.of(work, length, name) for length in LENGTHS]
+            figures = [measured.events.of(workload, length, name) for length in LENGTHS]
             if any(figure is not None for figure in figures):
                 before, longest = figures[-2], figures[-1]
-                most = None if before is None else before * STRAIGHT
-                judged = _judged(longest, most) if name == OURS else ""
-                rows.append([work.title, name, *map(_shown, figures), judged])
-    title = f"CPU µs for each event (of the longest stream at most {STRAIGHT} times the one before)"
-    _table(title, ["work", "contender", *(f"{length:,} events" for length in LENGTHS), ""], rows, words=2)
+                most = None if before is None else before * MAX_GROWTH
+                verdict = _verdict(longest, most) if name == OURS else ""
+                rows.append([workload.title, name, *map(_shown, figures), verdict])
+    title = f"CPU µs per event (limit for the longest stream: {MAX_GROWTH} times the column before)"
+    _table(title, ["workload", "contender", *(f"{length:,} events" for length in LENGTHS), ""], rows, words=2)

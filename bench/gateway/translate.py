@@ -1,7 +1,7 @@
-"""The least a translator can do: parse the JSON that comes, write the JSON that goes, and check nothing.
+"""A minimal translator: it parses the incoming JSON, writes the outgoing JSON, and validates nothing.
 
-Texts and citations are carried over, places as they come; the citations follow the text. The standard
-library alone.
+It carries text and citations over, with offsets as they are; the citations follow the text. It needs only the
+standard library.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
-Parsed: TypeAlias = Any  # parsed JSON that nobody checks is what makes it minimal
-Told: TypeAlias = tuple[str, Parsed]
-"""`text` and a text, `citation` and its place and page, or `end` and nothing."""
+Parsed: TypeAlias = Any  # parsed JSON that is not validated
+Fragment: TypeAlias = tuple[str, Parsed]
+"""`text` with a string, `citation` with a `PageCitation`, or `end` with None."""
 
 
-class Page(NamedTuple):
-    """A citation on its way."""
+class PageCitation(NamedTuple):
+    """A cited page, and the offsets of the claim."""
 
     start: int
     end: int
@@ -28,8 +28,8 @@ def dump(item: Parsed) -> bytes:
     return json.dumps(item, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def from_gemini(event: Parsed) -> Iterator[Told]:
-    """What a Gemini event tells; a whole answer is one event."""
+def from_gemini(event: Parsed) -> Iterator[Fragment]:
+    """Fragments of a Gemini event; a whole answer is one event."""
     for candidate in event.get("candidates", ()):
         for part in candidate.get("content", {}).get("parts", ()):
             if part.get("text"):
@@ -39,40 +39,44 @@ def from_gemini(event: Parsed) -> Iterator[Told]:
         for support in grounding.get("groundingSupports", ()):
             segment = support["segment"]
             for index in support["groundingChunkIndices"]:
-                place = segment.get("startIndex", 0), segment["endIndex"]
-                yield "citation", Page(*place, pages[index]["uri"], pages[index]["title"])
+                offsets = segment.get("startIndex", 0), segment["endIndex"]
+                yield "citation", PageCitation(*offsets, pages[index]["uri"], pages[index]["title"])
         if candidate.get("finishReason"):
             yield "end", None
 
 
-def from_responses(event: Parsed) -> Iterator[Told]:
-    """What a Responses event tells, or a whole response."""
+def from_responses(event: Parsed) -> Iterator[Fragment]:
+    """Fragments of a Responses event, or of a whole response."""
     match event.get("type"):
         case "response.output_text.delta":
             yield "text", event["delta"]
         case "response.output_text.annotation.added":
-            yield "citation", _noted(event["annotation"])
+            yield "citation", _from_annotation(event["annotation"])
         case "response.completed":
             yield "end", None
         case None:
             for item in event["output"]:
                 for part in item.get("content", ()) if item["type"] == "message" else ():
                     yield "text", part["text"]
-                    yield from (("citation", _noted(note)) for note in part["annotations"])
+                    yield from (
+                        ("citation", _from_annotation(annotation)) for annotation in part["annotations"]
+                    )
             yield "end", None
 
 
-def _noted(note: Parsed) -> Page:
-    return Page(note["start_index"], note["end_index"], note["url"], note["title"])
+def _from_annotation(annotation: Parsed) -> PageCitation:
+    return PageCitation(
+        annotation["start_index"], annotation["end_index"], annotation["url"], annotation["title"]
+    )
 
 
 class ToMessages:
-    """Writes Messages."""
+    """Encodes Anthropic Messages."""
 
     def _frame(self, event: Parsed) -> bytes:
         return b"event: %s\ndata: %s\n\n" % (event["type"].encode(), dump(event))
 
-    def _located(self, page: Page) -> Parsed:
+    def _located(self, page: PageCitation) -> Parsed:
         kind = "web_search_result_location"
         cited = {"url": page.url, "title": page.title, "encrypted_index": "x", "cited_text": ""}
         return {"type": kind, **cited}
@@ -100,8 +104,8 @@ class ToMessages:
             )
         return self._frame({"type": "content_block_delta", "index": 0, "delta": delta})
 
-    def whole(self, told: Iterable[Told]) -> bytes:
-        texts, pages = _gathered(told)
+    def whole(self, fragments: Iterable[Fragment]) -> bytes:
+        texts, pages = _text_and_citations(fragments)
         block = {"type": "text", "text": texts, "citations": [self._located(page) for page in pages]}
         message = {"id": "msg_0", "type": "message", "role": "assistant", "model": "bench"}
         usage = {"input_tokens": 1, "output_tokens": 1}
@@ -109,14 +113,14 @@ class ToMessages:
 
 
 class ToChat:
-    """Writes Chat Completions."""
+    """Encodes Chat Completions."""
 
     def _frame(self, delta: Parsed, finish: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         chunk = {"id": "chatcmpl-0", "object": "chat.completion.chunk", "created": 0, "model": "bench"}
         return b"data: %s\n\n" % dump({**chunk, "choices": [choice]})
 
-    def _annotation(self, page: Page) -> Parsed:
+    def _annotation(self, page: PageCitation) -> Parsed:
         cited = {"start_index": page.start, "end_index": page.end, "url": page.url, "title": page.title}
         return {"type": "url_citation", "url_citation": cited}
 
@@ -130,44 +134,44 @@ class ToChat:
             return self._frame({"annotations": [self._annotation(item)]})
         return self._frame({}, "stop") + b"data: [DONE]\n\n"
 
-    def whole(self, told: Iterable[Told]) -> bytes:
-        texts, pages = _gathered(told)
-        notes = [self._annotation(page) for page in pages]
-        message = {"role": "assistant", "content": texts, "annotations": notes}
+    def whole(self, fragments: Iterable[Fragment]) -> bytes:
+        texts, pages = _text_and_citations(fragments)
+        annotations = [self._annotation(page) for page in pages]
+        message = {"role": "assistant", "content": texts, "annotations": annotations}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
         body = {"id": "chatcmpl-0", "object": "chat.completion", "created": 0, "model": "bench"}
         return dump({**body, "choices": [choice]})
 
 
-def _gathered(told: Iterable[Told]) -> tuple[str, list[Page]]:
-    said = list(told)
-    texts = "".join(item for kind, item in said if kind == "text")
-    return texts, [item for kind, item in said if kind == "citation"]
+def _text_and_citations(fragments: Iterable[Fragment]) -> tuple[str, list[PageCitation]]:
+    items = list(fragments)
+    texts = "".join(item for kind, item in items if kind == "text")
+    return texts, [item for kind, item in items if kind == "citation"]
 
 
-class Pair(NamedTuple):
-    """From one dialect into another."""
+class DialectPair(NamedTuple):
+    """A reader of one dialect and a writer of another."""
 
-    read: Callable[[Parsed], Iterator[Told]]
+    read: Callable[[Parsed], Iterator[Fragment]]
     write: ToMessages | ToChat
 
     def whole(self, body: bytes) -> bytes:
         return self.write.whole(self.read(json.loads(body)))
 
     def frames(self, frames: Iterable[bytes]) -> bytes:
-        """The frames of a chunk, in the words of the other."""
-        out = []
+        """Translate the frames of a chunk."""
+        output = []
         for frame in frames:
             _, found, data = frame.rpartition(b"data: ")
             if found:
-                out += [self.write.event(kind, item) for kind, item in self.read(json.loads(data))]
-        return b"".join(out)
+                output += [self.write.event(kind, item) for kind, item in self.read(json.loads(data))]
+        return b"".join(output)
 
 
-class Route(NamedTuple):
-    """A pair, and what is asked of the upstream."""
+class TranslationRoute(NamedTuple):
+    """A pair of dialects, and the path and body of requests to the upstream."""
 
-    pair: Pair
+    pair: DialectPair
     path: str
     stream_path: str
     request: Parsed
@@ -188,11 +192,11 @@ _GEMINI = (
 )
 _RESPONSES = ("/v1/responses", "/v1/responses", _responses_request)
 ROUTES = {
-    "gemini/v1/messages": Route(Pair(from_gemini, ToMessages()), *_GEMINI),
-    "gemini/v1/chat/completions": Route(Pair(from_gemini, ToChat()), *_GEMINI),
-    "openai_responses/v1/messages": Route(Pair(from_responses, ToMessages()), *_RESPONSES),
+    "gemini/v1/messages": TranslationRoute(DialectPair(from_gemini, ToMessages()), *_GEMINI),
+    "gemini/v1/chat/completions": TranslationRoute(DialectPair(from_gemini, ToChat()), *_GEMINI),
+    "openai_responses/v1/messages": TranslationRoute(DialectPair(from_responses, ToMessages()), *_RESPONSES),
 }
-"""By path, behind the variant."""
+"""By the path after the variant."""
 
 
 def question(body: Parsed) -> str:

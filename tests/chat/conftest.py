@@ -1,4 +1,4 @@
-"""Where the chat keeps its sessions."""
+"""Fixtures of the stores."""
 
 from tests.memory import tmp_path
 from tests.servers.fixtures import postgres, postgres_server

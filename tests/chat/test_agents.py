@@ -1,4 +1,4 @@
-"""Agents come from the JSON of apps and go back to it."""
+"""Agents are imported from the JSON of apps and exported to it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from groundwire.model.value import replace
 from groundwire.store.base import Agent
 from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
-from tests.chat.speaking import answered, chatting, said
+from tests.chat.scripted_chat import answer_in, answered, open_chat
 from tests.faces.gateway.serving import provider_at
 
 pytestmark = pytest.mark.server
@@ -81,7 +81,7 @@ def test_search_is_off_unless_an_app_has_its_tool() -> None:
         "[" * 5000,
     ],
 )
-def test_what_is_no_app_is_refused_with_a_reason(text: str) -> None:
+def test_invalid_apps_are_refused_with_a_reason(text: str) -> None:
     with pytest.raises(ClientWireError):
         read_app(text)
 
@@ -99,16 +99,16 @@ def test_what_is_no_app_is_refused_with_a_reason(text: str) -> None:
         ("<script>, de", "de"),
     ],
 )
-def test_the_page_speaks_what_the_browser_asks_for(header: str, language: str) -> None:
+def test_the_language_follows_the_accept_language_header(header: str, language: str) -> None:
     assert preferred(header) == language
 
 
-def test_a_new_agent_is_called_after_its_name() -> None:
+def test_the_id_of_a_new_agent_is_derived_from_its_name() -> None:
     assert id_for(Agent("", {"en": "Über-Helper 2!"}), set()) == "uber-helper-2"
     assert id_for(Agent("", {"de": "日本"}), {"agent"}) == "agent-2"
 
 
-def test_a_session_is_called_after_its_first_question() -> None:
+def test_the_title_of_a_session_is_its_first_question() -> None:
     assert title_of("What\n is  this?") == "What is this?"
     long = title_of("word " * 40)
     assert len(long) <= 60
@@ -154,7 +154,7 @@ def app(*tools: object) -> str:
         ({"google_search": {}}, SearchOptions()),
     ],
 )
-def test_a_search_tool_is_read_with_its_options_and_exported_as_it_came(
+def test_a_search_tool_is_read_with_its_options_and_exported_unchanged(
     tool: object, options: SearchOptions
 ) -> None:
     agent = read_app(app("calculator", tool))
@@ -177,20 +177,20 @@ def test_a_search_tool_is_read_with_its_options_and_exported_as_it_came(
         ({"id": "webSearch", "user_location": {"city": 7}}, "$.tools[1].user_location.city"),
     ],
 )
-def test_a_mistake_in_a_search_tool_is_told_with_its_place(tool: object, path: str) -> None:
+def test_an_error_in_a_search_tool_has_its_json_path(tool: object, path: str) -> None:
     with pytest.raises(ClientWireError) as caught:
         read_app(app("calculator", tool))
     assert caught.value.path.startswith(path)
 
 
-def test_tools_that_are_not_searches_are_left_alone() -> None:
+def test_tools_that_are_not_searches_are_unchanged() -> None:
     tools: list[Any] = ["calculator", {"type": "function", "name": "web_searcher"}, {"id": "sheets"}, None]
     agent = read_app(app(*tools))
     assert not agent.web_search
     assert write_app(agent)["tools"] == tools
 
 
-def test_an_asker_narrows_the_sites_of_an_agent_and_never_widens_them() -> None:
+def test_a_question_can_narrow_the_sites_of_an_agent_but_not_widen_them() -> None:
     agent = SearchOptions(("python.org",), ("wiki.python.org",), live=False)
     configured = SearchOptions(blocked_domains=("spam.example",), max_uses=4)
     plain = options_for(Controls(), agent, configured)
@@ -205,28 +205,30 @@ def test_an_asker_narrows_the_sites_of_an_agent_and_never_widens_them() -> None:
     )
 
 
-def test_what_is_typed_as_an_address_is_taken_for_its_domain() -> None:
+def test_a_typed_url_is_reduced_to_its_domain() -> None:
     assert domains_in("https://docs.python.org/ , http://sqlite.org/docs") == (
         "docs.python.org",
         "sqlite.org/docs",
     )
 
 
-async def asked_with(folder: Path, dialect: str, *tools: object) -> tuple[list[str], str]:
+async def ask_with(folder: Path, dialect: str, *tools: object) -> tuple[list[str], str]:
     """The codes of the warnings, and the body that was sent."""
     async with (
         Upstream(answer(dialect, answer_events("So it is."))) as upstream,
-        chatting(folder, {"p": provider_at(dialect, upstream.url)}) as chat,
+        open_chat(folder, {"p": provider_at(dialect, upstream.url)}) as chat,
     ):
         agent = await chat.save_agent(read_app(app(*tools)), "")
         turn = await answered(chat, ChatQuestion("What?", "", agent=agent.id))
-        return [warning.code for warning in said(turn.answer).warnings], upstream.requests[0].body.decode()
+        return [warning.code for warning in answer_in(turn.answer).warnings], upstream.requests[
+            0
+        ].body.decode()
 
 
 async def test_the_options_of_an_app_reach_the_provider(tmp_path: Path) -> None:
     async with (
         Upstream(answer("openai_responses", answer_events("So."))) as upstream,
-        chatting(tmp_path, {"openai": ProviderSettings(base_url=f"{upstream.url}/v1")}) as chat,
+        open_chat(tmp_path, {"openai": ProviderSettings(base_url=f"{upstream.url}/v1")}) as chat,
     ):
         agent = await chat.save_agent(read_app(app(OPENAI)), "")
         await answered(chat, ChatQuestion("What?", "", agent=agent.id))
@@ -239,11 +241,11 @@ async def test_the_options_of_an_app_reach_the_provider(tmp_path: Path) -> None:
 async def test_a_restriction_of_an_app_that_a_provider_cannot_honour_is_refused(tmp_path: Path) -> None:
     async with (
         Upstream(answer("openai_responses", answer_events("So."))) as upstream,
-        chatting(tmp_path, {"p": provider_at("openai_responses", upstream.url)}) as chat,
+        open_chat(tmp_path, {"p": provider_at("openai_responses", upstream.url)}) as chat,
     ):
         agent = await chat.save_agent(read_app(app(OPENAI)), "")
         turn = await answered(chat, ChatQuestion("What?", "", agent=agent.id))
-        assert isinstance(said(turn.answer).error, UnsupportedFeature)
+        assert isinstance(answer_in(turn.answer).error, UnsupportedFeature)
         assert not upstream.requests
 
 
@@ -257,10 +259,10 @@ async def test_a_restriction_of_an_app_that_a_provider_cannot_honour_is_refused(
         (["webSearch", "googleSearch"], "openai_responses", False),
     ],
 )
-async def test_a_search_that_is_not_the_one_an_agent_names_is_told(
+async def test_a_search_other_than_the_one_an_agent_names_is_a_warning(
     tools: list[object], dialect: str, warned: bool, tmp_path: Path
 ) -> None:
-    codes, _ = await asked_with(tmp_path, dialect, *tools)
+    codes, _ = await ask_with(tmp_path, dialect, *tools)
     assert ("other_search" in codes) == warned
 
 
@@ -268,7 +270,7 @@ async def test_an_agent_that_names_google_and_no_provider_is_answered_by_gemini(
     async with (
         Upstream(answer("openai_responses", answer_events("So."))) as other,
         Upstream(answer("gemini", answer_events("So."))) as google,
-        chatting(tmp_path, _providers(other.url, google.url)) as chat,
+        open_chat(tmp_path, _providers(other.url, google.url)) as chat,
     ):
         agent = await chat.save_agent(read_app(app("googleSearch")), "")
         assert names_google(agent)

@@ -1,4 +1,4 @@
-"""A hit is shown in its surroundings, and marked."""
+"""Excerpts of search hits in the chat history."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LINE = "Der Dom in Köln ist eine Kirche. " * 9 + "Die Straße führt über den 
 
 
 @pytest.mark.parametrize(
-    ("wanted", "marked"),
+    ("query", "highlighted"),
     [
         ("uber rhei", ["über", "Rhein"]),
         ("STRASSE", ["Straße"]),
@@ -20,27 +20,27 @@ LINE = "Der Dom in Köln ist eine Kirche. " * 9 + "Die Straße führt über den 
         ('"eine kirche die"', ["eine", "Kirche", "Die"]),
     ],
 )
-def test_all_hits_around_the_first_are_marked(wanted: str, marked: list[str]) -> None:
-    pieces = extract(LINE, wanted)
-    assert [text for text, hit in pieces if hit] == marked
-    assert "".join(text for text, _ in pieces).strip("…") in LINE
-    assert len("".join(text for text, _ in pieces)) < 200
+def test_all_hits_near_the_first_are_highlighted(query: str, highlighted: list[str]) -> None:
+    parts = extract(LINE, query)
+    assert [text for text, hit in parts if hit] == highlighted
+    assert "".join(text for text, _ in parts).strip("…") in LINE
+    assert len("".join(text for text, _ in parts)) < 200
 
 
-def test_a_hit_at_either_end_is_shown_without_a_gap() -> None:
+def test_a_hit_at_either_end_has_no_ellipsis() -> None:
     assert extract("Köln", "kol") == [("Köln", True)]
     assert extract("in Köln", "koln") == [("in ", False), ("Köln", True)]
     assert extract("Köln am Rhein", "koln") == [("Köln", True), (" am Rhein", False)]
 
 
-def test_what_has_no_hit_is_shown_from_its_beginning() -> None:
+def test_a_text_without_a_hit_is_shown_from_its_start() -> None:
     assert extract("Nothing here", "elsewhere") == [("Nothing here", False)]
     assert extract("", "x") == [("", False)]
 
 
-def test_scripts_without_blanks_are_marked_as_they_are_written() -> None:
+def test_text_without_spaces_is_highlighted_as_a_whole() -> None:
     assert extract("これは日本語の本です", "日本語") == [("これは日本語の本です", True)]
 
 
-def test_words_that_are_written_in_two_signs_are_marked_whole() -> None:
+def test_words_with_combining_characters_are_highlighted_whole() -> None:
     assert extract("in Ko\u0308ln!", "köln") == [("in ", False), ("Ko\u0308ln", True), ("!", False)]

@@ -1,6 +1,6 @@
-"""Whatever is killed, nothing that was acknowledged is lost, and an answer that broke off says so.
+"""After a kill, nothing that was acknowledged is lost, and incomplete answers are marked as interrupted.
 
-The acknowledgements are the lines of the process that is killed: its reader has them.
+Everything that the killed process has printed counts as acknowledged.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ from groundwire.model import (
 from groundwire.model.value import replace
 from groundwire.testing.script import Dribble
 from groundwire.testing.upstream import Upstream, answer
-from tests.chat.speaking import chatting, expire_leases, said
+from tests.chat.scripted_chat import answer_in, expire_leases, open_chat
 from tests.servers.postgres import PostgresServer
 
 pytestmark = pytest.mark.server
 
 ROOT = Path(__file__).parents[2]
-LIMIT = 60
+TIMEOUT = 60
 SENTENCES = [f"Sentence number {number} says something." for number in range(40)]
-LOSS = 1.0
-"""Seconds of an answer that may be missing."""
+MAX_LOSS = 1.0
+"""The last seconds of an answer that may be missing."""
 MANY = 10
-"""Kills of which it can be said how many should have hit an answer under way."""
+"""Number of kills from which most should hit an answer in progress."""
 
 
-class Line(TypedDict):
-    """What somebody was told."""
+class TurnLine(TypedDict):
+    """One printed update of a turn."""
 
     session: str
     question: str
-    asked: str
+    question_text: str
     answer: str
     text: str
     state: str
@@ -82,30 +82,32 @@ WHOLE = assemble(slow_events())
 
 
 @asynccontextmanager
-async def answering(folder: Path, store: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, list[Line]]]:
-    """A process that chats, and what it has told until now; it is killed when the block ends."""
+async def chat_process(
+    folder: Path, store: str
+) -> AsyncIterator[tuple[asyncio.subprocess.Process, list[TurnLine]]]:
+    """Run a chat process and collect the lines that it prints; kill it when the block ends."""
     slow = replace(answer("anthropic_messages", slow_events()), dribble=Dribble(1500, 0.05))
-    lines: list[Line] = []
+    lines: list[TurnLine] = []
     async with Upstream(slow) as upstream:
-        command = (sys.executable, "-m", "tests.chat.answering", str(folder), store, upstream.url)
+        command = (sys.executable, "-m", "tests.chat.chat_process", str(folder), store, upstream.url)
         process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
 
-        async def listen() -> None:
+        async def read_lines() -> None:
             assert process.stdout is not None
             async for line in process.stdout:
-                lines.append(json.loads(line))  # noqa: PERF401  looked at while they come
+                lines.append(json.loads(line))  # noqa: PERF401  the list is read while it grows
 
-        listening = asyncio.create_task(listen())
+        reader = asyncio.create_task(read_lines())
         try:
             yield process, lines
         finally:
             process.kill()
             await process.wait()
-            await listening
+            await reader
 
 
-async def more_than(lines: list[Line], count: int) -> None:
-    async with asyncio.timeout(LIMIT):
+async def wait_for_more(lines: list[TurnLine], count: int) -> None:
+    async with asyncio.timeout(TIMEOUT):
         while len(lines) <= count:
             await asyncio.sleep(0.01)
 
@@ -114,8 +116,8 @@ def links(answer: Answer) -> set[tuple[Span | None, str]]:
     return {(cited.span, item.source.url) for cited in answer.citations for item in cited.evidence}
 
 
-async def check(chat: Chat, lines: list[Line]) -> list[str]:
-    """Everything that was told is kept; says what became of the answers."""
+async def check(chat: Chat, lines: list[TurnLine]) -> list[str]:
+    """Check that everything acknowledged is stored; return the states of the answers."""
     last = {line["answer"]: line for line in lines}
     kept_sessions = {
         name: {turn.id: turn for turn in (await chat.open("", name)).turns}
@@ -124,61 +126,63 @@ async def check(chat: Chat, lines: list[Line]) -> list[str]:
     states: list[str] = []
     for name, line in last.items():
         turns = kept_sessions[line["session"]]
-        assert turns[line["question"]].content.text == line["asked"]
-        kept = said(turns[name])
-        states.append(state_of(kept))
+        assert turns[line["question"]].content.text == line["question_text"]
+        stored = answer_in(turns[name])
+        states.append(state_of(stored))
         if not line["stored"]:
-            continue  # its reader was told so
-        assert WHOLE.text.startswith(kept.text)
-        assert (kept.text == WHOLE.text) == (states[-1] == "done")
+            continue  # the client was warned
+        assert WHOLE.text.startswith(stored.text)
+        assert (stored.text == WHOLE.text) == (states[-1] == "done")
         assert states[-1] in ((line["state"],) if line["over"] else ("done", "interrupted"))
-        early = [one for one in lines if one["answer"] == name and one["at"] <= line["at"] - LOSS]
-        assert len(kept.text) >= max((len(one["text"]) for one in early), default=0)
-        assert links(kept) <= links(WHOLE)
-        assert len(kept.citations) >= kept.text.count(".") - 1
+        early = [item for item in lines if item["answer"] == name and item["at"] <= line["at"] - MAX_LOSS]
+        assert len(stored.text) >= max((len(item["text"]) for item in early), default=0)
+        assert links(stored) <= links(WHOLE)
+        assert len(stored.citations) >= stored.text.count(".") - 1
     return states
 
 
-def is_whole(path: Path) -> bool:
+def is_intact(path: Path) -> bool:
     with closing(sqlite3.connect(path)) as connection:
         found: str = connection.execute("PRAGMA integrity_check").fetchone()[0]
         connection.execute("INSERT INTO groundwire_found (groundwire_found) VALUES ('integrity-check')")
         return found == "ok"
 
 
-async def kill_again_and_again(folder: Path, store: str, runs: int, chance: Random) -> list[str]:
-    everything: list[Line] = []
+async def kill_again_and_again(folder: Path, store: str, runs: int, rng: Random) -> list[str]:
+    all_lines: list[TurnLine] = []
     states: list[str] = []
     for _ in range(runs):
-        async with answering(folder, store) as (_, lines):
-            await more_than(lines, 0)
-            await asyncio.sleep(chance.uniform(0, 3))
-        async with chatting(folder, {}, address=store) as chat:
+        async with chat_process(folder, store) as (_, lines):
+            await wait_for_more(lines, 0)
+            await asyncio.sleep(rng.uniform(0, 3))
+        async with open_chat(folder, {}, address=store) as chat:
             expire_leases(chat)
             states += await check(chat, lines)
-        assert not store.startswith("sqlite") or is_whole(folder / "chat.db")
-        everything += lines
-    async with chatting(folder, {}, address=store) as chat:
-        assert sorted(await check(chat, everything)) == sorted(states)
+        assert not store.startswith("sqlite") or is_intact(folder / "chat.db")
+        all_lines += lines
+    async with open_chat(folder, {}, address=store) as chat:
+        assert sorted(await check(chat, all_lines)) == sorted(states)
     return states
 
 
 def check_kills(states: list[str], runs: int) -> None:
-    """Of many kills most hit an answer under way; of a few each may come too late."""
+    """Check that most of many kills hit an answer in progress; each of a few may be too late."""
     assert states
     assert set(states) <= {"done", "interrupted"}
     assert runs < MANY or states.count("interrupted") >= runs / 2
 
 
 @pytest.mark.parametrize("runs", [3, pytest.param(200, marks=pytest.mark.thorough)])
-async def test_killed_chats_on_sqlite_lose_nothing_and_mark_what_broke_off(runs: int, tmp_path: Path) -> None:
+async def test_a_killed_chat_on_sqlite_loses_nothing_and_marks_interrupted_answers(
+    runs: int, tmp_path: Path
+) -> None:
     store = f"sqlite:///{tmp_path}/chat.db"
     states = await kill_again_and_again(tmp_path, store, runs, Random(22))
     check_kills(states, runs)
 
 
 @pytest.mark.parametrize("runs", [1, pytest.param(40, marks=pytest.mark.thorough)])
-async def test_killed_chats_on_postgres_lose_nothing_and_mark_what_broke_off(
+async def test_a_killed_chat_on_postgres_loses_nothing_and_marks_interrupted_answers(
     runs: int, tmp_path: Path, postgres: str
 ) -> None:
     states = await kill_again_and_again(tmp_path, postgres, runs, Random(23))
@@ -186,26 +190,26 @@ async def test_killed_chats_on_postgres_lose_nothing_and_mark_what_broke_off(
 
 
 @pytest.mark.parametrize("deaths", [1, pytest.param(10, marks=pytest.mark.thorough)])
-async def test_a_killed_postgres_loses_nothing_and_the_chat_goes_on_when_it_is_back(
+async def test_a_killed_postgres_loses_nothing_and_the_chat_continues_after_its_restart(
     deaths: int, tmp_path: Path, postgres: str, postgres_server: PostgresServer
 ) -> None:
-    chance = Random(24)
+    rng = Random(24)
 
-    async def run() -> list[Line]:
-        async with answering(tmp_path, postgres) as (process, lines):
+    async def run() -> list[TurnLine]:
+        async with chat_process(tmp_path, postgres) as (process, lines):
             for _ in range(deaths):
-                await more_than(lines, len(lines) + 40)
-                await asyncio.sleep(chance.uniform(0, 1))
-                postgres_server.die()  # in this thread: servers end with the thread that started them
-                await more_than(lines, len(lines) + 40)
+                await wait_for_more(lines, len(lines) + 40)
+                await asyncio.sleep(rng.uniform(0, 1))
+                postgres_server.die()  # in this thread: servers stop with the thread that started them
+                await wait_for_more(lines, len(lines) + 40)
                 known = {line["answer"] for line in lines}
-                async with asyncio.timeout(LIMIT):
+                async with asyncio.timeout(TIMEOUT):
                     while not any(
                         line["over"] and line["stored"] and line["answer"] not in known for line in lines
                     ):
                         await asyncio.sleep(0.01)
                 assert process.returncode is None
-        async with chatting(tmp_path, {}, address=postgres) as chat:
+        async with open_chat(tmp_path, {}, address=postgres) as chat:
             expire_leases(chat)
             await check(chat, lines)
         return lines

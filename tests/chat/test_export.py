@@ -1,4 +1,4 @@
-"""Sessions leave as Markdown with footnotes, and as JSON that can be read again."""
+"""Sessions are exported as Markdown with footnotes, and as JSON that can be decoded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ANSWER = Answer(
     ),
     finish="stop",
 )
-TALK = SessionTurns(
+CONVERSATION = SessionTurns(
     Session("s", "a", "", "What\nis it?"),
     Agent("a", {"en": "Helper", "de": "Helfer"}),
     (
@@ -35,7 +35,7 @@ TALK = SessionTurns(
 )
 
 
-def test_claims_have_footnotes_and_footnotes_their_sources() -> None:
+def test_claims_have_footnotes_with_their_sources() -> None:
     text = footnoted(ANSWER)
     body, _, notes = text.partition("\n\n")
     assert body == "First claim.[^1] Second claim[^1][^2] [1]."
@@ -44,7 +44,7 @@ def test_claims_have_footnotes_and_footnotes_their_sources() -> None:
 
 def test_every_footnote_of_a_session_is_defined_once() -> None:
     later = StoredMessage("r2", "s", ANSWER, "p", number=4)
-    text = "".join(session_as_markdown(replace(TALK, turns=(*TALK.turns, later)), "de"))
+    text = "".join(session_as_markdown(replace(CONVERSATION, turns=(*CONVERSATION.turns, later)), "de"))
     used = set(re.findall(r"\[\^([\d-]+)\](?!:)", text))
     defined = re.findall(r"^\[\^([\d-]+)\]:", text, re.MULTILINE)
     assert used == set(defined)
@@ -53,19 +53,24 @@ def test_every_footnote_of_a_session_is_defined_once() -> None:
     assert text.startswith("# What is it?\n\n> What?\n> Really?\n\n**Helfer**")
 
 
-def test_an_answer_that_broke_off_is_exported_as_such() -> None:
-    turns = (*TALK.turns[:1], replace(TALK.turns[1], content=replace(ANSWER, error=stopped())))
-    assert "**Helper** (stopped)" in "".join(session_as_markdown(replace(TALK, turns=turns)))
+def test_an_interrupted_answer_is_exported_as_interrupted() -> None:
+    turns = (
+        *CONVERSATION.turns[:1],
+        replace(CONVERSATION.turns[1], content=replace(ANSWER, error=stopped())),
+    )
+    assert "**Helper** (stopped)" in "".join(session_as_markdown(replace(CONVERSATION, turns=turns)))
 
 
-def test_json_holds_everything_that_is_kept() -> None:
-    body = json.loads("".join(session_as_json(TALK)))
-    assert [decode(item["content"]) for item in body["messages"]] == [turn.content for turn in TALK.turns]
+def test_the_json_export_contains_everything_that_is_stored() -> None:
+    body = json.loads("".join(session_as_json(CONVERSATION)))
+    assert [decode(item["content"]) for item in body["messages"]] == [
+        turn.content for turn in CONVERSATION.turns
+    ]
     assert (body["version"], body["title"]) == (1, "What\nis it?")
-    assert json.loads("".join(session_as_json(replace(TALK, turns=()))))["messages"] == []
+    assert json.loads("".join(session_as_json(replace(CONVERSATION, turns=()))))["messages"] == []
 
 
-def test_no_export_holds_anything_that_nobody_sees() -> None:
+def test_no_export_contains_invisible_characters() -> None:
     hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
     flag = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
     hostile = f"\x1b]0;owned\x07 \u202eexe.txt {hidden}{flag}\x9b31m"
@@ -73,8 +78,8 @@ def test_no_export_holds_anything_that_nobody_sees() -> None:
     answer = Answer(
         (Text(f"Claim {hostile}."),), (Citation(Span(0, 5), (Evidence(source, hostile),)),), finish="stop"
     )
-    talk = replace(
-        TALK,
+    ask_repeatedly = replace(
+        CONVERSATION,
         session=Session("s", "a", "", f"Subject {hostile}"),
         turns=(
             StoredMessage("q", "s", Message("user", (Text(hostile),)), number=1),
@@ -82,7 +87,7 @@ def test_no_export_holds_anything_that_nobody_sees() -> None:
         ),
     )
     unseen = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
-    markdown, body = "".join(session_as_markdown(talk)), "".join(session_as_json(talk))
+    markdown, body = "".join(session_as_markdown(ask_repeatedly)), "".join(session_as_json(ask_repeatedly))
     assert unseen.search(markdown) is None
     assert unseen.search(body) is None
     assert hidden not in markdown

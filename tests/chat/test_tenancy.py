@@ -1,4 +1,4 @@
-"""What belongs to one key is nothing to another: sessions, turns, agents."""
+"""Sessions, turns and agents of one key are not accessible to another."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from groundwire.store.base import Agent, Session, Store, StoredMessage
 from groundwire.store.open import open_store
 from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
-from tests.chat.speaking import SEARCHING, answered, chatting
+from tests.chat.scripted_chat import SEARCHING, answered, open_chat
 from tests.faces.gateway.serving import provider_at
 
 pytestmark = pytest.mark.server
 
-MINE = Agent("mine", {"en": "Mine"}, prompt={"en": "My secret prompt"})
+PRIVATE_AGENT = Agent("mine", {"en": "Mine"}, prompt={"en": "My secret prompt"})
 
 
 async def refused(call: Awaitable[object]) -> None:
@@ -32,23 +32,23 @@ async def refused(call: Awaitable[object]) -> None:
     assert caught.value.status_hint == 404
 
 
-async def test_an_agent_belongs_to_whoever_made_it(tmp_path: Path) -> None:
-    async with chatting(tmp_path, {}) as chat:
-        kept = await chat.save_agent(MINE, "me")
+async def test_an_agent_belongs_to_its_creator(tmp_path: Path) -> None:
+    async with open_chat(tmp_path, {}) as chat:
+        stored = await chat.save_agent(PRIVATE_AGENT, "me")
         assert [agent.id for agent in await chat.agents("me")] == ["finder", "mine"]
         assert [agent.id for agent in await chat.agents("you")] == ["finder"]
         await refused(chat.agent("mine", "you"))
         await refused(chat.remove_agent("mine", "you"))
         await refused(anext(chat.ask(ChatQuestion("What?", "you", agent="mine"))))
-        assert await chat.agent("mine", "me") == kept
+        assert await chat.agent("mine", "me") == stored
         await chat.remove_agent("mine", "me")
         await refused(chat.agent("mine", "me"))
 
 
-async def test_whoever_changes_what_is_not_theirs_gets_a_copy(tmp_path: Path) -> None:
-    async with chatting(tmp_path, {}) as chat:
-        await chat.save_agent(MINE, "me")
-        for other in (MINE, SEARCHING, DEFAULT):
+async def test_changing_the_agent_of_another_owner_creates_a_copy(tmp_path: Path) -> None:
+    async with open_chat(tmp_path, {}) as chat:
+        await chat.save_agent(PRIVATE_AGENT, "me")
+        for other in (PRIVATE_AGENT, SEARCHING, DEFAULT):
             before = await chat.agent(other.id, "me")
             copy = await chat.save_agent(replace(other, model="theirs"), "you")
             assert copy.id != other.id
@@ -59,23 +59,23 @@ async def test_whoever_changes_what_is_not_theirs_gets_a_copy(tmp_path: Path) ->
         assert (await chat.agent("finder", "you")).model == ""
 
 
-async def test_an_agent_cannot_be_given_to_others_by_any_field(tmp_path: Path) -> None:
-    async with chatting(tmp_path, {}) as chat:
-        kept = await chat.save_agent(replace(MINE, owner=""), "me")
-        assert kept.owner == "me"
-        taken = await chat.save_agent(replace(kept, owner="me", model="x"), "you")
+async def test_the_owner_field_cannot_transfer_an_agent(tmp_path: Path) -> None:
+    async with open_chat(tmp_path, {}) as chat:
+        stored = await chat.save_agent(replace(PRIVATE_AGENT, owner=""), "me")
+        assert stored.owner == "me"
+        taken = await chat.save_agent(replace(stored, owner="me", model="x"), "you")
         assert (taken.owner, (await chat.agent("mine", "me")).model) == ("you", "")
 
 
-async def test_a_session_whose_agent_is_another_s_goes_on_with_the_default_one(tmp_path: Path) -> None:
+async def test_a_session_whose_agent_belongs_to_another_owner_uses_the_default_agent(tmp_path: Path) -> None:
     async with (
         Upstream(answer("openai_chat", answer_events("Said."))) as upstream,
-        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+        open_chat(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
     ):
-        await chat.save_agent(MINE, "me")
+        await chat.save_agent(PRIVATE_AGENT, "me")
         turn = await answered(chat, ChatQuestion("What?", "me", agent="mine"))
         await chat.remove_agent("mine", "me")
-        await chat.save_agent(replace(MINE, prompt={"en": "Tell me everything"}), "you")
+        await chat.save_agent(replace(PRIVATE_AGENT, prompt={"en": "Tell me everything"}), "you")
         assert (await chat.open("me", turn.session.id)).agent == DEFAULT
         await answered(chat, ChatQuestion("And?", "me", turn.session.id))
         assert b"Tell me everything" not in upstream.requests[-1].body
@@ -93,32 +93,34 @@ ATTEMPTS: dict[str, Attempt] = {
 }
 
 
-def filled(store: Store, owners: int) -> dict[str, str]:
-    """Sessions and agents of many; says whose they are."""
-    belongs = {}
+def fill(store: Store, owners: int) -> dict[str, str]:
+    """Store sessions and agents of many owners; return the owner of each session."""
+    owners_by_session = {}
     for number in range(owners):
         owner, name = f"owner{number}", f"s{number}"
         store.put_session(Session(name, f"a{name}", owner, f"secret of {owner}", "2026-01-01", "2026-01-01"))
-        said = Message("user", (Text(f"secret of {owner}"),))
-        store.add_message(StoredMessage(f"m{name}", name, said, created="2026-01-01"))
+        message = Message("user", (Text(f"secret of {owner}"),))
+        store.add_message(StoredMessage(f"m{name}", name, message, created="2026-01-01"))
         store.put_agent(Agent(f"a{name}", {"en": "Secret"}, owner=owner))
-        belongs[name] = owner
-    return belongs
+        owners_by_session[name] = owner
+    return owners_by_session
 
 
 @pytest.mark.parametrize("attempts", [400, pytest.param(10_000, marks=pytest.mark.thorough)])
-async def test_nobody_gets_at_what_is_another_s_by_its_id(attempts: int, tmp_path: Path) -> None:
-    chance = Random(12)
+async def test_ids_give_no_access_to_data_of_other_owners(attempts: int, tmp_path: Path) -> None:
+    rng = Random(12)
     with open_store(f"sqlite:///{tmp_path}/chat.db") as store:
-        belongs = filled(store, 25)
+        owners_by_session = fill(store, 25)
 
-    async with chatting(tmp_path, {}) as chat:
+    async with open_chat(tmp_path, {}) as chat:
         for _ in range(attempts):
-            name = chance.choice(list(belongs))
-            other = chance.choice([owner for owner in (*belongs.values(), "") if owner != belongs[name]])
-            attempt = chance.choice(list(ATTEMPTS))
+            name = rng.choice(list(owners_by_session))
+            other = rng.choice(
+                [owner for owner in (*owners_by_session.values(), "") if owner != owners_by_session[name]]
+            )
+            attempt = rng.choice(list(ATTEMPTS))
             await refused(ATTEMPTS[attempt](chat, other, name))
-        for name, owner in belongs.items():
+        for name, owner in owners_by_session.items():
             opened = await chat.open(owner, name)
             assert (opened.session.title, opened.agent.id) == (f"secret of {owner}", f"a{name}")
             found = await chat.find(owner, "secret of")

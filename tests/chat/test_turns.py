@@ -1,4 +1,4 @@
-"""Turns: stored before they are told, stored as they grow, and honest about their end."""
+"""Turns: stored before the first event and while they grow, with the state in which they ended."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from groundwire.store.base import Agent, StoredMessage
 from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script, ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer
-from tests.chat.speaking import SEARCHING, answered, chatting, expire_leases, said
+from tests.chat.scripted_chat import SEARCHING, answer_in, answered, expire_leases, open_chat
 from tests.faces.gateway.serving import provider_at
 
 pytestmark = pytest.mark.server
@@ -41,74 +41,76 @@ def body_of(upstream: Upstream, nth: int = 0) -> str:
 
 
 @pytest.mark.parametrize("dialect", ["anthropic_messages", "openai_responses", "gemini", "openai_chat"])
-async def test_an_answer_is_kept_as_it_was_told_and_read_again_the_same(dialect: str, tmp_path: Path) -> None:
+async def test_an_answer_is_stored_and_read_back_unchanged(dialect: str, tmp_path: Path) -> None:
     async with (
         Upstream(answer(dialect, answer_events("It does.", PAGE, query="does it?"))) as upstream,
-        chatting(tmp_path, {"p": provider_at(dialect, upstream.url)}) as chat,
+        open_chat(tmp_path, {"p": provider_at(dialect, upstream.url)}) as chat,
     ):
         turn = await answered(chat, ChatQuestion("Does it?", "", agent="finder"))
-        assert said(turn.answer).text.startswith("It does.")
-        assert said(turn.answer).grounded
+        assert answer_in(turn.answer).text.startswith("It does.")
+        assert answer_in(turn.answer).grounded
         assert turn.answer.provider == "p"
-        kept = await chat.open("", turn.session.id)
-        assert [one.content for one in kept.turns] == [turn.question.content, turn.answer.content]
-        assert kept.session.title == "Does it?"
+        stored = await chat.open("", turn.session.id)
+        assert [one.content for one in stored.turns] == [turn.question.content, turn.answer.content]
+        assert stored.session.title == "Does it?"
 
 
 async def test_a_question_is_on_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
     async with (
         Upstream(ScriptedResponse(delay=30)) as upstream,
-        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+        open_chat(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         aclosing(chat.ask(ChatQuestion("Is it there?", ""))) as turns,
     ):
         turn = await anext(turns)
         assert not upstream.requests
         question, empty = (await chat.open("", turn.session.id)).turns
         assert question.content == turn.question.content
-        assert state_of(said(empty)) == "running"
+        assert state_of(answer_in(empty)) == "running"
 
 
-async def test_leaving_stops_the_provider_and_keeps_what_was_seen(tmp_path: Path) -> None:
-    whole = answer("openai_chat", answer_events("Words that were said before it stalled.", PAGE))
+async def test_a_disconnect_cancels_the_provider_and_keeps_the_text_so_far(tmp_path: Path) -> None:
+    whole = answer("openai_chat", answer_events("Words that were sent before it stalled.", PAGE))
     stream = whole.stream or b""
     at = stream.index(b"\n\n", stream.index(b"stalled")) + 2
 
     async with (
         Upstream(replace(whole, stall_at=at)) as upstream,
-        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+        open_chat(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
     ):
         seen = ""
         async with asyncio.timeout(10), aclosing(chat.ask(ChatQuestion("Go on?", ""))) as turns:
             async for turn in turns:
-                seen = said(turn.answer).text
+                seen = answer_in(turn.answer).text
                 if seen:
                     break
         await upstream.disconnected()
-        kept = said((await chat.open("", turn.session.id)).turns[-1])
-        assert state_of(kept) == "stopped"
-        assert kept.text == seen
+        stored = answer_in((await chat.open("", turn.session.id)).turns[-1])
+        assert state_of(stored) == "stopped"
+        assert stored.text == seen
 
 
 async def test_an_answer_whose_writer_died_becomes_interrupted(tmp_path: Path) -> None:
-    whole = answer("openai_chat", answer_events("Half of it was said.", PAGE))
+    whole = answer("openai_chat", answer_events("Half of it was sent.", PAGE))
     async with Upstream(whole) as upstream:
         providers = {"p": provider_at("openai_chat", upstream.url)}
-        async with chatting(tmp_path, providers) as chat:
+        async with open_chat(tmp_path, providers) as chat:
             turns = chat.ask(ChatQuestion("Will it end?", ""))
             turn = await anext(turns)
-            half = replace(turn.answer, content=replace(said(turn.answer), parts=said(turn.answer).parts))
-            assert state_of(said((await chat.open("", turn.session.id)).turns[-1])) == "running"
+            half = replace(
+                turn.answer, content=replace(answer_in(turn.answer), parts=answer_in(turn.answer).parts)
+            )
+            assert state_of(answer_in((await chat.open("", turn.session.id)).turns[-1])) == "running"
             expire_leases(chat)
-            ended = said((await chat.open("", turn.session.id)).turns[-1])
+            ended = answer_in((await chat.open("", turn.session.id)).turns[-1])
             assert state_of(ended) == "interrupted"
-            assert ended.parts == said(half).parts
+            assert ended.parts == answer_in(half).parts
             await turns.aclose()
 
 
-async def test_a_session_that_is_being_answered_takes_no_second_question(tmp_path: Path) -> None:
+async def test_a_session_that_is_being_answered_refuses_a_second_question(tmp_path: Path) -> None:
     async with (
         Upstream(ScriptedResponse(delay=30)) as upstream,
-        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+        open_chat(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         aclosing(chat.ask(ChatQuestion("First?", ""))) as turns,
     ):
         turn = await anext(turns)
@@ -116,33 +118,33 @@ async def test_a_session_that_is_being_answered_takes_no_second_question(tmp_pat
             await answered(chat, ChatQuestion("Second?", "", session=turn.session.id))
 
 
-async def test_an_error_of_the_provider_is_the_end_of_the_turn(tmp_path: Path) -> None:
+async def test_an_error_of_the_provider_ends_the_turn(tmp_path: Path) -> None:
     async with (
         Upstream(ScriptedResponse(400, body=b'{"error": {"message": "no such thing"}}')) as upstream,
-        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+        open_chat(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
     ):
         turn = await answered(chat, ChatQuestion("Well?", ""))
-        assert state_of(said(turn.answer)) == "failed"
-        kept = said((await chat.open("", turn.session.id)).turns[-1])
-        assert "no such thing" in (kept.error.message if kept.error else "")
+        assert state_of(answer_in(turn.answer)) == "failed"
+        stored = answer_in((await chat.open("", turn.session.id)).turns[-1])
+        assert "no such thing" in (stored.error.message if stored.error else "")
 
 
-def theirs(response: ScriptedResponse) -> ScriptedResponse:
-    """The same with results that only the provider can read."""
+def encrypted(response: ScriptedResponse) -> ScriptedResponse:
+    """The same response with encrypted results that only the provider can read."""
     stream = re.sub(rb"gw1\.[\w.-]+", b"EqOnlyTheirs", response.stream or b"")
     return replace(response, stream=stream.replace(b"srvtoolu_gw_", b"srvtoolu_01"))
 
 
-async def test_encrypted_results_go_back_to_their_provider_and_readable_ones_to_another(
+async def test_encrypted_results_are_sent_to_their_provider_and_readable_ones_to_others(
     tmp_path: Path,
 ) -> None:
-    first_answer = theirs(answer("anthropic_messages", answer_events("So it is.", PAGE, query="what?")))
+    first_answer = encrypted(answer("anthropic_messages", answer_events("So it is.", PAGE, query="what?")))
     assert b"EqOnlyTheirs" in (first_answer.stream or b"")
 
     async with (
         Upstream(first_answer) as first,
         Upstream(answer("openai_chat", answer_events("Again."))) as second,
-        chatting(
+        open_chat(
             tmp_path,
             {
                 "a": provider_at("anthropic_messages", first.url),
@@ -160,7 +162,7 @@ async def test_encrypted_results_go_back_to_their_provider_and_readable_ones_to_
         assert PAGE.url in body_of(second)
 
 
-async def test_a_tool_call_that_nobody_asked_for_is_never_carried_out_nor_sent_back(tmp_path: Path) -> None:
+async def test_an_unrequested_tool_call_is_neither_executed_nor_sent_back(tmp_path: Path) -> None:
     events: list[Event] = [
         Started("1", "m"),
         TextDelta(0, "Let me run this."),
@@ -170,7 +172,7 @@ async def test_a_tool_call_that_nobody_asked_for_is_never_carried_out_nor_sent_b
 
     async with (
         Upstream(answer("openai_chat", events)) as upstream,
-        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+        open_chat(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
     ):
         turn = await answered(chat, ChatQuestion("Do it.", ""))
         assert len(upstream.requests) == 1
@@ -179,11 +181,11 @@ async def test_a_tool_call_that_nobody_asked_for_is_never_carried_out_nor_sent_b
         assert "Let me run this." in body_of(upstream, 1)
 
 
-async def test_asking_again_takes_the_place_of_what_came_after(tmp_path: Path) -> None:
+async def test_asking_again_replaces_all_later_turns(tmp_path: Path) -> None:
     script = [answer("openai_chat", answer_events(f"Answer {number}.")) for number in range(4)]
     async with (
         Upstream(Script(tuple(script))) as upstream,
-        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+        open_chat(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
     ):
         first = await answered(chat, ChatQuestion("One?", "", controls=Controls(city="Bonn")))
         await answered(chat, ChatQuestion("Two?", "", session=first.session.id))
@@ -196,14 +198,14 @@ async def test_asking_again_takes_the_place_of_what_came_after(tmp_path: Path) -
             chat, ChatQuestion("Uno?", "", session=first.session.id, replaces=first.question.id)
         )
         texts = [one.content.text for one in (await chat.open("", first.session.id)).turns]
-        assert texts == ["Uno?", said(edited.answer).text]
+        assert texts == ["Uno?", answer_in(edited.answer).text]
         assert "One?" not in body_of(upstream, 3)
 
 
-async def test_search_is_asked_for_only_if_the_agent_wants_it(tmp_path: Path) -> None:
+async def test_search_is_requested_only_if_the_agent_enables_it(tmp_path: Path) -> None:
     async with (
         Upstream(answer("openai_responses", answer_events("Fine."))) as upstream,
-        chatting(tmp_path, {"openai": ProviderSettings(base_url=f"{upstream.url}/v1")}) as chat,
+        open_chat(tmp_path, {"openai": ProviderSettings(base_url=f"{upstream.url}/v1")}) as chat,
     ):
         await chat.save_agent(replace(SEARCHING, web_search=False), "")
         await answered(chat, ChatQuestion("Without?", ""))
@@ -216,19 +218,19 @@ async def test_search_is_asked_for_only_if_the_agent_wants_it(tmp_path: Path) ->
         assert tool["user_location"]["country"] == "DE"
 
 
-async def test_an_agent_that_does_not_search_is_not_led_to_an_engine(tmp_path: Path) -> None:
+async def test_an_agent_without_search_is_not_routed_to_an_engine(tmp_path: Path) -> None:
     silent = Agent("silent", {"en": "Silent"})
-    async with chatting(tmp_path, {}, silent) as chat:
+    async with open_chat(tmp_path, {}, silent) as chat:
         turn = await answered(chat, ChatQuestion("Anything?", "", agent="silent"))
-        error = said(turn.answer).error
+        error = answer_in(turn.answer).error
         assert error is not None
         assert "turn on web search" in error.message
 
 
-async def test_nobody_reads_or_changes_the_sessions_of_another(tmp_path: Path) -> None:
+async def test_sessions_of_other_owners_cannot_be_read_or_changed(tmp_path: Path) -> None:
     async with (
         Upstream(answer("openai_chat", answer_events("Mine."))) as upstream,
-        chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+        open_chat(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
     ):
         turn = await answered(chat, ChatQuestion("Whose?", owner="alice"))
         for attempt in (
@@ -247,31 +249,31 @@ async def test_nobody_reads_or_changes_the_sessions_of_another(tmp_path: Path) -
         assert await chat.usage("bob") == []
 
 
-async def test_a_store_that_fails_while_an_answer_comes_does_not_silence_it(tmp_path: Path) -> None:
+async def test_a_store_failure_during_an_answer_does_not_interrupt_it(tmp_path: Path) -> None:
     async def run() -> None:
         async with (
-            Upstream(answer("openai_chat", answer_events("Still said."))) as upstream,
-            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
+            Upstream(answer("openai_chat", answer_events("Still sent."))) as upstream,
+            open_chat(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
-            keep = chat._store.add_message
-            kept: list[StoredMessage] = []
+            add_message = chat._store.add_message
+            stored: list[StoredMessage] = []
 
             def failing(message: StoredMessage) -> StoredMessage:
-                if len(kept) == 2:
+                if len(stored) == 2:
                     raise GroundwireError("the disk is full")
-                kept.append(message)
-                return keep(message)
+                stored.append(message)
+                return add_message(message)
 
             chat._store.add_message = failing  # type: ignore[method-assign]
             turn = await answered(chat, ChatQuestion("Full?", ""))
-            assert said(turn.answer).text == "Still said."
-            assert said(turn.answer).warnings[-1].code == "not_stored"
+            assert answer_in(turn.answer).text == "Still sent."
+            assert answer_in(turn.answer).warnings[-1].code == "not_stored"
 
     await run()
 
 
-async def test_an_empty_question_makes_no_session(tmp_path: Path) -> None:
-    async with chatting(tmp_path, {}) as chat:
+async def test_an_empty_question_creates_no_session(tmp_path: Path) -> None:
+    async with open_chat(tmp_path, {}) as chat:
         with pytest.raises(RequestError):
             await answered(chat, ChatQuestion("  ", ""))
         assert await chat.sessions("") == []

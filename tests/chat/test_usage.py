@@ -1,4 +1,4 @@
-"""What was used, by day and by model, and drawn."""
+"""Usage by day and by model, and its charts."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ TOTALS = [
 DAYS = days_until(date(2026, 3, 1), 4)
 
 
-def test_days_without_requests_count_nothing() -> None:
+def test_days_without_requests_count_as_zero() -> None:
     assert DAYS == ("2026-02-26", "2026-02-27", "2026-02-28", "2026-03-01")
     assert series(TOTALS, DAYS, tokens_of).values == {"<q>": (0, 0, 0, 2), "p": (0, 120, 0, 15)}
     assert series(TOTALS, DAYS[:1], cost_of).is_empty
 
 
-def test_models_are_summed() -> None:
+def test_usage_is_summed_by_model() -> None:
     spent = by_model(TOTALS)
     assert [
         (one.provider, one.requests, one.errors, one.searches, one.tokens, one.cost) for one in spent
@@ -35,7 +35,7 @@ def test_models_are_summed() -> None:
     ]
 
 
-def test_a_chart_is_well_formed_and_as_tall_as_its_numbers() -> None:
+def test_bars_of_a_chart_are_proportional_to_their_values() -> None:
     drawn = stacked_bars(series(TOTALS, DAYS, searches_of), "Searches & more")
     root = ElementTree.fromstring(f"<div>{drawn}</div>")  # noqa: S314  ours
     heights = sorted(float(bar.get("height", "0")) for bar in root.iter("rect"))
@@ -44,7 +44,7 @@ def test_a_chart_is_well_formed_and_as_tall_as_its_numbers() -> None:
     assert all(element.get("style") is None for element in root.iter())
 
 
-def test_suggestions_of_google_are_links_to_google_alone() -> None:
+def test_search_suggestions_link_only_to_google() -> None:
     html = (
         '<style>.chip { color: red }</style><div class="container"><a class="chip" '
         'href="https://vertexaisearch.cloud.google.com/grounding-api-redirect/x">mars &amp; rovers</a>'
@@ -57,7 +57,7 @@ def test_suggestions_of_google_are_links_to_google_alone() -> None:
     ]
 
 
-def test_only_google_itself_is_linked_to() -> None:
+def test_only_hosts_of_google_are_linked() -> None:
     hosts = ("google.com", "www.google.com", "evilgoogle.com", "google.com.evil.example", "evil.example")
     html = "".join(f'<a href="https://{host}/search?q=x">{host}</a>' for host in hosts)
     assert [one.label for one in read_suggestions(html)] == ["google.com", "www.google.com"]

@@ -1,4 +1,4 @@
-"""`python -m tests.clients`: install what is missing, then run every proof in a network of its own."""
+"""`python -m tests.clients`: install missing clients, then run every proof in a network namespace."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import os
 import subprocess
 import sys
 
-from tests.clients.installing import PACKAGES, NotInstalled, install
-from tests.clients.jail import INSIDE, jailed, raise_loopback
+from tests.clients.network_namespace import INSIDE, isolated, raise_loopback
+from tests.clients.packages import PACKAGES, NotInstalled, install
 
 _PROOFS = ("-o", "python_files=proof_*.py", "-p", "no:cacheprovider", "tests/clients")
 
 
 def main(words: list[str]) -> int:
-    """Install, then run; inside of the jail only run."""
+    """Install the clients and run the proofs; inside the namespace, only run them."""
     if os.environ.get(INSIDE):
         raise_loopback()
         return _run([sys.executable, "-m", "pytest", *_PROOFS, *words], {})
@@ -24,7 +24,7 @@ def main(words: list[str]) -> int:
         sys.stderr.write(f"{error}\n")
         return 1
     command = [sys.executable, "-m", "tests.clients", *words]
-    inside = jailed(command)
+    inside = isolated(command)
     if inside == command:
         return _run([sys.executable, "-m", "pytest", *_PROOFS, *words], {})
     return _run(inside, {INSIDE: "1"})

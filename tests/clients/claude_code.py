@@ -1,4 +1,4 @@
-"""How Claude Code is started."""
+"""Runs Claude Code."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.clients.driving import Run, drive
-from tests.clients.installing import Package
+from tests.clients.packages import ClientPackage
 from tests.clients.pages import QUESTION
-from tests.clients.stage import Stage
+from tests.clients.run_client import ClientRun, run_client
+from tests.clients.running_gateway import RunningGateway
 
 QUIET = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -23,25 +23,27 @@ QUIET = {
 }
 
 
-def claude(package: Package, stage: Stage, home: Path, words: Sequence[str]) -> Run:
-    """Ask our question without a terminal."""
-    env = {**QUIET, "ANTHROPIC_BASE_URL": stage.url, "ANTHROPIC_API_KEY": "dummy-key"}
+def claude(package: ClientPackage, gateway: RunningGateway, home: Path, words: Sequence[str]) -> ClientRun:
+    """Ask the question without a terminal, through the gateway."""
+    env = {**QUIET, "ANTHROPIC_BASE_URL": gateway.url, "ANTHROPIC_API_KEY": "dummy-key"}
     return ask_claude(package, home, env, words)
 
 
-def ask_claude(package: Package, home: Path, env: Mapping[str, str], words: Sequence[str]) -> Run:
-    """The same with nothing but these variables."""
-    return drive(package, ["-p", QUESTION, "--output-format", "stream-json", "--verbose", *words], home, env)
+def ask_claude(package: ClientPackage, home: Path, env: Mapping[str, str], words: Sequence[str]) -> ClientRun:
+    """Ask the question without a terminal, with only these variables."""
+    return run_client(
+        package, ["-p", QUESTION, "--output-format", "stream-json", "--verbose", *words], home, env
+    )
 
 
-def result_of(run: Run) -> str:
-    """The final text: what is printed without `stream-json`."""
+def result_of(run: ClientRun) -> str:
+    """The final text, which is printed without `stream-json`."""
     lines = [json.loads(line) for line in run.out.splitlines() if line.startswith("{")]
     return "".join(line.get("result", "") for line in lines if line["type"] == "result")
 
 
-def searches_of(run: Run) -> list[dict[str, object]]:
-    """What its own search tool has made of the answers."""
+def searches_of(run: ClientRun) -> list[dict[str, object]]:
+    """The results of its own search tool."""
     lines = (json.loads(line) for line in run.out.splitlines() if line.startswith("{"))
     results = (line.get("tool_use_result") for line in lines)
     return [result for result in results if isinstance(result, dict) and "searchCount" in result]

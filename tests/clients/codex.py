@@ -1,4 +1,4 @@
-"""How Codex is started."""
+"""Runs Codex."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.clients.driving import Run, drive
-from tests.clients.installing import CODEX
+from tests.clients.packages import CODEX
 from tests.clients.pages import QUESTION
-from tests.clients.stage import Stage
+from tests.clients.run_client import ClientRun, run_client
+from tests.clients.running_gateway import RunningGateway
 
 _CONFIG = """\
 model = "{model}"
@@ -45,32 +45,32 @@ MCP_SETTINGS = (
     "-c",
     "mcp_servers.groundwire.required=true",
 )
-"""Nobody is there to approve; and otherwise the question does not wait until the server has started."""
+"""Approves tools without a prompt, and makes the question wait until the server has started."""
 
 
 def write_config(
-    stage: Stage, home: Path, *, model: str = "gpt-5.1", search: str = "live", more: str = ""
+    gateway: RunningGateway, home: Path, *, model: str = "gpt-5.1", search: str = "live", more: str = ""
 ) -> None:
-    """Our gateway as its model's provider."""
+    """Configure the gateway as the provider of the model."""
     path = home / ".codex" / "config.toml"
     path.parent.mkdir(exist_ok=True)
-    path.write_text(_CONFIG.format(model=model, search=search, url=stage.url) + more, "utf-8")
+    path.write_text(_CONFIG.format(model=model, search=search, url=gateway.url) + more, "utf-8")
 
 
-def ask_codex(home: Path, words: Sequence[str] = (), more: Mapping[str, str] | None = None) -> Run:
-    """Ask our question without a terminal."""
+def ask_codex(home: Path, words: Sequence[str] = (), more: Mapping[str, str] | None = None) -> ClientRun:
+    """Ask the question without a terminal."""
     env = {"CODEX_HOME": str(home / ".codex"), "GW_KEY": "dummy-key", **(more or {})}
     quiet = ["--skip-git-repo-check", "--color", "never", "--disable", "plugins", "--disable", "apps"]
-    return drive(CODEX, ["exec", *quiet, "--json", *words, QUESTION], home, env)
+    return run_client(CODEX, ["exec", *quiet, "--json", *words, QUESTION], home, env)
 
 
-def items_of(run: Run, kind: str) -> list[dict[str, object]]:
-    """The complete items of one kind, as they were printed."""
+def items_of(run: ClientRun, kind: str) -> list[dict[str, object]]:
+    """The completed items of one kind that were printed."""
     lines = [json.loads(line) for line in run.out.splitlines() if line.startswith("{")]
     items = [line["item"] for line in lines if line["type"] == "item.completed"]
     return [item for item in items if item["type"] == kind]
 
 
-def printed_by(run: Run) -> str:
-    """What the model said, as it was printed."""
+def printed_by(run: ClientRun) -> str:
+    """The text of the model that was printed."""
     return "\n".join(str(item["text"]) for item in items_of(run, "agent_message"))

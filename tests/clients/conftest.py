@@ -1,4 +1,4 @@
-"""One stage for all proofs; at the end, what each client has shown."""
+"""Fixtures: one gateway for all proofs, and a report of what each client printed."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.jail import is_inside
-from tests.clients.stage import Stage, staged
+from tests.clients.network_namespace import is_inside
+from tests.clients.running_gateway import RunningGateway, run_gateway
 
 _SHOWN: pytest.StashKey[list[tuple[str, str]]] = pytest.StashKey()
 
 
 @pytest.fixture(scope="session")
-def running() -> Iterator[Stage]:
-    """The stage, for the whole session."""
-    with staged() as stage:
-        yield stage
+def session_gateway() -> Iterator[RunningGateway]:
+    """The gateway, for the whole session."""
+    with run_gateway() as gateway:
+        yield gateway
 
 
 @pytest.fixture
-def stage(running: Stage) -> Stage:
-    """The stage, with nothing asked of the model yet."""
-    running.asked.clear()
-    running.script.clear()
-    return running
+def gateway(session_gateway: RunningGateway) -> RunningGateway:
+    """The gateway, without recorded model requests and without a script."""
+    session_gateway.model_requests.clear()
+    session_gateway.script.clear()
+    return session_gateway
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """An empty home."""
+    """An empty home directory."""
     return tmp_path
 
 
 @pytest.fixture
 def show(pytestconfig: pytest.Config) -> Callable[[str, str], None]:
-    """Note what a client has printed, for the report at the end."""
+    """Record what a client printed, for the report at the end."""
     noted = pytestconfig.stash.setdefault(_SHOWN, [])
     return lambda client, text: noted.append((client, text))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """The report."""
+    """Print the report."""
     network = "loopback only" if is_inside() else "the network of this machine (no namespace could be made)"
     terminalreporter.section("what the clients printed")
     terminalreporter.write_line(f"network: {network}")

@@ -1,4 +1,4 @@
-"""How Gemini CLI is started."""
+"""Runs Gemini CLI."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.clients.driving import Run, drive
-from tests.clients.installing import GEMINI
+from tests.clients.packages import GEMINI
 from tests.clients.pages import QUESTION
-from tests.clients.stage import Stage
+from tests.clients.run_client import ClientRun, run_client
+from tests.clients.running_gateway import RunningGateway
 
 _SETTINGS = {
     "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
@@ -25,31 +25,34 @@ _SETTINGS = {
 
 
 def write_settings(home: Path) -> None:
-    """Settings that keep it quiet; what is there besides stays."""
+    """Add settings without telemetry and updates to the existing ones."""
     path = home / ".gemini" / "settings.json"
     path.parent.mkdir(exist_ok=True)
-    there = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    path.write_text(json.dumps({**there, **_SETTINGS}), "utf-8")
+    existing = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    path.write_text(json.dumps({**existing, **_SETTINGS}), "utf-8")
 
 
 def ask_gemini(
-    stage: Stage | None, home: Path, words: Sequence[str] = (), more: Mapping[str, str] | None = None
-) -> Run:
-    """Ask our question without a terminal; without a stage, whoever its own files name is asked."""
+    gateway: RunningGateway | None,
+    home: Path,
+    words: Sequence[str] = (),
+    more: Mapping[str, str] | None = None,
+) -> ClientRun:
+    """Ask the question without a terminal; without a gateway, its own files select the provider."""
     write_settings(home)
     env = {
-        **({"GOOGLE_GEMINI_BASE_URL": stage.url} if stage else {}),
+        **({"GOOGLE_GEMINI_BASE_URL": gateway.url} if gateway else {}),
         "GEMINI_API_KEY": "dummy-key",
         "GEMINI_CLI_HOME": str(home),
         "GEMINI_CLI_NO_RELAUNCH": "true",
         **(more or {}),
     }
     flags = ["-o", "stream-json", "--approval-mode", "yolo", "--skip-trust"]
-    return drive(GEMINI, ["-p", QUESTION, *flags, *words], home, env)
+    return run_client(GEMINI, ["-p", QUESTION, *flags, *words], home, env)
 
 
-def printed_by(run: Run) -> str:
-    """What the model said, as it was printed."""
+def printed_by(run: ClientRun) -> str:
+    """The text of the model that was printed."""
     lines = [json.loads(line) for line in run.out.splitlines() if line.startswith("{")]
-    said = (line for line in lines if line["type"] == "message" and line["role"] == "assistant")
-    return "".join(line["content"] for line in said)
+    output = (line for line in lines if line["type"] == "message" and line["role"] == "assistant")
+    return "".join(line["content"] for line in output)

@@ -1,7 +1,6 @@
-"""A model that follows rules, on loopback: it searches with whatever it is offered, and repeats addresses.
+"""A rule-based model on loopback: it calls any search tool that it is offered, and repeats the URLs.
 
-What it says at the end holds only addresses that a tool has given it, so an address in a client's output has
-come all the way from the index.
+Its final text contains only URLs from tool results, so a URL in a client's output has come from the index.
 """
 
 from __future__ import annotations
@@ -14,8 +13,17 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from tests.clients.pages import ANSWER_URL, FACT, QUESTION, addresses_in
-from tests.clients.wires import GEMINI, WIRES, Body, Call, Said, ToolName, Wire, frames
+from tests.clients.pages import ANSWER_URL, FACT, QUESTION, urls_in
+from tests.clients.vendor_apis import (
+    GEMINI,
+    VENDOR_APIS,
+    Body,
+    Call,
+    ModelOutput,
+    ToolName,
+    VendorApi,
+    frames,
+)
 
 _PLAIN: Mapping[str, Any] = {"query": QUESTION}
 SEARCHES: Mapping[ToolName, Mapping[str, Any]] = {
@@ -28,35 +36,35 @@ SEARCHES: Mapping[ToolName, Mapping[str, Any]] = {
     ("", "google_web_search"): _PLAIN,
     ("", "web_search"): _PLAIN,
 }
-"""The search tools that it knows, the first one that is offered before the others."""
+"""The search tools that it knows, in order of preference."""
 _DEFERRED = ("mcp__groundwire__websearch", "WebSearch")
-"""Tools that newer versions of Claude Code only name, until they are asked for by ToolSearch."""
+"""Tools that newer versions of Claude Code only name until ToolSearch loads them."""
 _SPELLINGS = (
     ("", "mcp__groundwire__"),
     ("", "mcp_groundwire_"),
     ("mcp__groundwire", ""),
     ("", "groundwire_"),
 )
-"""What clients put before the name of our tool; the first is Claude Code's."""
+"""Namespaces and prefixes that clients add to the names of our tools; the first is Claude Code's."""
 _ID = re.compile(r'\\*"id\\*": *\\*"([^"\\]+)')
 GROUNDED = "grounded"
-"""Noted where Gemini's own search was asked for."""
+"""Recorded as the output if Gemini's own search was requested."""
 _PASSAGE = re.compile(r'^\{"passage".*$', re.MULTILINE)
 
 
-class Asked(NamedTuple):
-    """One request, and what was said to it."""
+class ModelRequest(NamedTuple):
+    """A recorded request to the model, and its output."""
 
-    wire: str
+    api: str
     path: str
-    said: Said
+    output: ModelOutput
 
 
-def follow(wire: Wire, body: Body, script: Sequence[str]) -> Said | None:
-    """The call of the next tool that the model is to use; None when it has used them all."""
-    given = wire.results(body)
+def next_scripted_call(api: VendorApi, body: Body, script: Sequence[str]) -> ModelOutput | None:
+    """The next tool call of the script; None if all were called."""
+    given = api.results(body)
     results = [text for text in given if not _loads(text)]
-    offered = wire.tools(body)
+    offered = api.tools(body)
     if not offered or len(results) >= len(script):
         return None
     name = script[len(results)]
@@ -70,22 +78,22 @@ def follow(wire: Wire, body: Body, script: Sequence[str]) -> Said | None:
 
 
 def _loads(result: str) -> bool:
-    """Is this what Claude Code says when a tool has been loaded?"""
+    """Whether this is the result of Claude Code's ToolSearch."""
     return not result or "Tool loaded" in result or "tool_reference" in result
 
 
-def decide(wire: Wire, body: Body, script: Sequence[str] = ()) -> Said:
-    """What the model says."""
-    results = wire.results(body)
-    if (scripted := follow(wire, body, script)) is not None:
+def next_output(api: VendorApi, body: Body, script: Sequence[str] = ()) -> ModelOutput:
+    """The output of the model for a request."""
+    results = api.results(body)
+    if (scripted := next_scripted_call(api, body, script)) is not None:
         return scripted
     if numbered := [json.loads(line) for text in results for line in _PASSAGE.findall(text)]:
         return " ".join(f"{passage['title']} [{passage['passage']}]." for passage in numbered[:2])
-    if found := addresses_in(results):
+    if found := urls_in(results):
         return f"It was lit on {FACT}. I was given: {' , '.join(found)}"
     if "responseJsonSchema" in body.get("generationConfig", {}):
         return json.dumps({"complexity_reasoning": "simple", "complexity_score": 10})
-    offered = wire.tools(body)
+    offered = api.tools(body)
     if not all(map(_loads, results)):
         return f"The tool gave no address: {results[-1][:500]}"
     for tool, arguments in SEARCHES.items():
@@ -99,7 +107,7 @@ def decide(wire: Wire, body: Body, script: Sequence[str] = ()) -> Said:
 
 
 def grounded(model: str) -> Body:
-    """Gemini's own search: one page, which stands for the whole text."""
+    """A response of Gemini's own search: one page that supports the whole text."""
     text = f"The lighthouse was first lit on {FACT}."
     chunk = {"web": {"uri": ANSWER_URL, "title": "docs.groundwire.test"}}
     support = {"segment": {"endIndex": len(text), "text": text}, "groundingChunkIndices": [0]}
@@ -109,44 +117,46 @@ def grounded(model: str) -> Body:
     return whole
 
 
-def wire_at(path: str) -> Wire | None:
-    """The language that is spoken at a path."""
-    return next((wire for wire in WIRES if wire.path.lower() in path.lower()), None)
+def api_at(path: str) -> VendorApi | None:
+    """The API that is served at a path."""
+    return next((api for api in VENDOR_APIS if api.path.lower() in path.lower()), None)
 
 
-def respond(path: str, body: Body, asked: list[Asked], script: Sequence[str] = ()) -> tuple[int, str, bytes]:
+def respond(
+    path: str, body: Body, model_requests: list[ModelRequest], script: Sequence[str] = ()
+) -> tuple[int, str, bytes]:
     """Status, content type and body of the response to a request."""
-    wire = wire_at(path)
-    if wire is None:
+    api = api_at(path)
+    if api is None:
         return 404, "application/json", b'{"error": {"message": "no such path"}}'
     model = str(body.get("model", "scripted"))
-    if wire is GEMINI and ("", "googleSearch") in wire.tools(body):
-        asked.append(Asked(wire.name, path, GROUNDED))
+    if api is GEMINI and ("", "googleSearch") in api.tools(body):
+        model_requests.append(ModelRequest(api.name, path, GROUNDED))
         whole = grounded(model)
         events: Iterator[tuple[str, Any]] = iter([("", whole)])
     else:
-        said = decide(wire, body, script)
-        asked.append(Asked(wire.name, path, said))
-        whole, events = wire.whole(said, model), wire.stream(said, model)
+        output = next_output(api, body, script)
+        model_requests.append(ModelRequest(api.name, path, output))
+        whole, events = api.whole(output, model), api.stream(output, model)
     if body.get("stream") or "streamGenerateContent" in path:
         return 200, "text/event-stream", frames(events)
     return 200, "application/json", json.dumps(whole).encode()
 
 
 @contextmanager
-def scripted_model(script: Sequence[str] = ()) -> Iterator[tuple[str, list[Asked]]]:
-    """Serve the model; gives its address, and the list of what it was asked.
+def scripted_model(script: Sequence[str] = ()) -> Iterator[tuple[str, list[ModelRequest]]]:
+    """Serve the model; yield its URL, and the list of recorded requests.
 
-    It uses our tools in the order of the script, which may change between two conversations.
+    It calls our tools in the order of the script, which may change between two conversations.
     """
-    asked: list[Asked] = []
+    model_requests: list[ModelRequest] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class ModelHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            status, kind, data = respond(self.path.partition("?")[0], body, asked, script)
+            status, kind, data = respond(self.path.partition("?")[0], body, model_requests, script)
             self.send_response(status)
             self.send_header("content-type", kind)
             self.send_header("content-length", str(len(data)))
@@ -154,14 +164,14 @@ def scripted_model(script: Sequence[str] = ()) -> Iterator[tuple[str, list[Asked
             self.wfile.write(data)
 
         def log_message(self, *_: object) -> None:
-            """Silent: what was asked is remembered."""
+            """Print nothing: requests are recorded."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), ModelHandler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
+        yield f"http://127.0.0.1:{server.server_port}", model_requests
     finally:
         server.shutdown()
         server.server_close()

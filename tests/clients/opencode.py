@@ -1,4 +1,4 @@
-"""How OpenCode is started."""
+"""Runs OpenCode."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.clients.driving import Run, drive
-from tests.clients.installing import OPENCODE
+from tests.clients.packages import OPENCODE
 from tests.clients.pages import QUESTION
-from tests.clients.stage import Stage
+from tests.clients.run_client import ClientRun, run_client
+from tests.clients.running_gateway import RunningGateway
 
 QUIET = {
     **dict.fromkeys(
@@ -32,18 +32,18 @@ PACKAGES = {
     "openai_chat": ("@ai-sdk/openai-compatible", "/v1"),
     "gemini": ("@ai-sdk/google", "/v1beta"),
 }
-"""By which package OpenCode speaks a dialect, and what it puts before the vendor's path."""
+"""The package that OpenCode uses for a dialect, and the path prefix of its base URL."""
 
 
 def write_config(
-    stage: Stage, home: Path, dialect: str, model: str, options: Mapping[str, Any] | None = None
+    gateway: RunningGateway, home: Path, dialect: str, model: str, options: Mapping[str, Any] | None = None
 ) -> None:
-    """Our gateway as the only provider, in the folder that OpenCode is started in."""
+    """Configure the gateway as the only provider, in the folder in which OpenCode runs."""
     package, path = PACKAGES[dialect]
     name = {"name": model, **({"options": options} if options else {})}
     provider = {
         "npm": package,
-        "options": {"baseURL": stage.url + path, "apiKey": "dummy-key"},
+        "options": {"baseURL": gateway.url + path, "apiKey": "dummy-key"},
         "models": {model: name},
     }
     config = {
@@ -60,19 +60,19 @@ def write_config(
     (work / "opencode.json").write_text(json.dumps(config), "utf-8")
 
 
-def ask_opencode(home: Path, more: Mapping[str, str] | None = None, words: Sequence[str] = ()) -> Run:
-    """Ask our question without a terminal."""
-    # Word by word: around an argument with spaces OpenCode puts quotes, which ask for the very phrase.
-    asked = ["run", "--format", "json", *words, *QUESTION.split()]
-    return drive(OPENCODE, asked, home, {**QUIET, **(more or {})})
+def ask_opencode(home: Path, more: Mapping[str, str] | None = None, words: Sequence[str] = ()) -> ClientRun:
+    """Ask the question without a terminal."""
+    # Each word is an argument: OpenCode quotes arguments with spaces, which would make a phrase query.
+    arguments = ["run", "--format", "json", *words, *QUESTION.split()]
+    return run_client(OPENCODE, arguments, home, {**QUIET, **(more or {})})
 
 
-def parts_of(run: Run, kind: str) -> list[dict[str, Any]]:
-    """The parts of one kind, as they were printed."""
+def parts_of(run: ClientRun, kind: str) -> list[dict[str, Any]]:
+    """The parts of one kind that were printed."""
     lines = [json.loads(line) for line in run.out.splitlines() if line.startswith("{")]
     return [line["part"] for line in lines if line["type"] == kind]
 
 
-def printed_by(run: Run) -> str:
-    """What the model said, as it was printed."""
+def printed_by(run: ClientRun) -> str:
+    """The text of the model that was printed."""
     return "\n".join(str(part["text"]) for part in parts_of(run, "text"))

@@ -1,4 +1,4 @@
-"""The pages that are searched: facts nobody else has, at addresses that can only come from here."""
+"""The indexed pages: invented facts at URLs that exist only here."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def write_pages(folder: Path) -> None:
         )
 
 
-def addresses_in(texts: Iterable[str]) -> list[str]:
-    """The addresses of ours in texts, each once, in order."""
+def urls_in(texts: Iterable[str]) -> list[str]:
+    """The URLs of the indexed pages in texts, each once, in order."""
     return list(dict.fromkeys(found for text in texts for found in _ADDRESS.findall(text)))

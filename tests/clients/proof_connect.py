@@ -1,4 +1,4 @@
-"""What `groundwire connect --write` puts into a client's own file is what the client itself reads there."""
+"""Clients read what `groundwire connect --write` writes into their files."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.connecting import connect, let_find_pages
-from tests.clients.listing import LISTINGS, OTHER, STATES, Listing, ask_for_servers, text_in
-from tests.clients.stage import GROUNDWIRE, Stage
+from tests.clients.connect import configure_index, connect
+from tests.clients.running_gateway import GROUNDWIRE, RunningGateway
+from tests.clients.server_lists import OTHER, SERVER_LISTS, STATES, ServerList, ask_for_servers, text_in
 
 OURS = "groundwire"
 STARTED = {"claude-code": "Connected", "gemini-cli": "Connected"}
-"""What clients print that speak with a server before they list it."""
+"""The state that is printed by clients that connect to a server before they list it."""
 
 
 def _cases() -> list[object]:
     return [
-        pytest.param(listing, state, id=f"{listing.package.label}-{state}")
-        for listing in LISTINGS
+        pytest.param(server_list, state, id=f"{server_list.package.label}-{state}")
+        for server_list in SERVER_LISTS
         for state in STATES
-        if state != "with comments" or listing.commented
+        if state != "with comments" or server_list.commented
     ]
 
 
-def _given(listing: Listing, state: str, home: Path) -> Path:
-    file = home / listing.file
+def _write_file(server_list: ServerList, state: str, home: Path) -> Path:
+    file = home / server_list.file
     file.parent.mkdir(parents=True, exist_ok=True)
-    if (text := text_in(listing, state)) is not None:
+    if (text := text_in(server_list, state)) is not None:
         file.write_text(text, "utf-8")
     return file
 
@@ -37,53 +37,53 @@ def _bytes(file: Path) -> bytes | None:
     return file.read_bytes() if file.exists() else None
 
 
-@pytest.mark.parametrize(("listing", "state"), _cases())
-def test_the_client_lists_what_was_written_and_no_longer_what_was_undone(
-    listing: Listing, state: str, stage: Stage, home: Path, show: Callable[[str, str], None]
+@pytest.mark.parametrize(("server_list", "state"), _cases())
+def test_the_client_lists_the_server_until_it_is_undone(
+    server_list: ServerList, state: str, gateway: RunningGateway, home: Path, show: Callable[[str, str], None]
 ) -> None:
-    let_find_pages(stage, home)
-    file = _given(listing, state, home)
+    configure_index(gateway, home)
+    file = _write_file(server_list, state, home)
     before = _bytes(file)
     for _ in range(2 if state == "connected" else 1):
-        connect(listing.client, stage, home)
+        connect(server_list.client, gateway, home)
     written = _bytes(file)
-    connect(listing.client, stage, home, undo=True)
+    connect(server_list.client, gateway, home, undo=True)
     assert _bytes(file) == before
 
-    connect(listing.client, stage, home)
+    connect(server_list.client, gateway, home)
     assert _bytes(file) == written
-    run = ask_for_servers(listing, home)
+    run = ask_for_servers(server_list, home)
     assert run.code == 0, run
-    servers = listing.servers(run)
-    show(f"{listing.package.label}, {' '.join(listing.words)}, file {state}", _told(servers))
+    servers = server_list.servers(run)
+    show(f"{server_list.package.label}, {' '.join(server_list.words)}, file {state}", _shown(servers))
     assert GROUNDWIRE in servers[OURS]
-    assert STARTED.get(listing.client, "") in servers[OURS]
+    assert STARTED.get(server_list.client, "") in servers[OURS]
     assert "failed" not in servers[OURS]
     assert (OTHER in servers) == (before not in (None, b""))
 
-    connect(listing.client, stage, home, undo=True)
+    connect(server_list.client, gateway, home, undo=True)
     if before == b"":
-        return  # not every client reads an empty file, with us or without
-    run = ask_for_servers(listing, home)
+        return  # not every client accepts an empty file
+    run = ask_for_servers(server_list, home)
     assert run.code == 0, run
-    assert listing.servers(run).keys() == servers.keys() - {OURS}
+    assert server_list.servers(run).keys() == servers.keys() - {OURS}
 
 
-@pytest.mark.parametrize("listing", LISTINGS, ids=lambda listing: listing.package.label)
+@pytest.mark.parametrize("server_list", SERVER_LISTS, ids=lambda server_list: server_list.package.label)
 def test_the_client_lists_the_server_of_a_gateway(
-    listing: Listing, stage: Stage, home: Path, show: Callable[[str, str], None]
+    server_list: ServerList, gateway: RunningGateway, home: Path, show: Callable[[str, str], None]
 ) -> None:
-    _given(listing, "existing", home)
-    connect(listing.client, stage, home, "--http", "--url", stage.url)
-    run = ask_for_servers(listing, home)
+    _write_file(server_list, "existing", home)
+    connect(server_list.client, gateway, home, "--http", "--url", gateway.url)
+    run = ask_for_servers(server_list, home)
     assert run.code == 0, run
-    servers = listing.servers(run)
-    show(f"{listing.package.label}, {' '.join(listing.words)}, --http", _told(servers))
-    assert f"{stage.url}/mcp" in servers[OURS]
-    assert STARTED.get(listing.client, "") in servers[OURS]
+    servers = server_list.servers(run)
+    show(f"{server_list.package.label}, {' '.join(server_list.words)}, --http", _shown(servers))
+    assert f"{gateway.url}/mcp" in servers[OURS]
+    assert STARTED.get(server_list.client, "") in servers[OURS]
     assert "failed" not in servers[OURS]
     assert OTHER in servers
 
 
-def _told(servers: dict[str, str]) -> str:
+def _shown(servers: dict[str, str]) -> str:
     return "\n".join(f"{name}: {what}" for name, what in servers.items())

@@ -49,7 +49,7 @@ def test_a_tool_reads_its_arguments_from_standard_input() -> None:
         ('{"query": "x"}', "GEMINI_WEB_SEARCH_FAILED", 5),
     ],
 )
-def test_a_tool_that_fails_prints_its_contract_all_the_same(arguments: str, kind: str, code: int) -> None:
+def test_a_failed_tool_prints_a_result_in_its_format(arguments: str, kind: str, code: int) -> None:
     bench = Bench(FakeClient([Unreachable("no route")]))
     assert bench.run("tool", "websearch_gemini", arguments) == code
     assert json.loads(bench.stdout)["error"]["type"] == kind
@@ -126,7 +126,7 @@ PROVIDERS = FakeClient(
 )
 
 
-def test_providers_are_shown_with_what_they_can_do() -> None:
+def test_providers_are_listed_with_their_capabilities() -> None:
     bench = Bench(PROVIDERS)
     assert bench.run("providers") == 0
     assert bench.stdout.splitlines()[:4] == [
@@ -160,7 +160,7 @@ def test_providers_as_json() -> None:
     assert body["providers"][0]["options"]["allowed_domains"] == "native"
 
 
-def test_the_doctor_says_what_was_found_where(tmp_path: Path) -> None:
+def test_the_doctor_reports_where_credentials_were_found(tmp_path: Path) -> None:
     (tmp_path / "groundwire.toml").write_text('order = ["gemini"]\n')
     bench = Bench(PROVIDERS, cwd=str(tmp_path), env={"GROUNDWIRE_DATA_DIR": str(tmp_path)})
     assert bench.run("doctor") == 0
@@ -177,17 +177,17 @@ def test_the_doctor_says_what_was_found_where(tmp_path: Path) -> None:
     assert bench.client.requests == []
 
 
-def test_the_doctor_asks_nobody_unless_told_to(tmp_path: Path) -> None:
+def test_the_doctor_sends_no_request_unless_live(tmp_path: Path) -> None:
     env = {"GROUNDWIRE_DATA_DIR": str(tmp_path)}
-    asker = FakeClient(OK, statuses=[status("gemini"), status("openai", usable=False)])
-    bench = Bench(asker, env=env)
+    client = FakeClient(OK, statuses=[status("gemini"), status("openai", usable=False)])
+    bench = Bench(client, env=env)
     assert bench.run("doctor", "--live") == 0
-    assert [(request.search, name) for request, name, _ in asker.requests] == [(None, "gemini")]
+    assert [(request.search, name) for request, name, _ in client.requests] == [(None, "gemini")]
     assert "+ gemini: answered in 0.0 s" in bench.stdout
-    assert asker.closed
+    assert client.closed
 
 
-def test_the_doctor_reports_who_did_not_answer(tmp_path: Path) -> None:
+def test_the_doctor_reports_providers_that_do_not_respond(tmp_path: Path) -> None:
     env = {"GROUNDWIRE_DATA_DIR": str(tmp_path)}
     bench = Bench(FakeClient([AuthRejected("bad key")], statuses=[status("gemini")]), env=env)
     assert bench.run("doctor", "--live", "--json") == 4
@@ -198,7 +198,7 @@ def test_the_doctor_reports_who_did_not_answer(tmp_path: Path) -> None:
     assert "! gemini: no route Check the network" in bench.stdout
 
 
-def test_the_doctor_says_when_nobody_can_be_asked(tmp_path: Path) -> None:
+def test_the_doctor_reports_that_no_provider_is_usable(tmp_path: Path) -> None:
     bench = Bench(
         FakeClient(statuses=[status("gemini", usable=False)]), env={"GROUNDWIRE_DATA_DIR": str(tmp_path)}
     )
@@ -206,7 +206,7 @@ def test_the_doctor_says_when_nobody_can_be_asked(tmp_path: Path) -> None:
     assert "No provider can be used yet" in bench.stdout
 
 
-def test_the_doctor_sees_a_data_directory_that_cannot_be_used(tmp_path: Path) -> None:
+def test_the_doctor_reports_an_unusable_data_directory(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
     for path, words in (
@@ -218,7 +218,7 @@ def test_the_doctor_sees_a_data_directory_that_cannot_be_used(tmp_path: Path) ->
         assert words in bench.stdout
 
 
-def test_the_doctor_still_says_something_when_the_configuration_is_broken(tmp_path: Path) -> None:
+def test_the_doctor_works_with_a_broken_configuration(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text("order = [")
     bench = Bench(env={"GROUNDWIRE_CONFIG": str(path)})
@@ -244,7 +244,7 @@ def test_the_configuration_is_shown_with_its_origin(tmp_path: Path) -> None:
     assert settings["search.country"] == {"name": "search.country", "value": "DE", "origin": str(path)}
 
 
-def test_what_is_odd_about_the_configuration_is_said() -> None:
+def test_warnings_about_the_configuration_are_printed() -> None:
     bench = Bench(FakeClient(LATE), env={"GROUNDWIRE_GEMNI_MODEL": "x"})
     bench.run("search", "q")
     assert bench.stderr.startswith("Warning: ")
@@ -289,7 +289,7 @@ def test_completion_works_in_bash(line: list[str], found: list[str]) -> None:
     assert result.stderr == ""
 
 
-def test_the_text_of_a_tool_is_the_answer_s(tmp_path: Path) -> None:
+def test_the_tool_result_contains_the_answer(tmp_path: Path) -> None:
     bench = Bench(FakeClient(LATE))
     bench.run("tool", "geminisearch", '{"query": "x"}')
     assert TEXT[:20] in json.loads(bench.stdout)["llmContent"]

@@ -1,4 +1,4 @@
-"""Completion, in the shells themselves."""
+"""Completion scripts in real shells."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LINES = [
     ("groundwire search --provider gem", {"gemini"}),
     ("groundwire connect claude-", {"claude-code", "claude-desktop"}),
 ]
-"""What is typed, and what is offered."""
+"""Typed command lines, and the completions that are offered."""
 ERROR = r"comparguments|_arguments:|doubled|bad pattern|parse error"
 
 
@@ -61,12 +61,12 @@ def offered(command: list[str], folder: Path) -> set[str]:
 
 
 def in_zsh(line: str, folder: Path) -> str:
-    """What zsh shows on a real terminal when a tab is typed."""
+    """The output of zsh on a real terminal when a tab is typed."""
     (folder / "completion.zsh").write_text(zsh())
     (folder / ".zshrc").write_text(
         "autoload -Uz compinit; compinit -u; unset zle_bracketed_paste; LISTMAX=1000\n"
         f"source {folder}/completion.zsh\n"
-        'told() { print -r -- "[$BUFFER] DONE" }; zle -N told; bindkey "^G" told; PS1="READY> "\n'
+        'buffer() { print -r -- "[$BUFFER] DONE" }; zle -N buffer; bindkey "^G" buffer; PS1="READY> "\n'
     )
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 200, 200, 0, 0))
@@ -91,7 +91,7 @@ def in_zsh(line: str, folder: Path) -> str:
 
 
 def until(terminal: int, pattern: str) -> str:
-    """What is shown, up to a pattern; fails after a while."""
+    """Read the terminal until a pattern appears; fail after a timeout."""
     shown, ends = "", time.monotonic() + 60
     while not re.search(pattern, shown):
         ready, _, _ = select.select([terminal], [], [], max(0.0, ends - time.monotonic()))
@@ -101,18 +101,20 @@ def until(terminal: int, pattern: str) -> str:
 
 
 @pytest.mark.parametrize(("line", "expected"), LINES)
-def test_bash_offers_what_fits(line: str, expected: set[str], tmp_path: Path) -> None:
+def test_bash_offers_matching_completions(line: str, expected: set[str], tmp_path: Path) -> None:
     found = in_bash(line, tmp_path)
     assert {word for word in found if not word.startswith("-")} == expected
 
 
 @pytest.mark.parametrize(("line", "expected"), LINES)
-def test_fish_offers_what_fits(line: str, expected: set[str], tmp_path: Path) -> None:
+def test_fish_offers_matching_completions(line: str, expected: set[str], tmp_path: Path) -> None:
     assert expected <= in_fish(line, tmp_path)
 
 
 @pytest.mark.parametrize(("line", "expected"), LINES)
-def test_zsh_offers_what_fits_without_an_error(line: str, expected: set[str], tmp_path: Path) -> None:
+def test_zsh_offers_matching_completions_without_an_error(
+    line: str, expected: set[str], tmp_path: Path
+) -> None:
     shown = in_zsh(line, tmp_path)
     assert not re.search(ERROR, shown), shown
     assert all(word in shown for word in expected), shown

@@ -1,4 +1,4 @@
-"""What the doctor looks at."""
+"""The checks of `groundwire doctor`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from groundwire.model import Event, Failed, Request, SearchOptions, TextDelta
 from tests.faces.fakes import FakeClient
 
 
-def test_versions_are_told() -> None:
+def test_versions_are_printed() -> None:
     found = {check.what: check for check in versions()}
     assert all(check.state == "ok" for check in found.values())
     assert "Python 3." in next(iter(found.values())).detail
@@ -44,7 +44,7 @@ def test_the_files_that_are_there_are_named(tmp_path: Path) -> None:
     assert found["environment OPENCODE_CONFIG_CONTENT"] == "read"
 
 
-def test_a_data_directory_is_good_when_it_can_be_written_or_made(tmp_path: Path) -> None:
+def test_a_data_directory_is_valid_if_it_can_be_written_or_created(tmp_path: Path) -> None:
     assert data_directory(str(tmp_path)) == Check("ok", str(tmp_path), "writable")
     below = str(tmp_path / "a/b")
     assert data_directory(below) == Check("ok", below, "will be made when it is needed")

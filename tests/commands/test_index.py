@@ -1,4 +1,4 @@
-"""`groundwire index`, from the arguments to what is printed, on a real index."""
+"""`groundwire index`, from the arguments to the output, on a real index."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def docs(tmp_path: Path) -> Path:
 
 
 class Shell:
-    """Commands on one data directory."""
+    """Runs commands on one data directory."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -57,7 +57,7 @@ class Shell:
 
 @pytest.fixture
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    """What is slow for want of a processor is not told how far it is."""
+    """A shell whose output does not depend on the speed of the machine: progress is never printed."""
     monkeypatch.setattr("groundwire.commands.index._NOTE_INTERVAL", float("inf"))
     return Shell(tmp_path)
 
@@ -83,14 +83,14 @@ def test_a_folder_is_added_listed_shown_and_removed(shell: Shell, docs: Path) ->
     assert shell.run("list") == 3
 
 
-def test_the_second_time_only_what_changed_is_stored(shell: Shell, docs: Path) -> None:
+def test_adding_again_stores_only_changes(shell: Shell, docs: Path) -> None:
     shell.run("add", "docs", *BASE)
     (docs / "install.md").write_text("# Install\n\nEverything about it is different now, and better.\n")
     assert shell.run("add", "docs", *BASE) == 0
     assert shell.out.startswith("0 added, 1 updated, 1 unchanged\n")
 
 
-def test_everything_is_said_as_json(shell: Shell, docs: Path) -> None:
+def test_everything_is_available_as_json(shell: Shell, docs: Path) -> None:
     assert shell.run("add", "docs", *BASE, "--collection", "team", "--language", "EN", "--json") == 0
     assert json.loads(shell.out) == {
         "version": 1,
@@ -153,7 +153,7 @@ def test_a_private_address_is_refused_unless_it_was_allowed(shell: Shell, site: 
     assert site.paths == []
 
 
-def test_permission_for_one_private_host_is_none_for_another(shell: Shell, site: Site) -> None:
+def test_permission_for_one_private_host_does_not_apply_to_another(shell: Shell, site: Site) -> None:
     with website() as other:
         other.put("/", page("secret"))
         site.put("/", page("start", f"{other.address}/"))
@@ -184,7 +184,9 @@ def test_no_network_has_its_exit_code(shell: Shell) -> None:
         (("add", "https://"), "is not a web address"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(shell: Shell, words: tuple[str, ...], reason: str) -> None:
+def test_invalid_combinations_of_arguments_are_refused(
+    shell: Shell, words: tuple[str, ...], reason: str
+) -> None:
     assert shell.run(*words) == 2
     assert reason in shell.err
 
@@ -192,13 +194,13 @@ def test_what_cannot_be_meant_is_refused(shell: Shell, words: tuple[str, ...], r
 @pytest.mark.parametrize(
     "action", [("list",), ("stats",), ("show", "https://a.example/"), ("remove", "--collection", "x")]
 )
-def test_before_anything_is_indexed_it_is_said_how_to_begin(shell: Shell, action: tuple[str, ...]) -> None:
+def test_an_empty_index_prints_how_to_start(shell: Shell, action: tuple[str, ...]) -> None:
     assert shell.run(*action) == 3
     assert "groundwire index add FOLDER" in shell.err
     assert not (shell.folder / "data").exists()
 
 
-def test_a_data_directory_that_cannot_be_used_is_a_matter_of_configuration(shell: Shell, docs: Path) -> None:
+def test_an_unusable_data_directory_is_a_configuration_error(shell: Shell, docs: Path) -> None:
     (shell.folder / "data").write_text("in the way")
     assert shell.run("add", "docs", "--json") == 4
     assert json.loads(shell.out)["error"]["code"] == "INVALID_CONFIG"
@@ -214,20 +216,20 @@ def test_no_control_sequence_reaches_the_terminal(shell: Shell) -> None:
     (shell.folder / "\x1b[31mred.png").write_bytes(b"\0")
     for words in (("list",), ("stats",), ("show", "https://a.example/x"), ("add", ".", *BASE)):
         shell.run(*words)
-        for sign in ("\x1b", "\x07", "\x9b", "\u202e", "\r"):
-            assert sign not in shell.out + shell.err
+        for character in ("\x1b", "\x07", "\x9b", "\u202e", "\r"):
+            assert character not in shell.out + shell.err
     shell.run("list")
     assert len(shell.out.splitlines()) == 1
 
 
-def test_a_terminal_sees_how_far_it_is(shell: Shell, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_progress(shell: Shell, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("groundwire.commands.index._DRAW_INTERVAL", 0.0)
     assert shell.run("add", "docs", *BASE, terminal=True) == 0
     assert "2 pages https://docs.example/team/install.md" in shell.err
     assert shell.err.endswith("\r\x1b[2K")
 
 
-def test_what_comes_with_python_is_renewed_on_request(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_built_in_index_is_updated_on_request(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     from groundwire.engine import knowledge
     from groundwire.engine.index.base import Index, Stored
 

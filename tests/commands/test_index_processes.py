@@ -33,7 +33,7 @@ def start(home: Path, *words: str, program: tuple[str, str] = ("-m", "groundwire
     )
 
 
-def test_an_interrupted_crawl_keeps_what_it_has_and_goes_on(tmp_path: Path) -> None:
+def test_an_interrupted_crawl_keeps_its_pages_and_is_resumed(tmp_path: Path) -> None:
     held, go_on = threading.Event(), threading.Event()
     with website() as site:
         site.put("/robots.txt", "User-agent: *\nDisallow:", "text/plain")
@@ -73,7 +73,7 @@ def test_an_interrupted_crawl_keeps_what_it_has_and_goes_on(tmp_path: Path) -> N
         with open_index(tmp_path / ".local/share/groundwire/index") as index:
             assert len(list(index.pages("site"))) == 5
 
-        site.asked.clear()
+        site.requests.clear()
         with start(tmp_path, *words) as process:
             out, err = process.communicate(timeout=BOUND)
         assert process.returncode == 0, err
@@ -99,7 +99,7 @@ sys.exit(run(sys.argv[1:]))
 """
 
 
-def test_an_interrupted_folder_keeps_what_it_has_and_waits_for_no_file(tmp_path: Path) -> None:
+def test_an_interrupted_folder_keeps_its_pages_and_does_not_wait_for_a_file(tmp_path: Path) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()
     for number in range(40):

@@ -81,7 +81,7 @@ def test_a_key_is_replaced_and_removed_and_everything_else_stays(tmp_path: Path)
     assert login(tmp_path, "gemini", "--remove").code == exit_codes.NOTHING_FOUND
 
 
-def test_an_unusual_layout_is_written_anew(tmp_path: Path) -> None:
+def test_a_file_with_an_unusual_layout_is_rewritten(tmp_path: Path) -> None:
     write_private(file_in(tmp_path), 'providers = {gemini = {key = "g-1"}, exa = {key = "a\\"b"}}\n')
     assert login(tmp_path, "gemini", stdin="g-2").code == exit_codes.OK
     assert stored(tmp_path) == {"gemini": "g-2", "exa": 'a"b'}
@@ -100,7 +100,7 @@ def test_an_unusual_layout_is_written_anew(tmp_path: Path) -> None:
         (["local"], KEY, "local takes no key"),
     ],
 )
-def test_what_is_no_key_or_no_provider_is_refused_and_nothing_is_stored(
+def test_an_invalid_key_or_provider_is_refused_and_nothing_is_stored(
     words: list[str], stdin: str, message: str, tmp_path: Path
 ) -> None:
     ended = login(tmp_path, *words, stdin=stdin)
@@ -118,13 +118,13 @@ def test_a_file_that_others_can_read_is_not_written(tmp_path: Path) -> None:
     assert "chmod 600" in ended.err
 
 
-def test_it_is_said_when_another_place_comes_first(tmp_path: Path) -> None:
+def test_login_reports_a_source_with_higher_precedence(tmp_path: Path) -> None:
     ended = login(tmp_path, "anthropic", stdin=KEY, env={"ANTHROPIC_API_KEY": "sk-env-000000"})
     assert ended.code == exit_codes.OK
     assert "not used yet: environment ANTHROPIC_API_KEY comes first" in ended.err
 
 
-def test_a_provider_of_ones_own_takes_a_key_where_it_names_a_variable(tmp_path: Path) -> None:
+def test_login_stores_a_key_for_a_configured_provider_with_key_env(tmp_path: Path) -> None:
     config = tmp_path / ".config" / "groundwire" / "config.toml"
     config.parent.mkdir(parents=True)
     config.write_text(
@@ -136,7 +136,7 @@ def test_a_provider_of_ones_own_takes_a_key_where_it_names_a_variable(tmp_path: 
 
 
 def test_on_a_terminal_the_key_is_asked_for_without_echo(tmp_path: Path) -> None:
-    """A real terminal: what is typed does not come back."""
+    """On a real terminal, typed characters are not echoed."""
     ours, theirs = pty.openpty()
     env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "TERM": "xterm"}
     command = [sys.executable, "-m", "groundwire", "login", "gemini"]

@@ -82,7 +82,7 @@ def run(*words: str, env: dict[str, str], home: Path, stdin: str = "") -> tuple[
 
 @pytest.mark.parametrize("name", PROVIDERS)
 @pytest.mark.parametrize("flags", [(), ("--no-stream",)])
-def test_a_question_in_a_cited_answer_out(
+def test_a_question_gets_a_cited_answer(
     provider: Loopback, tmp_path: Path, name: str, flags: tuple[str, ...]
 ) -> None:
     code, out, err = run(
@@ -99,7 +99,7 @@ def test_a_pipe_gets_exactly_the_answer(provider: Loopback, tmp_path: Path) -> N
     assert run("search", "--provider", "gemini", "q", env=env, home=tmp_path) == (0, ANSWER, "")
 
 
-def test_json_says_who_answered(provider: Loopback, tmp_path: Path) -> None:
+def test_json_names_the_provider(provider: Loopback, tmp_path: Path) -> None:
     env = environment(provider, tmp_path)
     code, out, _ = run("search", "--json", "q", "--provider", "gemini", env=env, home=tmp_path)
     body = json.loads(out)
@@ -107,21 +107,21 @@ def test_json_says_who_answered(provider: Loopback, tmp_path: Path) -> None:
     assert (body["provider"], body["text"], body["grounded"]) == ("gemini", TEXT, True)
 
 
-def test_auto_asks_the_first_that_can_be_used(provider: Loopback, tmp_path: Path) -> None:
+def test_auto_uses_the_first_usable_provider(provider: Loopback, tmp_path: Path) -> None:
     (tmp_path / "groundwire.toml").write_text('order = ["openrouter", "gemini", "anthropic"]\n')
     code, out, _ = run("search", "--json", "q", env=environment(provider, tmp_path), home=tmp_path)
     assert code == 0
     assert json.loads(out)["provider"] == "gemini"
 
 
-def test_a_question_from_standard_input(provider: Loopback, tmp_path: Path) -> None:
+def test_a_question_can_be_piped_in(provider: Loopback, tmp_path: Path) -> None:
     env = environment(provider, tmp_path)
     code, _, _ = run("search", "--provider", "gemini", "-", env=env, home=tmp_path, stdin="zwei\nZeilen\n")
     assert code == 0
     assert provider.requests[0]["body"]["contents"][0]["parts"] == [{"text": "zwei\nZeilen"}]
 
 
-def test_a_refused_key_is_a_matter_of_credentials(provider: Loopback, tmp_path: Path) -> None:
+def test_a_refused_key_has_the_exit_code_for_credentials(provider: Loopback, tmp_path: Path) -> None:
     provider.status = 401
     provider.error_body = json.dumps(
         {"error": {"code": 401, "message": "bad key test-key-0123456789"}}
@@ -135,7 +135,7 @@ def test_a_refused_key_is_a_matter_of_credentials(provider: Loopback, tmp_path: 
     assert "0123456789" not in err
 
 
-def test_nobody_there_is_a_matter_of_the_network(tmp_path: Path) -> None:
+def test_an_unreachable_provider_has_the_exit_code_for_the_network(tmp_path: Path) -> None:
     code, out, err = run(
         "search", "--provider", "gemini", "q", env=environment(None, tmp_path), home=tmp_path
     )
@@ -143,7 +143,7 @@ def test_nobody_there_is_a_matter_of_the_network(tmp_path: Path) -> None:
     assert "127.0.0.1" in err
 
 
-def test_no_key_says_what_to_do(tmp_path: Path) -> None:
+def test_a_missing_key_is_an_error_with_advice(tmp_path: Path) -> None:
     env = {key: text for key, text in environment(None, tmp_path).items() if not key.endswith("_API_KEY")}
     code, out, err = run("search", "q", "--provider", "gemini", env=env, home=tmp_path)
     assert (code, out) == (4, "")
@@ -151,7 +151,7 @@ def test_no_key_says_what_to_do(tmp_path: Path) -> None:
     assert err.count("\n") <= 2
 
 
-def test_a_tool_speaks_its_contract(provider: Loopback, tmp_path: Path) -> None:
+def test_a_tool_follows_its_contract(provider: Loopback, tmp_path: Path) -> None:
     env = environment(provider, tmp_path)
     code, out, err = run("tool", "websearch_gemini", '{"query": "q"}', env=env, home=tmp_path)
     assert (code, err) == (0, "")
@@ -165,7 +165,7 @@ def test_a_tool_speaks_its_contract(provider: Loopback, tmp_path: Path) -> None:
     }
 
 
-def test_a_reader_that_has_read_enough_is_no_failure(provider: Loopback, tmp_path: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(provider: Loopback, tmp_path: Path) -> None:
     gate = threading.Event()
 
     def pause(number: int) -> None:
@@ -289,7 +289,7 @@ def test_an_interruption_on_a_terminal_leaves_a_clean_line(provider: Loopback, t
 
 
 def modules_after(program: str) -> set[str]:
-    """What a fresh interpreter has imported after a program."""
+    """The modules that a new interpreter has imported after running a program."""
     program = (
         f"import sys; sys.path.insert(0, {str(SOURCE)!r}); {program}; print(*sys.modules, file=sys.stderr)"
     )

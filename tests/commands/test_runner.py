@@ -1,4 +1,4 @@
-"""The outermost edge: nothing gets past it but a sentence and an exit code."""
+"""The runner: every error becomes a sentence and an exit code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def broken(bench: Bench, message: str) -> Bench:
     return bench
 
 
-def test_what_should_not_have_happened_is_one_line_and_a_request_to_report_it() -> None:
+def test_an_unexpected_error_is_one_line_and_a_request_to_report_it() -> None:
     bench = broken(Bench(), "oh\x1b[2J no")
     assert bench.run("providers") == 1
     assert bench.stderr == (
@@ -32,7 +32,7 @@ def test_what_should_not_have_happened_is_one_line_and_a_request_to_report_it() 
     )
 
 
-def test_the_place_is_shown_on_demand_and_without_secrets() -> None:
+def test_the_traceback_is_shown_on_request_and_without_secrets() -> None:
     bench = broken(Bench(env={"GROUNDWIRE_DEBUG": "1", "OPENAI_API_KEY": KEY}), f"key is {KEY}")
     assert bench.run("providers") == 1
     assert "Traceback" in bench.stderr
@@ -48,14 +48,14 @@ def test_no_command_prints_help_and_is_a_mistake(capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize("words", [["--help"], ["-h"], ["help"], ["search", "--help"], ["doctor", "-h"]])
-def test_help_is_no_mistake(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_exits_with_zero(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(words) == 0
     captured = capsys.readouterr()
     assert captured.out.startswith("usage: groundwire")
     assert captured.err == ""
 
 
-def test_a_mistake_is_one_sentence_and_where_to_read_on(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_usage_error_is_one_sentence_and_a_pointer_to_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["search", "--country", "\x1bGermany", "q"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -63,7 +63,7 @@ def test_a_mistake_is_one_sentence_and_where_to_read_on(capsys: pytest.CaptureFi
     assert "\x1b" not in captured.err
 
 
-def test_a_program_is_told_about_its_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_usage_error_is_reported_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["search", "--json", "--max-uses", "0", "q"]) == 2
     captured = capsys.readouterr()
     error = json.loads(captured.out)["error"]
@@ -71,7 +71,7 @@ def test_a_program_is_told_about_its_mistake(capsys: pytest.CaptureFixture[str])
     assert error["message"] in captured.err
 
 
-def test_an_interruption_is_told_by_its_exit_code(
+def test_an_interruption_has_its_exit_code(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(words: list[str]) -> int:

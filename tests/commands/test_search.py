@@ -29,7 +29,7 @@ NOTHING = (Started(), Finished())
 PARTIAL: tuple[Event, ...] = (*LATE[:5], Failed(Interrupted("the stream ended")))
 
 
-def test_in_a_pipe_the_whole_answer_is_printed_and_nothing_else() -> None:
+def test_only_the_answer_is_printed_into_a_pipe() -> None:
     bench = Bench(FakeClient(LATE))
     assert bench.run("search", "how", "many?") == 0
     assert bench.stdout == render_answer(assemble(LATE)) + "\n"
@@ -37,7 +37,7 @@ def test_in_a_pipe_the_whole_answer_is_printed_and_nothing_else() -> None:
     assert bench.client.closed
 
 
-def test_the_question_is_asked_as_it_was_typed() -> None:
+def test_the_question_is_sent_as_it_was_typed() -> None:
     bench = Bench(FakeClient(LATE))
     bench.run("search", "--provider", "gemini", "--model", "m", "how", "many", "people?")
     request, provider, model = bench.client.requests[0]
@@ -46,7 +46,7 @@ def test_the_question_is_asked_as_it_was_typed() -> None:
     assert request.stream
 
 
-def test_the_question_can_come_from_standard_input() -> None:
+def test_the_question_can_be_read_from_standard_input() -> None:
     bench = Bench(FakeClient(LATE), stdin="how many\nlines?\n")
     bench.run("search", "-")
     assert bench.client.requests[0][0].query == "how many\nlines?"
@@ -124,7 +124,7 @@ def test_markdown_and_raw() -> None:
     assert bench.stdout == TEXT + "\n"
 
 
-def test_on_a_terminal_the_answer_comes_with_sources_and_what_it_cost() -> None:
+def test_a_terminal_shows_the_answer_with_sources_and_cost() -> None:
     bench = Bench(FakeClient(LATE), terminal=True)
     assert bench.run("search", "q") == 0
     screen = Screen()
@@ -138,13 +138,13 @@ def test_on_a_terminal_the_answer_comes_with_sources_and_what_it_cost() -> None:
     assert "gemini · gemini-2.5-flash · 1 search · 1,200 tokens in, 31 out · $0.0123 · " in notes.text
 
 
-def test_on_a_terminal_without_streaming_the_answer_comes_at_once() -> None:
+def test_a_terminal_without_streaming_gets_the_whole_answer() -> None:
     bench = Bench(FakeClient(LATE), terminal=True, env={"NO_COLOR": "1"})
     assert bench.run("search", "--no-stream", "q") == 0
     assert bench.stdout.count("Köln hat") == 1
 
 
-def test_a_terminal_that_knows_nothing_gets_plain_text() -> None:
+def test_a_dumb_terminal_gets_plain_text() -> None:
     bench = Bench(FakeClient(LATE), terminal=True, env={"TERM": "dumb"})
     assert bench.run("search", "q") == 0
     assert bench.stdout == render_answer(assemble(LATE)) + "\n"
@@ -164,14 +164,14 @@ def test_colours_can_be_forced_into_a_pipe() -> None:
     assert "\x1b[33mWarning: odd\x1b[0m" in bench.stderr
 
 
-def test_an_answer_without_sources_says_so() -> None:
+def test_an_answer_without_sources_is_reported() -> None:
     bench = Bench(FakeClient((Started(), TextDelta(0, "I think so."), Finished())))
     assert bench.run("search", "q") == 0
     assert bench.stdout == "I think so.\n"
     assert "Not grounded" in bench.stderr
 
 
-def test_warnings_are_told_on_standard_error() -> None:
+def test_warnings_are_printed_on_standard_error() -> None:
     bench = Bench(FakeClient((Warned("option_ignored", "gemini has no\x1b max_uses"), *LATE)))
     bench.run("search", "q")
     assert bench.stderr == "Warning: gemini has no max_uses\n"
@@ -180,7 +180,7 @@ def test_warnings_are_told_on_standard_error() -> None:
 @pytest.mark.parametrize(
     ("reason", "words"), [("length", "cut off"), ("filtered", "filter"), ("refused", "declined")]
 )
-def test_an_answer_that_did_not_end_well_says_so(reason: str, words: str) -> None:
+def test_an_unusual_finish_reason_is_reported(reason: str, words: str) -> None:
     bench = Bench(FakeClient((*LATE[:-1], Finished(reason))))  # type: ignore[arg-type]
     assert bench.run("search", "q") == 0
     assert words in bench.stderr
@@ -205,15 +205,15 @@ def test_a_blank_question_is_refused(query: str) -> None:
     assert bench.client.requests == []
 
 
-def test_an_unknown_provider_is_refused_with_those_that_are_known() -> None:
+def test_an_unknown_provider_is_refused_with_a_list_of_known_ones() -> None:
     bench = Bench()
-    assert bench.run("search", "--provider", "nobody", "q") == 2
-    assert "unknown provider 'nobody'; known are gemini, anthropic, openai" in bench.stderr
+    assert bench.run("search", "--provider", "unknown", "q") == 2
+    assert "unknown provider 'unknown'; known are gemini, anthropic, openai" in bench.stderr
 
 
 def test_a_configured_provider_can_be_named() -> None:
-    asker = FakeClient(LATE, Config(providers={"mine": ProviderSettings()}))
-    assert Bench(asker).run("search", "--provider", "mine", "q") == 0
+    client = FakeClient(LATE, Config(providers={"mine": ProviderSettings()}))
+    assert Bench(client).run("search", "--provider", "mine", "q") == 0
 
 
 def test_contradictory_domains_are_refused() -> None:
@@ -229,7 +229,7 @@ def test_too_many_domains_are_refused() -> None:
     assert "100" in bench.stderr
 
 
-def test_two_forms_at_once_are_refused() -> None:
+def test_two_output_formats_are_refused() -> None:
     bench = Bench()
     assert bench.run("search", "--json", "--raw", "q") == 2
     assert "--json and --raw cannot be used together" in bench.stderr
@@ -264,7 +264,7 @@ def test_an_error_is_a_sentence_and_what_to_do_next(
         assert bench.stdout == ""
 
 
-def test_what_came_before_an_answer_broke_off_is_kept() -> None:
+def test_the_partial_text_of_an_interrupted_answer_is_printed() -> None:
     bench = Bench(FakeClient(PARTIAL))
     assert bench.run("search", "q") == 5
     assert bench.stdout.startswith(TEXT[:20])
@@ -278,7 +278,7 @@ def test_what_came_before_an_answer_broke_off_is_kept() -> None:
     assert (body["text"], body["error"]["code"]) == (TEXT[:20], "UPSTREAM_INTERRUPTED")
 
 
-def test_a_broken_configuration_is_told_to_programs_too() -> None:
+def test_a_broken_configuration_is_also_reported_as_json() -> None:
     bench = Bench(env={"GROUNDWIRE_CONFIG": "/nonexistent/config.toml"})
     assert bench.run("search", "--json", "q") == 4
     assert json.loads(bench.stdout)["error"]["code"] == "INVALID_CONFIG"

@@ -1,4 +1,4 @@
-"""Every test has a home, a project and an administrator's directory of its own."""
+"""Fixture: a home, a project and an administrator's directory for each test."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.config.world import World
+from tests.config.machine import Machine
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """An empty machine."""
-    made = World(tmp_path)
+    made = Machine(tmp_path)
     monkeypatch.setattr("groundwire.config.opencode.managed_dir", lambda: str(made.managed))
     return made

@@ -1,4 +1,4 @@
-"""A project chooses models and options: no host, no key, no path, and it takes nothing of the user's."""
+"""Project files may choose models and options, but not hosts, keys or paths, and cannot read secrets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from groundwire.config.schema import Config
 from groundwire.errors import ConfigError
 from groundwire.model import Json
-from tests.config.world import World, geminisearch, origin, websearch, write
+from tests.config.machine import Machine, geminisearch, origin, websearch, write
 
 KEY = "user-key-canary-0001"
 EVIL = "https://evil.example"
@@ -43,8 +43,8 @@ PRIVATE = {
 }
 
 
-def guarded(config: Config) -> object:
-    """Everything that a project must not decide."""
+def protected(config: Config) -> object:
+    """Everything that a project must not change."""
     return (
         {
             name: (row.base_url, row.key_env, row.dialect)
@@ -59,47 +59,47 @@ def guarded(config: Config) -> object:
 
 
 @pytest.mark.parametrize("name", PRIVATE)
-def test_a_project_sets_no_host_and_no_key(world: World, name: str) -> None:
-    path = world.of_project(f'# a project\n\n{name} = "{PRIVATE[name]}"')
-    assert world.refusal() == (
+def test_a_project_may_not_set_hosts_or_keys(machine: Machine, name: str) -> None:
+    path = machine.write_project_file(f'# a project\n\n{name} = "{PRIVATE[name]}"')
+    assert machine.load_error() == (
         f"{path}:3: {name}: a project's file may not set this, because its author would decide where "
-        f"your keys and data go; if you want it, set it in {world.user_file}"
+        f"your keys and data go; if you want it, set it in {machine.user_file}"
     )
 
 
-def test_a_project_switches_off_and_never_on(world: World) -> None:
-    world.user("[providers.copilot]\nenabled = false")
-    path = world.of_project("[providers.copilot]\nenabled = true")
-    assert world.refusal() == (
+def test_a_project_may_disable_providers_but_not_enable_them(machine: Machine) -> None:
+    machine.write_user_file("[providers.copilot]\nenabled = false")
+    path = machine.write_project_file("[providers.copilot]\nenabled = true")
+    assert machine.load_error() == (
         f"{path}:2: providers.copilot.enabled: a project's file may only disable a provider; "
-        f"enable it in {world.user_file}"
+        f"enable it in {machine.user_file}"
     )
-    world.of_project("[providers.gemini]\nenabled = false")
-    assert world.load().provider("gemini").enabled is False
+    machine.write_project_file("[providers.gemini]\nenabled = false")
+    assert machine.load().provider("gemini").enabled is False
 
 
-def test_a_project_may_not_hold_a_key(world: World) -> None:
-    path = world.of_project("[providers.gemini]\napi_key = 'sk-1'")
-    assert world.refusal() == f"{path}:2: providers.gemini.api_key: a project's file may not hold keys"
+def test_a_project_file_may_not_contain_a_key(machine: Machine) -> None:
+    path = machine.write_project_file("[providers.gemini]\napi_key = 'sk-1'")
+    assert machine.load_error() == f"{path}:2: providers.gemini.api_key: a project's file may not hold keys"
 
 
-def test_a_project_names_no_provider_that_the_user_does_not_have(world: World) -> None:
-    path = world.of_project("[providers.evil]\nmodel = 'x'")
-    assert world.refusal().startswith(f"{path}:1: providers.evil: there is no provider 'evil'; ")
-    assert world.refusal().endswith(f"set its dialect and base_url in {world.user_file}")
+def test_a_project_may_not_define_providers(machine: Machine) -> None:
+    path = machine.write_project_file("[providers.evil]\nmodel = 'x'")
+    assert machine.load_error().startswith(f"{path}:1: providers.evil: there is no provider 'evil'; ")
+    assert machine.load_error().endswith(f"set its dialect and base_url in {machine.user_file}")
 
 
-def test_a_relative_xdg_path_does_not_make_the_project_the_user(
-    world: World, monkeypatch: pytest.MonkeyPatch
+def test_a_relative_xdg_path_does_not_make_a_project_file_a_user_file(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(world.project)
-    write(world.project / "x/groundwire/config.toml", f'[providers.gemini]\nbase_url = "{EVIL}"')
-    write(world.project / "x/opencode/opencode.json", geminisearch(apiKey="evil"))
-    config = world.load({"XDG_CONFIG_HOME": "x"})
+    monkeypatch.chdir(machine.project)
+    write(machine.project / "x/groundwire/config.toml", f'[providers.gemini]\nbase_url = "{EVIL}"')
+    write(machine.project / "x/opencode/opencode.json", geminisearch(apiKey="evil"))
+    config = machine.load({"XDG_CONFIG_HOME": "x"})
     assert (config.providers, config.geminisearch) == ({}, {})
 
 
-WORDS = (
+KEYS = (
     *(
         "base_url",
         "baseURL",
@@ -145,16 +145,16 @@ TABLES = (
 FORMS = ("text", "table", "list", "inline")
 
 
-def loaded(world: World) -> tuple[object, str]:
-    """What a project must not decide, or why it was refused."""
+def load_outcome(machine: Machine) -> tuple[object, str]:
+    """What a project must not change, or the message of the refusal."""
     try:
-        return guarded(world.load(ENV)), ""
+        return protected(machine.load(ENV)), ""
     except ConfigError as error:
         return None, error.message
 
 
-def _toml(table: str, word: str, form: str) -> str:
-    quoted = json.dumps(word, ensure_ascii=False)
+def _toml(table: str, key: str, form: str) -> str:
+    quoted = json.dumps(key, ensure_ascii=False)
     value = {
         "text": f'"{EVIL}"',
         "table": f'{{ {quoted} = "{EVIL}" }}',
@@ -164,19 +164,19 @@ def _toml(table: str, word: str, form: str) -> str:
     return f"[{table}]\n{quoted} = {value}\n" if table else f"{quoted} = {value}\n"
 
 
-def test_no_key_of_a_projects_own_file_changes_a_host_or_a_key(world: World) -> None:
-    world.user(USER)
-    before = guarded(world.load(ENV))
+def test_no_key_of_a_projects_own_file_changes_a_host_or_a_key(machine: Machine) -> None:
+    machine.write_user_file(USER)
+    before = protected(machine.load(ENV))
     count = refused = 0
-    for table, word, form in itertools.product(TABLES, WORDS, FORMS):
-        world.of_project(_toml(table, word, form))
+    for table, key, form in itertools.product(TABLES, KEYS, FORMS):
+        machine.write_project_file(_toml(table, key, form))
         count += 1
-        after, said = loaded(world)
-        refused += bool(said)
-        assert after == before or str(world.project_file) in said, (table, word, form)
+        after, error = load_outcome(machine)
+        refused += bool(error)
+        assert after == before or str(machine.project_file) in error, (table, key, form)
     assert count > 2000
-    # Nothing but an alias may be called anything.
-    assert count - refused == len(WORDS)
+    # Only aliases accept arbitrary names.
+    assert count - refused == len(KEYS)
 
 
 def _nested(path: list[str], item: Json) -> Json:
@@ -187,8 +187,8 @@ def _nested(path: list[str], item: Json) -> Json:
 
 def _attacks() -> Iterator[Json]:
     providers = ("google", "gemini", "geminisearch", "openai", "openrouter", "anthropic", "*", "mine")
-    for provider, word in itertools.product(providers, WORDS):
-        for way in (
+    for provider, key in itertools.product(providers, KEYS):
+        for path in (
             ["options"],
             ["options", "websearch"],
             [],
@@ -196,7 +196,7 @@ def _attacks() -> Iterator[Json]:
             ["options", "headers"],
         ):
             for item in (EVIL, "{env:MINE_KEY}"):
-                yield _nested(["provider", provider, *way, word], item)
+                yield _nested(["provider", provider, *path, key], item)
     others: tuple[Json, ...] = (None, [], {}, 5, "", "evil-key", "{file:key.txt}", "{file:~/secret}", [KEY])
     for other in (*others, "{env:MINE_KEY}"):
         yield geminisearch(apiKey=other)
@@ -205,24 +205,24 @@ def _attacks() -> Iterator[Json]:
         yield _nested(["provider"], other)
 
 
-# Seven shares no factor with the ways and forms, so that some are as mixed as all.
+# Seven has no common factor with the numbers of paths and values, so every combination is sampled.
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.thorough)])
-def test_no_key_of_a_projects_opencode_file_changes_a_host_or_a_key(world: World, step: int) -> None:
-    world.user(USER)
-    write(world.opencode_file, geminisearch(apiKey=KEY, model="m"))
-    write(world.project / "key.txt", "evil-key")
-    write(world.home / "secret", "file-canary-0005")
-    before = world.load(ENV)
+def test_no_key_of_a_projects_opencode_file_changes_a_host_or_a_key(machine: Machine, step: int) -> None:
+    machine.write_user_file(USER)
+    write(machine.opencode_file, geminisearch(apiKey=KEY, model="m"))
+    write(machine.project / "key.txt", "evil-key")
+    write(machine.home / "secret", "file-canary-0005")
+    before = machine.load(ENV)
     assert before.geminisearch["apiKey"] == KEY
     attacks = list(_attacks())
     assert len(attacks) > 2000
-    chance = random.Random(7)
+    rng = random.Random(7)
     for attack in attacks[::step]:
-        name = chance.choice(["opencode.json", "opencode.jsonc", ".opencode/opencode.json"])
-        path = write(world.project / name, attack)
-        after = world.load(ENV)
+        name = rng.choice(["opencode.json", "opencode.jsonc", ".opencode/opencode.json"])
+        path = write(machine.project / name, attack)
+        after = machine.load(ENV)
         path.unlink()
-        assert guarded(after) == guarded(before), attack
+        assert protected(after) == protected(before), attack
         assert "canary-000" not in repr(after), attack
 
 
@@ -230,28 +230,28 @@ def test_no_key_of_a_projects_opencode_file_changes_a_host_or_a_key(world: World
     "item", ["evil-key", "{file:key.txt}", "{file:~/secret}", "{env:MINE_KEY}", "{env:EVIL_MODEL}"]
 )
 @pytest.mark.parametrize("name", ["opencode.json", ".opencode/opencode.jsonc"])
-def test_a_project_sets_no_key_and_the_user_is_warned(world: World, name: str, item: str) -> None:
-    path = write(world.project / name, geminisearch(apiKey=item))
+def test_a_key_in_a_project_file_is_ignored_with_a_warning(machine: Machine, name: str, item: str) -> None:
+    path = write(machine.project / name, geminisearch(apiKey=item))
     write(path.parent / "key.txt", "evil-key")
-    write(world.home / "secret", "file-canary")
-    config = world.load({**ENV, "EVIL_MODEL": "evil-key"})
+    write(machine.home / "secret", "file-canary")
+    config = machine.load({**ENV, "EVIL_MODEL": "evil-key"})
     assert config.geminisearch == {}
-    (said,) = config.warnings
-    assert said == (
+    (warning,) = config.warnings
+    assert warning == (
         f"{path}: provider.geminisearch.options.apiKey: a project's file may not set a key, only name "
         "GEMINI_API_KEY or GOOGLE_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY as {env:NAME}; it is ignored. "
         "Put your key into your global configuration of OpenCode, or into GEMINI_API_KEY"
     )
 
 
-def test_a_project_may_name_the_variable_of_a_gemini_key(world: World) -> None:
-    path = write(world.project_opencode_file, geminisearch(apiKey="{env:GEMINI_API_KEY}", model="m"))
-    config = world.load({"GEMINI_API_KEY": "mine"})
+def test_a_project_may_name_the_variable_of_a_gemini_key(machine: Machine) -> None:
+    path = write(machine.project_opencode_file, geminisearch(apiKey="{env:GEMINI_API_KEY}", model="m"))
+    config = machine.load({"GEMINI_API_KEY": "mine"})
     assert config.geminisearch == {"apiKey": "mine", "model": "m"}
     assert (origin(config, "geminisearch.apiKey"), config.warnings) == (str(path), ())
-    assert world.load().geminisearch == {"model": "m"}
-    write(world.opencode_file, geminisearch(apiKey="{env:OTHER}"))
-    assert world.load({"GEMINI_API_KEY": "mine", "OTHER": "own"}).geminisearch["apiKey"] == "own"
+    assert machine.load().geminisearch == {"model": "m"}
+    write(machine.opencode_file, geminisearch(apiKey="{env:OTHER}"))
+    assert machine.load({"GEMINI_API_KEY": "mine", "OTHER": "own"}).geminisearch["apiKey"] == "own"
 
 
 STOLEN = (
@@ -268,39 +268,41 @@ STOLEN = (
 
 
 @pytest.mark.parametrize("model", STOLEN)
-def test_a_project_puts_nothing_of_the_users_into_the_name_of_a_model(world: World, model: str) -> None:
-    secret = write(world.home / "secret", "file-canary")
-    (world.project / "link").symlink_to(secret)
-    (world.project / "folder").symlink_to(world.home)
-    path = write(world.project_opencode_file, websearch(model))
+def test_a_project_cannot_read_secrets_through_a_model_name(machine: Machine, model: str) -> None:
+    secret = write(machine.home / "secret", "file-canary")
+    (machine.project / "link").symlink_to(secret)
+    (machine.project / "folder").symlink_to(machine.home)
+    path = write(machine.project_opencode_file, websearch(model))
     env = {
         **ENV,
-        "HOME": str(world.home),
+        "HOME": str(machine.home),
         "PATH": "/canary",
         "LOOKS_LIKE_A_MODEL": "sk-proj-canarycanarycanary",
         "STOLEN_MODEL": str(secret),
     }
-    config = world.load(env)
+    config = machine.load(env)
     assert config.providers == {}
     assert "canary" not in repr(config)
-    (said,) = config.warnings
-    assert said == (
+    (warning,) = config.warnings
+    assert warning == (
         f"{path}: provider.google.options.websearch.model: a project's file may take a model only from a "
         "variable with MODEL in its name, or from a file inside the project; it is ignored"
     )
 
 
-def test_a_project_may_take_a_model_from_its_own_files_and_from_variables_for_models(world: World) -> None:
-    write(world.project / "models/fast.txt", "from-file\n")
-    write(world.project / "inner/opencode.json", websearch("{file:../models/fast.txt}"))
-    write(world.project_opencode_file, websearch("{env:MY_SEARCH_MODEL}", "openai"))
-    config = world.load({"MY_SEARCH_MODEL": "from-variable"}, cwd=world.project / "inner")
+def test_a_project_may_take_a_model_from_its_own_files_and_from_variables_for_models(
+    machine: Machine,
+) -> None:
+    write(machine.project / "models/fast.txt", "from-file\n")
+    write(machine.project / "inner/opencode.json", websearch("{file:../models/fast.txt}"))
+    write(machine.project_opencode_file, websearch("{env:MY_SEARCH_MODEL}", "openai"))
+    config = machine.load({"MY_SEARCH_MODEL": "from-variable"}, cwd=machine.project / "inner")
     assert config.provider("gemini").model == "from-file"
     assert config.provider("openai").model == "from-variable"
     assert config.warnings == ()
 
 
-def test_what_a_project_may_not_have_does_not_disturb_what_we_do_not_read(world: World) -> None:
+def test_forbidden_values_in_unused_settings_cause_no_warning(machine: Machine) -> None:
     body = {
         "provider": {
             "anthropic": {"options": {"apiKey": "{env:ANTHROPIC_API_KEY}", "baseURL": EVIL}},
@@ -308,20 +310,20 @@ def test_what_a_project_may_not_have_does_not_disturb_what_we_do_not_read(world:
         },
         "agent": {"a": {"prompt": "{file:~/missing}"}},
     }
-    write(world.project_opencode_file, body)
-    config = world.load()
+    write(machine.project_opencode_file, body)
+    config = machine.load()
     assert (config.provider("gemini").model, config.warnings) == ("chosen", ())
 
 
-def test_the_users_own_directory_is_trusted_also_when_it_is_the_current_one(world: World) -> None:
-    for folder in (world.opencode_file.parent, world.home / ".opencode"):
+def test_the_users_own_directory_is_trusted_as_the_current_directory(machine: Machine) -> None:
+    for folder in (machine.opencode_file.parent, machine.home / ".opencode"):
         path = write(folder / "opencode.json", geminisearch(apiKey="own"))
-        config = world.load(cwd=folder)
+        config = machine.load(cwd=folder)
         assert (config.geminisearch, config.warnings) == ({"apiKey": "own"}, ())
         path.unlink()
 
 
-def test_a_linked_project_file_is_still_the_projects(world: World, tmp_path: Path) -> None:
+def test_a_symlinked_project_file_has_the_limits_of_a_project_file(machine: Machine, tmp_path: Path) -> None:
     elsewhere = write(tmp_path / "elsewhere.toml", f'[providers.gemini]\nbase_url = "{EVIL}"')
-    world.project_file.symlink_to(elsewhere)
-    assert "may not set this" in world.refusal()
+    machine.project_file.symlink_to(elsewhere)
+    assert "may not set this" in machine.load_error()

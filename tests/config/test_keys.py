@@ -1,4 +1,4 @@
-"""The JSON schema and the documentation say what the loader does."""
+"""The JSON schema and the documentation match the loader."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def test_every_setting_of_a_provider_and_of_a_search_has_its_key() -> None:
     assert {key.removeprefix("providers.NAME.") for key in KEYS if key.startswith("providers.")} == set(
         field_names(ProviderSettings)
     )
-    place = set(field_names(Location)) - {"latitude", "longitude"}
+    location = set(field_names(Location)) - {"latitude", "longitude"}
     options = set(field_names(SearchOptions)) - {"location", "extras"}
-    assert {key.removeprefix("search.") for key in KEYS if key.startswith("search.")} == place | options
+    assert {key.removeprefix("search.") for key in KEYS if key.startswith("search.")} == location | options
     gateway = {key.removeprefix("gateway.") for key in KEYS if key.startswith("gateway.")}
     assert gateway == set(field_names(GatewaySettings))
 
 
-def test_the_schema_knows_every_key_and_no_other() -> None:
+def test_the_schema_has_exactly_the_known_keys() -> None:
     assert at()["additionalProperties"] is False
     assert list(at("properties")) == [
         *(
@@ -69,10 +69,10 @@ def test_the_schema_knows_every_key_and_no_other() -> None:
     assert at("properties", "aliases", "additionalProperties")["type"] == "string"
 
 
-def test_the_schema_says_what_a_project_may_not_set() -> None:
+def test_the_schema_describes_what_a_project_may_not_set() -> None:
     row = at("properties", "providers", "additionalProperties", "properties")
-    told = {name for name, item in row.items() if "Not in a project's file." in json.dumps(item)}
-    assert told == {"dialect", "base_url", "key_env"}
+    refused = {name for name, item in row.items() if "Not in a project's file." in json.dumps(item)}
+    assert refused == {"dialect", "base_url", "key_env"}
 
 
 @pytest.mark.parametrize("name", KEYS)
@@ -96,7 +96,7 @@ def test_variables_are_named_after_their_provider() -> None:
     assert variable_name("my-llm.v2", "model") == "GROUNDWIRE_MY_LLM_V2_MODEL"
 
 
-def test_the_written_schema_is_up_to_date() -> None:
+def test_the_generated_schema_is_up_to_date() -> None:
     script = PROJECT / "scripts" / "config_schema.py"
     result = subprocess.run(  # noqa: S603
         [sys.executable, script, "--check"], capture_output=True, text=True, check=False, timeout=60

@@ -1,4 +1,4 @@
-"""Points in time as people write them."""
+"""Time values in the configuration."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from groundwire.config.kinds import parse_time
 from groundwire.errors import ConfigError
-from tests.config.world import NOW
+from tests.config.machine import NOW
 
 CASES = {
     "7d": "2026-09-14T14:13:20Z",
@@ -49,6 +49,6 @@ def test_a_day_ends_with_its_last_second() -> None:
         "0001-01-01T00:00+23:59",
     ],
 )
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_invalid_times_are_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="expected a time such as 7d"):
         parse_time(text, NOW)

@@ -1,49 +1,49 @@
-"""Variables of our own, and those of others that are left alone."""
+"""Environment variables of groundwire, and those of other programs, which are ignored."""
 
 from __future__ import annotations
 
 import pytest
 
 from groundwire.config.schema import KNOWN_PROVIDERS, ProviderSettings
-from tests.config.world import World, origin
+from tests.config.machine import Machine, origin
 
 
 @pytest.mark.parametrize("name", KNOWN_PROVIDERS)
-def test_every_provider_has_its_variables(world: World, name: str) -> None:
+def test_every_provider_has_its_variables(machine: Machine, name: str) -> None:
     prefix = f"GROUNDWIRE_{name.upper()}"
-    config = world.load({f"{prefix}_BASE_URL": "https://a.example", f"{prefix}_MODEL": "m"})
+    config = machine.load({f"{prefix}_BASE_URL": "https://a.example", f"{prefix}_MODEL": "m"})
     assert config.providers == {name: ProviderSettings(base_url="https://a.example", model="m")}
     assert origin(config, f"providers.{name}.base_url") == f"environment {prefix}_BASE_URL"
     assert config.warnings == ()
 
 
-def test_the_vendors_own_addresses_are_never_used(world: World) -> None:
+def test_base_url_variables_of_vendors_are_ignored(machine: Machine) -> None:
     vendors = ("ANTHROPIC", "OPENAI", "GEMINI", "GOOGLE_GEMINI", "OPENROUTER", "GOOGLE", "CODEX")
-    config = world.load({f"{vendor}_BASE_URL": "http://127.0.0.1:8484" for vendor in vendors})
-    assert config == world.load()
+    config = machine.load({f"{vendor}_BASE_URL": "http://127.0.0.1:8484" for vendor in vendors})
+    assert config == machine.load()
 
 
-def test_copilots_variables_are_left_to_its_provider(world: World) -> None:
+def test_variables_of_copilot_do_not_change_the_configuration(machine: Machine) -> None:
     names = ("WEB_SEARCH_MODEL", "WEB_SEARCH_TIMEOUT", "COPILOT_PATH", "ENABLE_WEB_SEARCH")
-    assert world.load(dict.fromkeys(names, "60000")) == world.load()
+    assert machine.load(dict.fromkeys(names, "60000")) == machine.load()
 
 
-@pytest.mark.parametrize("said", ["false", "0", " OFF ", "no"])
-def test_searches_of_claude_code_can_be_switched_off(world: World, said: str) -> None:
-    config = world.load({"ENABLE_WEB_SEARCH": said})
+@pytest.mark.parametrize("value", ["false", "0", " OFF ", "no"])
+def test_searches_of_claude_code_can_be_disabled(machine: Machine, value: str) -> None:
+    config = machine.load({"ENABLE_WEB_SEARCH": value})
     assert config.gateway.search == "none"
     assert origin(config, "gateway.search") == "environment ENABLE_WEB_SEARCH"
 
 
-def test_the_order_is_a_list_with_commas(world: World) -> None:
-    config = world.load({"GROUNDWIRE_ORDER": " openai, gemini ,openai,, web "})
+def test_the_order_variable_is_a_comma_separated_list(machine: Machine) -> None:
+    config = machine.load({"GROUNDWIRE_ORDER": " openai, gemini ,openai,, web "})
     assert config.order == ("openai", "gemini", "web")
     assert origin(config, "order") == "environment GROUNDWIRE_ORDER"
 
 
-def test_the_data_directory_may_be_relative_or_at_home(world: World) -> None:
-    assert world.load({"GROUNDWIRE_DATA_DIR": "data"}).data_dir == str(world.project / "data")
-    assert world.load({"GROUNDWIRE_DATA_DIR": "~/data"}).data_dir == str(world.home / "data")
+def test_the_data_directory_may_be_relative_or_at_home(machine: Machine) -> None:
+    assert machine.load({"GROUNDWIRE_DATA_DIR": "data"}).data_dir == str(machine.project / "data")
+    assert machine.load({"GROUNDWIRE_DATA_DIR": "~/data"}).data_dir == str(machine.home / "data")
 
 
 WRONG = {
@@ -57,14 +57,14 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("told", WRONG)
-def test_a_wrong_value_is_reported_with_its_variable(world: World, told: str) -> None:
-    name, _, text = told.partition("=")
-    assert world.refusal({name: text}).startswith(WRONG[told])
+@pytest.mark.parametrize("setting", WRONG)
+def test_a_wrong_value_is_reported_with_its_variable(machine: Machine, setting: str) -> None:
+    name, _, text = setting.partition("=")
+    assert machine.load_error({name: text}).startswith(WRONG[setting])
 
 
-def test_a_variable_of_an_unknown_provider_is_a_warning(world: World) -> None:
-    config = world.load({"GROUNDWIRE_GEMNI_BASE_URL": "https://a.example", "GROUNDWIRE_QQQQ_MODEL": "m"})
+def test_a_variable_of_an_unknown_provider_is_a_warning(machine: Machine) -> None:
+    config = machine.load({"GROUNDWIRE_GEMNI_BASE_URL": "https://a.example", "GROUNDWIRE_QQQQ_MODEL": "m"})
     assert config.providers == {}
     misspelt, unknown = config.warnings
     assert misspelt == (

@@ -1,4 +1,4 @@
-"""What can be wrong with a file of our own, and what is said about it: file, line, key, and what to do."""
+"""Errors in groundwire's own files: reported with file, line, key, and what to do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from groundwire.config.opencode import OpenCode
 from groundwire.config.schema import ProviderSettings
-from tests.config.world import World, write
+from tests.config.machine import Machine, write
 
 WRONG_TYPES = {
     "timeout = 'x'": "timeout: expected a positive number of seconds, found this text",
@@ -54,23 +54,23 @@ WRONG_TYPES = {
 
 
 @pytest.mark.parametrize("text", WRONG_TYPES)
-def test_a_value_of_the_wrong_kind_is_reported_with_file_line_and_key(world: World, text: str) -> None:
-    path = world.user(f"# first line\n\n{text}\n")
-    assert world.refusal().startswith(f"{path}:3: {WRONG_TYPES[text]}")
+def test_a_value_of_the_wrong_type_is_reported_with_file_line_and_key(machine: Machine, text: str) -> None:
+    path = machine.write_user_file(f"# first line\n\n{text}\n")
+    assert machine.load_error().startswith(f"{path}:3: {WRONG_TYPES[text]}")
 
 
-@pytest.mark.parametrize("said", ["0", "0.0", "60"])
-def test_the_cache_can_be_switched_off_by_its_seconds(world: World, said: str) -> None:
-    world.user(f"gateway.cache_seconds = {said}")
-    assert world.load().gateway.cache_seconds == float(said)
+@pytest.mark.parametrize("seconds", ["0", "0.0", "60"])
+def test_zero_cache_seconds_disable_the_cache(machine: Machine, seconds: str) -> None:
+    machine.write_user_file(f"gateway.cache_seconds = {seconds}")
+    assert machine.load().gateway.cache_seconds == float(seconds)
 
 
-def test_a_hundred_domains_are_possible_and_one_more_is_not(world: World) -> None:
+def test_at_most_a_hundred_domains_are_accepted(machine: Machine) -> None:
     domains = [f"site{number}.example" for number in range(101)]
-    world.user(f"search.allowed_domains = {domains[:100]}")
-    assert world.load().search.allowed_domains == tuple(domains[:100])
-    world.user(f"search.allowed_domains = {domains}")
-    assert "at most 100" in world.refusal()
+    machine.write_user_file(f"search.allowed_domains = {domains[:100]}")
+    assert machine.load().search.allowed_domains == tuple(domains[:100])
+    machine.write_user_file(f"search.allowed_domains = {domains}")
+    assert "at most 100" in machine.load_error()
 
 
 UNKNOWN = {
@@ -93,12 +93,12 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("text", UNKNOWN)
-def test_an_unknown_name_is_reported_with_the_most_similar_one(world: World, text: str) -> None:
-    path = world.user(text)
-    assert world.refusal().startswith(f"{path}:1: {UNKNOWN[text]}")
+def test_an_unknown_name_is_reported_with_the_most_similar_one(machine: Machine, text: str) -> None:
+    path = machine.write_user_file(text)
+    assert machine.load_error().startswith(f"{path}:1: {UNKNOWN[text]}")
 
 
-def test_a_value_is_never_quoted(world: World) -> None:
+def test_a_value_is_never_quoted(machine: Machine) -> None:
     for text in (
         "providers.gemini.key_env = 'sk-canary-1'",
         "providers.gemini.api_key = 'sk-canary-1'",
@@ -107,8 +107,8 @@ def test_a_value_is_never_quoted(world: World) -> None:
         "timeout = 'sk-canary-1'",
         "timeout = 'sk-canary-1",
     ):
-        world.user(text)
-        assert "canary" not in world.refusal()
+        machine.write_user_file(text)
+        assert "canary" not in machine.load_error()
 
 
 BROKEN = {
@@ -123,67 +123,67 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("text", BROKEN, ids=range(len(BROKEN)))
-def test_broken_toml_is_reported_with_line_and_column(world: World, text: str) -> None:
-    path = world.user(text)
-    assert world.refusal() == f"{path}{BROKEN[text]}"
+def test_broken_toml_is_reported_with_line_and_column(machine: Machine, text: str) -> None:
+    path = machine.write_user_file(text)
+    assert machine.load_error() == f"{path}{BROKEN[text]}"
 
 
-def test_a_file_that_is_not_text_is_reported_with_its_line(world: World) -> None:
-    path = world.user("")
+def test_a_file_that_is_not_text_is_reported_with_its_line(machine: Machine) -> None:
+    path = machine.write_user_file("")
     path.write_bytes(b"timeout = 1\n# \xff\n")
-    assert world.refusal() == f"{path}:2: this is not UTF-8; save the file as UTF-8 text"
+    assert machine.load_error() == f"{path}:2: this is not UTF-8; save the file as UTF-8 text"
 
 
-def test_a_byte_order_mark_is_no_mistake(world: World) -> None:
-    world.user("").write_bytes(b"\xef\xbb\xbftimeout = 1\r\n")
-    assert world.load().timeout == 1
+def test_a_byte_order_mark_is_accepted(machine: Machine) -> None:
+    machine.write_user_file("").write_bytes(b"\xef\xbb\xbftimeout = 1\r\n")
+    assert machine.load().timeout == 1
 
 
-def test_a_file_without_end_is_refused(world: World) -> None:
-    path = world.user("#" * (1024 * 1024 + 1))
-    assert world.refusal() == f"{path} is larger than 1048576 bytes; make it smaller or remove it"
+def test_a_file_that_is_too_large_is_refused(machine: Machine) -> None:
+    path = machine.write_user_file("#" * (1024 * 1024 + 1))
+    assert machine.load_error() == f"{path} is larger than 1048576 bytes; make it smaller or remove it"
 
 
-def test_something_that_is_no_file_is_refused(world: World) -> None:
-    world.user_file.mkdir(parents=True)
-    assert world.refusal() == f"{world.user_file} is not a file; remove it or put a file in its place"
+def test_a_directory_in_place_of_the_file_is_refused(machine: Machine) -> None:
+    machine.user_file.mkdir(parents=True)
+    assert machine.load_error() == f"{machine.user_file} is not a file; remove it or put a file in its place"
 
 
-def test_a_pipe_does_not_hold_us(world: World) -> None:
-    os.mkfifo(world.project_file)
-    assert "is not a file" in world.refusal()
+def test_a_pipe_in_place_of_the_file_does_not_block(machine: Machine) -> None:
+    os.mkfifo(machine.project_file)
+    assert "is not a file" in machine.load_error()
 
 
-def test_a_file_that_may_not_be_read_is_reported(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = world.user("timeout = 1")
+def test_a_file_that_may_not_be_read_is_reported(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = machine.write_user_file("timeout = 1")
 
     def refuse(*_: object) -> NoReturn:
         raise PermissionError(13, "Permission denied")
 
-    # The administrator may read everything, so the refusal is acted.
+    # Root may read everything, so the refusal is simulated.
     monkeypatch.setattr("groundwire.files.text_file.os.open", refuse)
     monkeypatch.setattr("groundwire.config.load.read_opencode", lambda *_: OpenCode({}, {}, ()))
-    assert world.refusal() == f"{path} cannot be read: Permission denied; make it readable or remove it"
+    assert machine.load_error() == f"{path} cannot be read: Permission denied; make it readable or remove it"
 
 
-def test_a_file_that_cannot_be_opened_is_reported(world: World) -> None:
-    world.user_file.parent.mkdir(parents=True)
-    world.user_file.symlink_to(world.user_file)
-    assert world.refusal().startswith(
-        f"{world.user_file} cannot be read: Too many levels of symbolic links; "
+def test_a_file_that_cannot_be_opened_is_reported(machine: Machine) -> None:
+    machine.user_file.parent.mkdir(parents=True)
+    machine.user_file.symlink_to(machine.user_file)
+    assert machine.load_error().startswith(
+        f"{machine.user_file} cannot be read: Too many levels of symbolic links; "
     )
 
 
-def test_a_named_file_must_exist(world: World) -> None:
-    missing = world.project / "nothing.toml"
-    assert world.refusal({"GROUNDWIRE_CONFIG": "nothing.toml"}) == (
+def test_a_named_file_must_exist(machine: Machine) -> None:
+    missing = machine.project / "nothing.toml"
+    assert machine.load_error({"GROUNDWIRE_CONFIG": "nothing.toml"}) == (
         f"GROUNDWIRE_CONFIG names {missing}, which does not exist; correct or unset it"
     )
 
 
-def test_home_is_understood_in_a_named_file(world: World) -> None:
-    write(world.home / "mine.toml", "timeout = 3")
-    assert world.load({"GROUNDWIRE_CONFIG": "~/mine.toml"}).timeout == 3
+def test_a_tilde_is_expanded_in_the_path_of_a_named_file(machine: Machine) -> None:
+    write(machine.home / "mine.toml", "timeout = 3")
+    assert machine.load({"GROUNDWIRE_CONFIG": "~/mine.toml"}).timeout == 3
 
 
 REFUSED_ADDRESSES = {
@@ -211,9 +211,9 @@ REFUSED_ADDRESSES = {
 
 
 @pytest.mark.parametrize("url", REFUSED_ADDRESSES)
-def test_an_address_that_could_lose_a_key_is_refused(world: World, url: str) -> None:
-    path = world.user(f"[providers.gemini]\nbase_url = '{url}'")
-    assert world.refusal().startswith(f"{path}:2: providers.gemini.base_url: {REFUSED_ADDRESSES[url]}")
+def test_an_unsafe_base_url_is_refused(machine: Machine, url: str) -> None:
+    path = machine.write_user_file(f"[providers.gemini]\nbase_url = '{url}'")
+    assert machine.load_error().startswith(f"{path}:2: providers.gemini.base_url: {REFUSED_ADDRESSES[url]}")
 
 
 @pytest.mark.parametrize(
@@ -228,47 +228,49 @@ def test_an_address_that_could_lose_a_key_is_refused(world: World, url: str) -> 
         "http://[::1]:9/v1",
     ],
 )
-def test_an_address_of_the_users_own_is_taken(world: World, url: str) -> None:
-    world.user(f"[providers.gemini]\nbase_url = '{url}'")
-    assert world.load().provider("gemini") == ProviderSettings(base_url=url)
+def test_https_and_loopback_base_urls_are_accepted(machine: Machine, url: str) -> None:
+    machine.write_user_file(f"[providers.gemini]\nbase_url = '{url}'")
+    assert machine.load().provider("gemini") == ProviderSettings(base_url=url)
 
 
-def test_a_domain_may_have_a_path(world: World) -> None:
-    world.user("search.allowed_domains = ['example.com/docs/*', '*.example.org']")
-    assert world.load().search.allowed_domains == ("example.com/docs/*", "*.example.org")
+def test_a_domain_may_have_a_path(machine: Machine) -> None:
+    machine.write_user_file("search.allowed_domains = ['example.com/docs/*', '*.example.org']")
+    assert machine.load().search.allowed_domains == ("example.com/docs/*", "*.example.org")
 
 
-def test_flags_are_checked_like_files(world: World) -> None:
-    assert world.refusal(flags={"timeout": "x"}) == (
+def test_flags_are_checked_like_files(machine: Machine) -> None:
+    assert machine.load_error(flags={"timeout": "x"}) == (
         "command line: timeout: expected a positive number of seconds, found this text"
     )
-    assert world.refusal(flags={"search.cuntry": "x"}) == (
+    assert machine.load_error(flags={"search.cuntry": "x"}) == (
         "command line: search.cuntry: unknown key; did you mean country?"
     )
-    assert world.refusal(flags={"search": 1, "search.city": "x"}) == (
+    assert machine.load_error(flags={"search": 1, "search.city": "x"}) == (
         "command line: search: given both as a value and as a table"
     )
-    assert world.refusal(flags={"order": ["gemni"]}).startswith(
+    assert machine.load_error(flags={"order": ["gemni"]}).startswith(
         "command line: order: there is no provider 'gemni'; did you mean gemini?"
     )
 
 
-def test_a_provider_of_ones_own_is_known_everywhere_once_described(world: World) -> None:
-    world.user("[providers.my-llm]\ndialect = 'openai_chat'\nbase_url = 'http://localhost:1'")
-    world.of_project("order = ['my-llm']\n[providers.my-llm]\nmodel = 'project'")
-    config = world.load({"GROUNDWIRE_MY_LLM_BASE_URL": "http://localhost:2"})
+def test_a_provider_that_the_user_defines_can_be_used_everywhere(machine: Machine) -> None:
+    machine.write_user_file("[providers.my-llm]\ndialect = 'openai_chat'\nbase_url = 'http://localhost:1'")
+    machine.write_project_file("order = ['my-llm']\n[providers.my-llm]\nmodel = 'project'")
+    config = machine.load({"GROUNDWIRE_MY_LLM_BASE_URL": "http://localhost:2"})
     assert config.order == ("my-llm",)
     assert config.provider("my-llm") == ProviderSettings("openai_chat", "http://localhost:2", model="project")
 
 
-def test_a_provider_that_a_package_brings_is_known(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_of_an_installed_package_is_known(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("groundwire.config.layers.installed", lambda: frozenset({"extra"}))
     monkeypatch.setattr("groundwire.config.layers.installed", lambda: frozenset({"extra"}))
-    world.user("order = ['extra']\n[providers.extra]\nmodel = 'm'")
-    config = world.load({"GROUNDWIRE_EXTRA_BASE_URL": "https://extra.example"})
+    machine.write_user_file("order = ['extra']\n[providers.extra]\nmodel = 'm'")
+    config = machine.load({"GROUNDWIRE_EXTRA_BASE_URL": "https://extra.example"})
     assert config.provider("extra") == ProviderSettings(base_url="https://extra.example", model="m")
 
 
-def test_a_missing_home_is_an_empty_one(world: World, tmp_path: Path) -> None:
-    world.home = tmp_path / "nowhere"
-    assert world.load().settings[0].origin == "default"
+def test_a_missing_home_directory_is_treated_as_empty(machine: Machine, tmp_path: Path) -> None:
+    machine.home = tmp_path / "nowhere"
+    assert machine.load().settings[0].origin == "default"

@@ -1,4 +1,4 @@
-"""Where things lie: as platformdirs says, but from what is passed in."""
+"""Directories: the same as platformdirs, but computed from arguments."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def test_directories_are_those_of_platformdirs(
     assert data_dir(env, HOME, platform) == expected.user_data_dir
 
 
-def test_on_windows_they_are_local_application_data() -> None:
+def test_directories_on_windows_are_in_local_application_data() -> None:
     env = {"LOCALAPPDATA": "/local"}
     assert config_dir(env, HOME, "win32") == data_dir(env, HOME, "win32") == "/local/groundwire"
     assert config_dir({}, HOME, "win32") == f"{HOME}/AppData/Local/groundwire"
 
 
-def test_opencode_goes_by_xdg_everywhere() -> None:
+def test_the_directory_of_opencode_follows_xdg_on_every_platform() -> None:
     assert opencode_config_dir({}, HOME) == f"{HOME}/.config/opencode"
     assert opencode_config_dir({"XDG_CONFIG_HOME": "/x"}, HOME) == "/x/opencode"
 
@@ -50,5 +50,5 @@ def test_opencode_goes_by_xdg_everywhere() -> None:
         (".", "/base"),
     ],
 )
-def test_paths_are_read_as_people_write_them(path: str, expected: str) -> None:
+def test_tildes_and_relative_paths_are_resolved(path: str, expected: str) -> None:
     assert resolved(path, "/base", HOME) == expected

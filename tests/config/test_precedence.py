@@ -1,4 +1,4 @@
-"""Who wins: flags, environment, project, user, OpenCode, defaults; and every setting says who did."""
+"""Precedence: flags, environment, project, user, OpenCode, defaults; each setting has its origin."""
 
 from __future__ import annotations
 
@@ -9,62 +9,64 @@ import pytest
 
 from groundwire.config.schema import DEFAULT_ORDER, Config, ProviderSettings
 from groundwire.model import Json, Location, SearchOptions
-from tests.config.world import World, origin, websearch, write
+from tests.config.machine import Machine, origin, websearch, write
 
 
-class Told:
-    """What the outside says in one test."""
+class Inputs:
+    """Environment variables and flags of one test."""
 
     def __init__(self) -> None:
         self.env: dict[str, str] = {}
         self.flags: dict[str, Json] = {}
 
 
-SAY_MODEL: Mapping[str, Callable[[World, Told, str], object]] = {
-    "flags": lambda world, told, model: told.flags.update({"providers.gemini.model": model}),
-    "environment": lambda world, told, model: told.env.update({"GROUNDWIRE_GEMINI_MODEL": model}),
-    "project": lambda world, told, model: world.of_project(f'[providers.gemini]\nmodel = "{model}"'),
-    "user": lambda world, told, model: world.user(f'[providers.gemini]\nmodel = "{model}"'),
-    "opencode": lambda world, told, model: write(world.opencode_file, websearch(model)),
+SET_MODEL: Mapping[str, Callable[[Machine, Inputs, str], object]] = {
+    "flags": lambda machine, inputs, model: inputs.flags.update({"providers.gemini.model": model}),
+    "environment": lambda machine, inputs, model: inputs.env.update({"GROUNDWIRE_GEMINI_MODEL": model}),
+    "project": lambda machine, inputs, model: machine.write_project_file(
+        f'[providers.gemini]\nmodel = "{model}"'
+    ),
+    "user": lambda machine, inputs, model: machine.write_user_file(f'[providers.gemini]\nmodel = "{model}"'),
+    "opencode": lambda machine, inputs, model: write(machine.opencode_file, websearch(model)),
 }
 ORDER = ("flags", "environment", "project", "user", "opencode")
 
 
-def origins(world: World) -> Mapping[str, str]:
+def origins(machine: Machine) -> Mapping[str, str]:
     return {
         "flags": "command line",
         "environment": "environment GROUNDWIRE_GEMINI_MODEL",
-        "project": str(world.project_file),
-        "user": str(world.user_file),
-        "opencode": str(world.opencode_file),
+        "project": str(machine.project_file),
+        "user": str(machine.user_file),
+        "opencode": str(machine.opencode_file),
     }
 
 
 @pytest.mark.parametrize(("winner", "loser"), list(combinations(ORDER, 2)))
-def test_of_two_sources_the_one_nearer_to_the_user_wins(world: World, winner: str, loser: str) -> None:
-    told = Told()
-    for place in (loser, winner):
-        SAY_MODEL[place](world, told, f"from-{place}")
-    config = world.load(told.env, told.flags)
+def test_the_source_with_higher_precedence_wins(machine: Machine, winner: str, loser: str) -> None:
+    inputs = Inputs()
+    for source in (loser, winner):
+        SET_MODEL[source](machine, inputs, f"from-{source}")
+    config = machine.load(inputs.env, inputs.flags)
     assert config.provider("gemini").model == f"from-{winner}"
-    assert origin(config, "providers.gemini.model") == origins(world)[winner]
+    assert origin(config, "providers.gemini.model") == origins(machine)[winner]
 
 
-@pytest.mark.parametrize("place", ORDER)
-def test_every_source_alone_is_used(world: World, place: str) -> None:
-    told = Told()
-    SAY_MODEL[place](world, told, "alone")
-    config = world.load(told.env, told.flags)
+@pytest.mark.parametrize("source", ORDER)
+def test_every_source_alone_is_used(machine: Machine, source: str) -> None:
+    inputs = Inputs()
+    SET_MODEL[source](machine, inputs, "alone")
+    config = machine.load(inputs.env, inputs.flags)
     assert config.provider("gemini").model == "alone"
-    assert origin(config, "providers.gemini.model") == origins(world)[place]
+    assert origin(config, "providers.gemini.model") == origins(machine)[source]
 
 
-def test_without_anything_there_are_the_defaults(world: World) -> None:
-    config = world.load()
+def test_defaults_are_used_without_any_source(machine: Machine) -> None:
+    config = machine.load()
     assert config == Config(
         order=DEFAULT_ORDER,
-        data_dir=str(world.home / ".local" / "share" / "groundwire"),
-        config_dir=str(world.home / ".config" / "groundwire"),
+        data_dir=str(machine.home / ".local" / "share" / "groundwire"),
+        config_dir=str(machine.home / ".config" / "groundwire"),
         settings=config.settings,
     )
     assert [(setting.name, setting.origin) for setting in config.settings] == [
@@ -74,25 +76,25 @@ def test_without_anything_there_are_the_defaults(world: World) -> None:
 
 
 @pytest.mark.parametrize(("winner", "loser"), list(combinations(ORDER[:4], 2)))
-def test_timeout_and_order_follow_the_same_order(world: World, winner: str, loser: str) -> None:
-    told = Told()
-    for place, seconds, name in ((loser, 5, "openai"), (winner, 7, "gemini")):
+def test_timeout_and_order_follow_the_same_order(machine: Machine, winner: str, loser: str) -> None:
+    inputs = Inputs()
+    for source, seconds, name in ((loser, 5, "openai"), (winner, 7, "gemini")):
         toml = f'timeout = {seconds}\norder = ["{name}"]'
-        match place:
+        match source:
             case "flags":
-                told.flags |= {"timeout": seconds, "order": [name]}
+                inputs.flags |= {"timeout": seconds, "order": [name]}
             case "environment":
-                told.env |= {"GROUNDWIRE_TIMEOUT": str(seconds), "GROUNDWIRE_ORDER": name}
+                inputs.env |= {"GROUNDWIRE_TIMEOUT": str(seconds), "GROUNDWIRE_ORDER": name}
             case "project":
-                world.of_project(toml)
+                machine.write_project_file(toml)
             case _:
-                world.user(toml)
-    config = world.load(told.env, told.flags)
+                machine.write_user_file(toml)
+    config = machine.load(inputs.env, inputs.flags)
     assert (config.timeout, config.order) == (7, ("gemini",))
 
 
-def test_sources_are_merged_key_by_key_and_lists_are_replaced(world: World) -> None:
-    world.user(
+def test_sources_are_merged_key_by_key_and_lists_are_replaced(machine: Machine) -> None:
+    machine.write_user_file(
         """
         timeout = 30
         [search]
@@ -106,7 +108,7 @@ def test_sources_are_merged_key_by_key_and_lists_are_replaced(world: World) -> N
         model = "user"
         """
     )
-    world.of_project(
+    machine.write_project_file(
         """
         [search]
         allowed_domains = ["c.example"]
@@ -117,7 +119,7 @@ def test_sources_are_merged_key_by_key_and_lists_are_replaced(world: World) -> N
         model = "project"
         """
     )
-    config = world.load()
+    config = machine.load()
     assert config.timeout == 30
     assert config.search == SearchOptions(
         allowed_domains=("c.example",), location=Location(country="DE", city="Kiel")
@@ -126,8 +128,8 @@ def test_sources_are_merged_key_by_key_and_lists_are_replaced(world: World) -> N
     assert config.provider("gemini") == ProviderSettings(base_url="https://gemini.example", model="project")
 
 
-def test_every_key_of_a_file_arrives(world: World) -> None:
-    world.user(
+def test_every_key_of_a_file_arrives(machine: Machine) -> None:
+    machine.write_user_file(
         """
         order = ["mine", "gemini"]
         timeout = 1.5
@@ -157,9 +159,9 @@ def test_every_key_of_a_file_arrives(world: World) -> None:
         enabled = true
         """
     )
-    config = world.load()
+    config = machine.load()
     assert config.order == ("mine", "gemini")
-    assert (config.timeout, config.data_dir) == (1.5, str(world.home / "data"))
+    assert (config.timeout, config.data_dir) == (1.5, str(machine.home / "data"))
     assert config.search == SearchOptions(
         allowed_domains=("example.com", "example.org/docs"),
         blocked_domains=("example.net",),
@@ -180,47 +182,49 @@ def test_every_key_of_a_file_arrives(world: World) -> None:
     assert len(names) == 3 + 13 + 8
 
 
-def test_flags_may_be_tables_and_those_not_given_do_not_count(world: World) -> None:
-    world.user("timeout = 5")
-    config = world.load(
+def test_flags_may_be_tables_and_none_values_are_ignored(machine: Machine) -> None:
+    machine.write_user_file("timeout = 5")
+    config = machine.load(
         flags={"timeout": None, "search": {"city": "Kiel"}, "search.country": "DE", "data_dir": "x"}
     )
     assert config.timeout == 5
     assert config.search.location == Location(country="DE", city="Kiel")
-    assert config.data_dir == str(world.project / "x")
+    assert config.data_dir == str(machine.project / "x")
     assert origin(config, "search.city") == "command line"
 
 
-def test_a_file_named_in_the_environment_replaces_the_users_own(world: World) -> None:
-    world.user("timeout = 5")
-    named = write(world.project / "other" / "mine.toml", 'timeout = 6\ndata_dir = "data"')
-    config = world.load({"GROUNDWIRE_CONFIG": "other/mine.toml"})
+def test_a_file_named_in_the_environment_replaces_the_users_own(machine: Machine) -> None:
+    machine.write_user_file("timeout = 5")
+    named = write(machine.project / "other" / "mine.toml", 'timeout = 6\ndata_dir = "data"')
+    config = machine.load({"GROUNDWIRE_CONFIG": "other/mine.toml"})
     assert (config.timeout, origin(config, "timeout")) == (6, str(named))
-    assert config.data_dir == str(world.project / "other" / "data")
-    assert config.config_dir == str(world.home / ".config" / "groundwire")
+    assert config.data_dir == str(machine.project / "other" / "data")
+    assert config.config_dir == str(machine.home / ".config" / "groundwire")
 
 
-def test_a_project_file_that_the_user_names_is_the_users_own(world: World) -> None:
-    world.of_project('[providers.gemini]\nbase_url = "https://mine.example"')
-    config = world.load({"GROUNDWIRE_CONFIG": "groundwire.toml"})
+def test_a_project_file_named_by_the_user_is_trusted(machine: Machine) -> None:
+    machine.write_project_file('[providers.gemini]\nbase_url = "https://mine.example"')
+    config = machine.load({"GROUNDWIRE_CONFIG": "groundwire.toml"})
     assert config.provider("gemini").base_url == "https://mine.example"
 
 
-def test_only_the_project_file_of_the_current_directory_counts(world: World) -> None:
-    world.of_project("timeout = 5")
-    inner = world.project / "inner"
+def test_only_the_project_file_of_the_current_directory_is_read(machine: Machine) -> None:
+    machine.write_project_file("timeout = 5")
+    inner = machine.project / "inner"
     inner.mkdir()
-    assert world.load(cwd=inner).timeout is None
+    assert machine.load(cwd=inner).timeout is None
 
 
-def test_empty_variables_are_ignored(world: World) -> None:
+def test_empty_variables_are_ignored(machine: Machine) -> None:
     names = ("CONFIG", "TIMEOUT", "ORDER", "DATA_DIR", "GEMINI_MODEL", "GEMINI_BASE_URL", "NOBODY_MODEL")
-    assert world.load({f"GROUNDWIRE_{name}": "" for name in names}) == world.load()
+    assert machine.load({f"GROUNDWIRE_{name}": "" for name in names}) == machine.load()
 
 
-def test_a_key_written_where_a_name_belongs_is_not_shown(world: World) -> None:
+def test_a_key_in_a_field_for_a_name_is_not_shown(machine: Machine) -> None:
     key = "AIzaSy" + "x" * 33
-    world.user(f'[providers.gemini]\nmodel = "sk-proj-{"y" * 40}"\n[providers.openai]\nkey_env = "{key}"')
-    shown = repr(world.load().settings)
+    machine.write_user_file(
+        f'[providers.gemini]\nmodel = "sk-proj-{"y" * 40}"\n[providers.openai]\nkey_env = "{key}"'
+    )
+    shown = repr(machine.load().settings)
     assert key not in shown
     assert "yyyyyyyy" not in shown

@@ -116,9 +116,9 @@ class Service:
     """A login service in memory, which records its requests."""
 
     def __init__(self, answer: Callable[[bytes], tuple[int, bytes]]) -> None:
-        self.asked: list[tuple[str, dict[str, str], bytes]] = []
+        self.requests: list[tuple[str, dict[str, str], bytes]] = []
         self._answer = answer
 
     async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
-        self.asked.append((url, dict(headers), body))
+        self.requests.append((url, dict(headers), body))
         return self._answer(body)

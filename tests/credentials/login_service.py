@@ -1,4 +1,4 @@
-"""A login service on loopback: single-use refresh tokens, families that reuse revokes, and a gun."""
+"""A login service on loopback: single-use refresh tokens, revocation on reuse, and a kill switch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.credentials.builders import Rotation
 
 
 class LoginService(ThreadingHTTPServer):
-    """Answers refreshes one at a time; `kill` makes it kill the next process that asks."""
+    """Answers refreshes one at a time; `kill` makes it kill the next process that sends one."""
 
     daemon_threads = True
 
@@ -23,7 +23,7 @@ class LoginService(ThreadingHTTPServer):
         self.rotation = rotation
         self.posts = 0
         self.kill: Literal["", "before", "after"] = ""
-        """Before or after the token is spent."""
+        """Whether to kill before or after the token is spent."""
         self.spent: Callable[[], None] = lambda: None
         """Called when a token has been spent, before its answer is sent."""
         self.turn = threading.Lock()
@@ -61,7 +61,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def login_service(rotation: Rotation) -> Iterator[LoginService]:
-    """A service that answers until the block ends."""
+    """Run a service until the block ends."""
     service = LoginService(rotation)
     thread = threading.Thread(target=service.serve_forever, args=(0.01,))
     thread.start()

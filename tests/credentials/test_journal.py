@@ -1,4 +1,4 @@
-"""What the journal tells whoever comes next."""
+"""The journal that lets the next process recover an interrupted refresh."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def journal(folder: Path) -> Journal:
     return Journal(str(folder / "auth.json"))
 
 
-def test_without_a_journal_nothing_is_known(tmp_path: Path) -> None:
+def test_a_missing_journal_is_empty(tmp_path: Path) -> None:
     assert journal(tmp_path).about(OLD, 0.0) == JournalEntry()
 
 
@@ -64,14 +64,14 @@ def test_the_journal_is_private_and_names_no_old_token(tmp_path: Path) -> None:
     assert OLD.reveal() not in path(tmp_path).read_text()
 
 
-def test_room_for_the_answer_is_taken_before_the_question(tmp_path: Path) -> None:
+def test_the_journal_reserves_space_before_the_request(tmp_path: Path) -> None:
     book = journal(tmp_path)
     book.begin(OLD)
     assert path(tmp_path).stat().st_size >= 16 * 1024
     book.clear()
 
 
-def test_an_answer_that_was_written_and_not_cut_to_size_counts(
+def test_a_journal_that_was_not_truncated_after_the_write_is_valid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book = journal(tmp_path)

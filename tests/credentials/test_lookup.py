@@ -1,4 +1,4 @@
-"""Where credentials are looked for."""
+"""Order and results of the credential lookups."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_first_lookup_with_a_credential_wins(tmp_path: Path) -> None:
     assert found.secret == Secret("first")
 
 
-def test_nothing_anywhere_is_nothing(tmp_path: Path) -> None:
+def test_a_missing_credential_is_not_found(tmp_path: Path) -> None:
     assert find(GEMINI, lookup_context(tmp_path)) is None
     assert find((), lookup_context(tmp_path)) is None
 
@@ -48,7 +48,7 @@ def test_a_key_copied_with_its_line_end_works(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [f"{CANARY} {CANARY}", f"{CANARY}\nX-Evil: 1", f"“{CANARY}”"])
-def test_a_variable_that_holds_no_key_is_an_error_that_does_not_quote_it(tmp_path: Path, text: str) -> None:
+def test_an_invalid_key_in_a_variable_is_an_error_that_does_not_quote_it(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError, match="environment K holds characters that no key has; set it") as caught:
         find((Lookup("environment", "K"),), lookup_context(tmp_path, K=text))
     assert CANARY not in str(caught.value)

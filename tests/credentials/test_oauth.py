@@ -1,4 +1,4 @@
-"""The question to the login service, and its answers."""
+"""The request to the login service, and its responses."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_request_is_the_standard_form() -> None:
     assert refresh_request(Secret("r"), "mine", "https://x").url == "https://x"
 
 
-def test_the_environment_may_name_another_endpoint_and_ours_comes_first() -> None:
+def test_our_variable_for_the_token_endpoint_has_precedence() -> None:
     codex = {"CODEX_REFRESH_TOKEN_URL_OVERRIDE": "http://127.0.0.1:9/token"}
     ours = {"GROUNDWIRE_OPENAI_OAUTH_TOKEN_URL": "https://login.example/token"}
     assert token_url({}) == "https://auth.openai.com/oauth/token"
@@ -60,7 +60,7 @@ def test_a_secret_is_not_sent_in_the_open(url: str) -> None:
         token_url({"CODEX_REFRESH_TOKEN_URL_OVERRIDE": url})
 
 
-def test_an_answer_gives_tokens_and_their_end() -> None:
+def test_a_response_contains_tokens_and_their_expiry() -> None:
     access = jwt({"https://api.openai.com/auth": {"chatgpt_account_id": "acc"}, "exp": 5})
     body = {"access_token": access, "refresh_token": "r-2", "id_token": "i-2", "expires_in": 864000}
     assert read_refresh_answer(200, json.dumps(body).encode(), 1000.0) == Tokens(
@@ -142,7 +142,7 @@ def test_the_payload_is_read_whatever_its_length() -> None:
         assert claims(jwt({"a": "ÿ" * size})) == {"a": "ÿ" * size}
 
 
-def test_the_end_of_a_token_is_in_seconds() -> None:
+def test_the_expiry_of_a_token_is_in_seconds() -> None:
     assert expiry(jwt({"exp": 1790000000})) == 1790000000.0
     assert expiry(jwt({"exp": 1.5})) == 1.5
     assert expiry(jwt({})) is None

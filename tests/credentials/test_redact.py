@@ -1,4 +1,4 @@
-"""Secrets taken out of text."""
+"""Secrets are redacted from text."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def test_a_secret_quoted_in_part_is_masked(redactor: Redactor, secret: str) -> N
             assert not leaks(redactor.redact_known(f"key {secret[start:end]}…"))
 
 
-def test_what_providers_leave_of_a_masked_key_is_short_enough(redactor: Redactor) -> None:
-    said = f"Incorrect API key provided: {CANARIES[0][:8]}***********{CANARIES[0][-4:]}."
-    assert not leaks(redactor.redact(said))
+def test_keys_that_providers_mask_in_part_are_redacted(redactor: Redactor) -> None:
+    message = f"Incorrect API key provided: {CANARIES[0][:8]}***********{CANARIES[0][-4:]}."
+    assert not leaks(redactor.redact(message))
 
 
 @pytest.mark.parametrize("secret", CANARIES)
@@ -94,7 +94,7 @@ def test_encoded_forms_are_masked(redactor: Redactor, secret: str) -> None:
         assert max(len(before), len(after)) < 8, (form, shown)
 
 
-def test_short_words_and_credentials_without_secrets_are_not_learnt() -> None:
+def test_short_words_and_credentials_without_secrets_are_not_redacted() -> None:
     redactor = Redactor()
     redactor.add("seven77")
     redactor.add(Secret(""))
@@ -102,7 +102,7 @@ def test_short_words_and_credentials_without_secrets_are_not_learnt() -> None:
     assert redactor.redact("seven77 short") == "seven77 short"
 
 
-def test_a_credential_teaches_both_its_secrets() -> None:
+def test_both_secrets_of_a_credential_are_redacted() -> None:
     redactor = Redactor()
     redactor.add_credential(
         Credential(Secret("access-canary"), "oauth", "x", refresh=Secret("refresh-canary"))
@@ -171,14 +171,14 @@ PATTERNS = [
 
 
 @pytest.mark.parametrize(("text", "shown"), PATTERNS)
-def test_what_looks_like_a_secret_is_masked_and_the_rest_stays(text: str, shown: str) -> None:
+def test_text_that_looks_like_a_secret_is_masked(text: str, shown: str) -> None:
     found = redact_patterns(text)
     assert shown in found
     assert Redactor().redact(text) == found
     assert redact_patterns(found) == found
 
 
-def test_an_answer_keeps_what_only_looks_like_a_secret(redactor: Redactor) -> None:
+def test_text_that_only_looks_like_a_secret_is_kept_in_answers(redactor: Redactor) -> None:
     text = "See [maps](https://maps.test/?key=AIzaNotOurs12345) and sk-learn-like-names."
     assert redactor.redact_known(text) == text
 

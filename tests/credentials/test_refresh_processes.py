@@ -1,9 +1,10 @@
-"""Several processes, one session: exactly one refresh for each end of it, whoever is killed.
+"""Several processes share one session: exactly one refresh per expiry, whichever process is killed.
 
-Time is a number that the test gives to all processes, so every expiry is one round. A round in which somebody
-is killed inside the refresh goes on with the others, and must still cost one refresh; only who is killed
-between the service's decision and our first write loses the session, and that is told as a login to repeat.
-Here everybody spends the token themselves; `tests/providers/test_openai_session.py` has it done apart.
+The test gives the same time to all processes, so every expiry is one round. If a process is killed inside the
+refresh, the others continue the round, which must still cost one refresh. The session is lost only if the
+process is killed between the response of the service and its first write; then the error asks for a new
+login. Here every process refreshes by itself; `tests/providers/test_openai_session.py` uses a separate
+process for it.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ STEP = 10_000.0
 LIFE = 1_000.0
 FIRST = "refresh-first"
 
-# Every system call of a refresh before which a process can be killed without losing anything: the journal's
-# question (write, sync, sync of the directory), [the request], its answer (sync), the new file (sync), the
-# rename, the sync of the directory, the end of the journal. The answer's write is the one that is left out.
+# Every system call of a refresh before which a process can be killed without losing anything: the journal
+# entry of the request (write, sync, sync of the directory), [the request], the entry of the response (sync),
+# the new file (sync), the rename, the sync of the directory, the removal of the journal. Only the write of
+# the response is missing.
 HARMLESS = [
     ("pwrite", 1),
     ("fsync", 1),
@@ -45,7 +47,7 @@ HARMLESS = [
 
 
 def access(number: int) -> str:
-    """The access token that the refresh of a round gives; Codex CLI's file has no other place for its end."""
+    """The access token of a round; it contains its expiry, which Codex CLI's file has no field for."""
     return jwt({"exp": number * STEP + LIFE, "number": number})
 
 
@@ -55,19 +57,19 @@ class Team:
     def __init__(self, size: int, home: Path, kind: str, service: LoginService, *more: str) -> None:
         self._command = [sys.executable, str(WORKER), str(home), kind, service.url, *more]
         self._service = service
-        self.members = [self._hire() for _ in range(size)]
+        self.members = [self._start() for _ in range(size)]
 
-    def _hire(self) -> subprocess.Popen[str]:
+    def _start(self) -> subprocess.Popen[str]:
         return subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603
 
-    def tell(self, number: int, now: float, die: tuple[str, int] | None = None) -> None:
+    def send(self, number: int, now: float, die: tuple[str, int] | None = None) -> None:
         pipe = self.members[number].stdin
         assert pipe is not None
         pipe.write(json.dumps({"now": now, "die": die}) + "\n")
         pipe.flush()
 
-    def hear(self, number: int) -> dict[str, str] | None:
-        """The answer of a member; who was killed gives none, and is replaced."""
+    def receive(self, number: int) -> dict[str, str] | None:
+        """The response of a member; None if it was killed, and then it is replaced."""
         member = self.members[number]
         assert member.stdout is not None
         line = member.stdout.readline()
@@ -75,15 +77,15 @@ class Team:
             answer: dict[str, str] = json.loads(line)
             return answer
         self._dismiss(member)
-        self.members[number] = self._hire()
+        self.members[number] = self._start()
         return None
 
     def round(self, now: float) -> list[dict[str, str] | None]:
-        """Everybody at once."""
+        """All members at the same time."""
         numbers = range(len(self.members))
         for number in numbers:
-            self.tell(number, now)
-        return [self.hear(number) for number in numbers]
+            self.send(number, now)
+        return [self.receive(number) for number in numbers]
 
     def close(self) -> None:
         for member in self.members:
@@ -113,7 +115,7 @@ def team(size: int, home: Path, kind: str, service: LoginService, *more: str) ->
 
 @contextmanager
 def always_parses(path: Path) -> Iterator[None]:
-    """Somebody reads the file all the time, and never sees half of it."""
+    """Read the file all the time, and check that it is never half written."""
     done = threading.Event()
     broken: list[str] = []
 
@@ -136,15 +138,15 @@ def always_parses(path: Path) -> Iterator[None]:
 
 
 def expire(rounds: int, size: int, home: Path, kind: str, kills: int = 0) -> None:
-    """Let a session end again and again, in some rounds with a kill inside the refresh."""
+    """Let a session expire repeatedly, in some rounds with a kill inside the refresh."""
     path = write_session(home, kind, "access-first", FIRST, 0.0)
     rotation = Rotation(FIRST, LIFE, access)
-    chance = random.Random(rounds)
-    deadly = set(chance.sample(range(1, rounds + 1), kills))
+    rng = random.Random(rounds)
+    deadly = set(rng.sample(range(1, rounds + 1), kills))
     with login_service(rotation) as service, always_parses(path), team(size, home, kind, service) as workers:
         for number in range(1, rounds + 1):
             if number in deadly:
-                murder(workers, service, number, chance)
+                murder(workers, service, number, rng)
             answers = workers.round(number * STEP)
             alive = [answer for answer in answers if answer is not None]
             assert alive == [{"access": access(number)}] * len(alive)
@@ -154,19 +156,19 @@ def expire(rounds: int, size: int, home: Path, kind: str, kills: int = 0) -> Non
         assert service.posts <= rounds + kills
 
 
-def murder(workers: Team, service: LoginService, number: int, chance: random.Random) -> None:
+def murder(workers: Team, service: LoginService, number: int, rng: random.Random) -> None:
     """Kill a process inside the refresh of a round."""
-    place = chance.choice([*HARMLESS, None])
-    if place is None:
-        service.kill = "before"  # whoever asks first
+    kill_point = rng.choice([*HARMLESS, None])
+    if kill_point is None:
+        service.kill = "before"  # the first process that sends a request
         return
-    victim = chance.randrange(len(workers.members))
-    workers.tell(victim, number * STEP, place)
-    assert workers.hear(victim) is None
+    victim = rng.randrange(len(workers.members))
+    workers.send(victim, number * STEP, kill_point)
+    assert workers.receive(victim) is None
 
 
 @pytest.mark.parametrize("kind", ["opencode", "codex"])
-def test_each_end_of_a_session_costs_one_refresh(tmp_path: Path, kind: str) -> None:
+def test_each_expiry_of_a_session_costs_one_refresh(tmp_path: Path, kind: str) -> None:
     expire(20, 4, tmp_path, kind)
 
 
@@ -178,11 +180,11 @@ def test_a_process_killed_inside_a_refresh_loses_nothing(tmp_path: Path) -> None
         always_parses(path),
         team(1, tmp_path, "codex", service) as workers,
     ):
-        for number, place in enumerate(HARMLESS, 1):
-            workers.tell(0, number * STEP, place)
-            assert workers.hear(0) is None, place
-            assert workers.round(number * STEP) == [{"access": access(number)}], place
-            assert (rotation.rotations, rotation.reuses) == (number, 0), place
+        for number, kill_point in enumerate(HARMLESS, 1):
+            workers.send(0, number * STEP, kill_point)
+            assert workers.receive(0) is None, kill_point
+            assert workers.round(number * STEP) == [{"access": access(number)}], kill_point
+            assert (rotation.rotations, rotation.reuses) == (number, 0), kill_point
             assert stored_refresh(path) == rotation.current
         workers.round((len(HARMLESS) + 1) * STEP)
         assert sorted(item.name for item in path.parent.iterdir()) == ["auth.json", "auth.json.lock"]
@@ -196,9 +198,9 @@ def test_a_process_killed_before_the_response_arrives_costs_a_login_and_one_requ
         service.kill = "after"
         answers = [*workers.round(STEP), *workers.round(STEP)]
         assert answers.count(None) == 1
-        told = [answer["error"] for answer in answers if answer is not None]
-        assert all("refresh_token_reused" in error and "`codex login`" in error for error in told)
-        assert sum("an earlier refresh was cut off" in error for error in told) == 1
+        message = [answer["error"] for answer in answers if answer is not None]
+        assert all("refresh_token_reused" in error and "`codex login`" in error for error in message)
+        assert sum("an earlier refresh was cut off" in error for error in message) == 1
         assert (service.posts, rotation.reuses) == (2, 1)
         assert path.read_bytes() == before
         rotation.login("refresh-again")
@@ -208,10 +210,10 @@ def test_a_process_killed_before_the_response_arrives_costs_a_login_and_one_requ
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["opencode", "codex"])
-def test_eight_processes_and_two_hundred_ends(tmp_path: Path, kind: str) -> None:
+def test_eight_processes_and_two_hundred_expiries(tmp_path: Path, kind: str) -> None:
     expire(200, 8, tmp_path, kind)
 
 
 @pytest.mark.thorough
-def test_eight_processes_two_hundred_ends_and_a_hundred_kills(tmp_path: Path) -> None:
+def test_eight_processes_two_hundred_expiries_and_a_hundred_kills(tmp_path: Path) -> None:
     expire(200, 8, tmp_path, "codex", kills=100)

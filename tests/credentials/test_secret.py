@@ -28,7 +28,7 @@ CANARY = "sk-proj-CANARY-0123456789"
         lambda secret: repr(Tokens(secret, 1.0, secret, secret)),
     ],
 )
-def test_no_way_of_printing_shows_a_secret(show: object) -> None:
+def test_no_string_conversion_shows_a_secret(show: object) -> None:
     assert callable(show)
     text = show(Secret(CANARY))
     assert not any(CANARY[at : at + 8] in text for at in range(len(CANARY) - 7))

@@ -38,7 +38,7 @@ def fresh(credential: Credential, service: Service, now: float = NOW) -> Credent
 
 
 def never(_: bytes) -> tuple[int, bytes]:
-    raise AssertionError("nothing may be asked")
+    raise AssertionError("no request may be sent")
 
 
 def others(folder: Path) -> list[str]:
@@ -46,18 +46,20 @@ def others(folder: Path) -> list[str]:
 
 
 @KINDS
-def test_a_session_with_time_left_is_left_alone(tmp_path: Path, kind: str) -> None:
+def test_a_valid_session_is_not_refreshed(tmp_path: Path, kind: str) -> None:
     path = write_session(tmp_path, kind, "a-0", "r-0", NOW + 301)
     before = path.read_bytes()
-    held = session(tmp_path, kind)
-    assert fresh(held, Service(never)) is held
+    stored_session = session(tmp_path, kind)
+    assert fresh(stored_session, Service(never)) is stored_session
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == ["auth.json"]
 
 
 @KINDS
 @pytest.mark.parametrize("left", [300.0, 0.0, -1e6])
-def test_a_session_about_to_end_is_refreshed_and_stored(tmp_path: Path, kind: str, left: float) -> None:
+def test_a_session_that_is_about_to_expire_is_refreshed_and_stored(
+    tmp_path: Path, kind: str, left: float
+) -> None:
     path = write_session(tmp_path, kind, "a-0", "r-0", NOW + left)
     service = Service(Rotation("r-0", life=5000).answer)
     found = fresh(session(tmp_path, kind), service)
@@ -66,8 +68,8 @@ def test_a_session_about_to_end_is_refreshed_and_stored(tmp_path: Path, kind: st
         Secret("refresh-000001"),
         NOW + 5000,
     )
-    assert len(service.asked) == 1
-    assert service.asked[0][0] == "https://auth.openai.com/oauth/token"
+    assert len(service.requests) == 1
+    assert service.requests[0][0] == "https://auth.openai.com/oauth/token"
     assert stored_refresh(path) == "refresh-000001"
     assert others(path.parent) == []
     again = session(tmp_path, kind)
@@ -127,9 +129,9 @@ def test_keys_and_other_peoples_sessions_are_never_sent(tmp_path: Path) -> None:
 @KINDS
 def test_tokens_that_another_process_stored_are_used(tmp_path: Path, kind: str) -> None:
     write_session(tmp_path, kind, "a-0", "r-0", NOW)
-    held = session(tmp_path, kind)
+    stored_session = session(tmp_path, kind)
     write_session(tmp_path, kind, "a-1", "r-1", NOW + 5000)
-    found = fresh(held, Service(never))
+    found = fresh(stored_session, Service(never))
     assert found == session(tmp_path, kind)
     assert found.refresh == Secret("r-1")
 
@@ -138,15 +140,15 @@ async def test_many_tasks_of_one_process_refresh_once(tmp_path: Path) -> None:
     write_session(tmp_path, "opencode", "a-0", "r-0", NOW)
     rotation = Rotation("r-0", life=5000)
     service = Service(rotation.answer)
-    held = session(tmp_path, "opencode")
+    stored_session = session(tmp_path, "opencode")
 
     async def main() -> list[Credential]:
-        tasks = (ensure_fresh(held, service.send, NOW, timeouts=QUICK) for _ in range(50))
+        tasks = (ensure_fresh(stored_session, service.send, NOW, timeouts=QUICK) for _ in range(50))
         return await asyncio.wait_for(asyncio.gather(*tasks), 20)
 
     found = await main()
     assert {item.secret for item in found} == {Secret("access-000001")}
-    assert (len(service.asked), rotation.reuses) == (1, 0)
+    assert (len(service.requests), rotation.reuses) == (1, 0)
 
 
 @KINDS
@@ -156,16 +158,16 @@ def test_a_final_rejection_explains_how_to_log_in_and_is_not_requested_twice(
     path = write_session(tmp_path, kind, "a-0", "r-0", NOW + 100)
     before = path.read_bytes()
     service = Service(lambda _: (400, b'{"error":"invalid_grant"}'))
-    held = session(tmp_path, kind)
+    stored_session = session(tmp_path, kind)
     for _ in range(3):
         with pytest.raises(AuthRejected, match="invalid_grant") as caught:
-            fresh(held, service)
+            fresh(stored_session, service)
         assert f"log in again with `{LOGIN[kind]}`" in caught.value.message
         assert caught.value.upstream_code == "invalid_grant"
-    assert len(service.asked) == 1
+    assert len(service.requests) == 1
     assert path.read_bytes() == before
     write_session(tmp_path, kind, "a-1", "r-1", NOW)  # the user has logged in again
-    assert fresh(held, Service(Rotation("r-1").answer)).secret == Secret("access-000001")
+    assert fresh(stored_session, Service(Rotation("r-1").answer)).secret == Secret("access-000001")
     assert others(path.parent) == []
 
 
@@ -175,7 +177,7 @@ def test_a_refusal_is_tried_again_after_a_while(tmp_path: Path) -> None:
     for now in (NOW, NOW + 3600):
         with pytest.raises(AuthRejected):
             fresh(session(tmp_path, "codex"), service, now)
-    assert len(service.asked) == 2
+    assert len(service.requests) == 2
 
 
 @KINDS
@@ -194,7 +196,7 @@ def test_tokens_that_another_program_stored_first_are_used(tmp_path: Path, kind:
 
 async def test_the_winner_may_store_its_tokens_shortly_after_we_were_rejected(tmp_path: Path) -> None:
     write_session(tmp_path, "codex", "a-0", "r-0", NOW)
-    held = session(tmp_path, "codex")
+    stored_session = session(tmp_path, "codex")
 
     async def main() -> Credential:
         async def send(*_: object) -> tuple[int, bytes]:
@@ -202,7 +204,7 @@ async def test_the_winner_may_store_its_tokens_shortly_after_we_were_rejected(tm
             loop.call_later(0.02, write_session, tmp_path, "codex", "a-1", "r-1", NOW + 5000)
             return 401, b'{"error":{"code":"refresh_token_reused"}}'
 
-        return await ensure_fresh(held, send, NOW, timeouts=replace(QUICK, rival=5.0))
+        return await ensure_fresh(stored_session, send, NOW, timeouts=replace(QUICK, rival=5.0))
 
     assert (await main()).refresh == Secret("r-1")
 
@@ -221,7 +223,7 @@ def test_a_late_winner_never_overwrites_a_newer_session(tmp_path: Path, kind: st
     assert others(path.parent) == []
 
 
-def test_a_user_who_logged_out_meanwhile_is_not_logged_in_again(tmp_path: Path) -> None:
+def test_a_user_who_logged_out_during_a_refresh_stays_logged_out(tmp_path: Path) -> None:
     path = write_session(tmp_path, "opencode", "a-0", "r-0", NOW)
     rotation = Rotation("r-0")
 
@@ -237,25 +239,25 @@ def test_a_user_who_logged_out_meanwhile_is_not_logged_in_again(tmp_path: Path) 
 @pytest.mark.parametrize("gone", ["{}", None])
 def test_a_missing_session_requires_a_login(tmp_path: Path, gone: str | None) -> None:
     path = write_session(tmp_path, "opencode", "a-0", "r-0", NOW)
-    held = session(tmp_path, "opencode")
+    stored_session = session(tmp_path, "opencode")
     if gone is None:
         path.unlink()
     else:
         path.write_text(gone)
     with pytest.raises(AuthRejected, match="logged_out"):
-        fresh(held, Service(never))
+        fresh(stored_session, Service(never))
 
 
-async def test_a_store_in_the_middle_of_being_written_is_waited_for(tmp_path: Path) -> None:
+async def test_a_store_that_is_being_written_is_read_again(tmp_path: Path) -> None:
     path = write_session(tmp_path, "codex", "a-0", "r-0", NOW)
-    held = session(tmp_path, "codex")
+    stored_session = session(tmp_path, "codex")
     whole = path.read_text()
     path.write_text(whole[: len(whole) // 2])
 
     async def main() -> Credential:
         asyncio.get_running_loop().call_later(0.02, path.write_text, whole)
         send = Service(Rotation("r-0").answer).send
-        return await ensure_fresh(held, send, NOW, timeouts=replace(QUICK, rival=5.0))
+        return await ensure_fresh(stored_session, send, NOW, timeouts=replace(QUICK, rival=5.0))
 
     assert (await main()).secret == Secret("access-000001")
     assert stored_refresh(path) == "refresh-000001"
@@ -263,10 +265,10 @@ async def test_a_store_in_the_middle_of_being_written_is_waited_for(tmp_path: Pa
 
 def test_a_store_that_stays_broken_is_an_error_before_anything_is_spent(tmp_path: Path) -> None:
     path = write_session(tmp_path, "codex", "a-0", "r-0", NOW)
-    held = session(tmp_path, "codex")
+    stored_session = session(tmp_path, "codex")
     path.write_text("{")
     with pytest.raises(ConfigError, match="is not a JSON object"):
-        fresh(held, Service(never))
+        fresh(stored_session, Service(never))
 
 
 @pytest.mark.parametrize(
@@ -281,16 +283,16 @@ def test_a_temporary_error_is_a_warning_while_the_session_lasts(
     tmp_path: Path, answer: tuple[int, bytes], kind: type[Exception]
 ) -> None:
     path = write_session(tmp_path, "codex", "a-0", "r-0", NOW + 100)
-    held = session(tmp_path, "codex")
-    found = fresh(held, Service(lambda _: answer))
-    assert found == replace(held, warnings=found.warnings)
+    stored_session = session(tmp_path, "codex")
+    found = fresh(stored_session, Service(lambda _: answer))
+    assert found == replace(stored_session, warnings=found.warnings)
     assert found.warnings[0].startswith("Codex CLI's auth.json is about to end: ")
     with pytest.raises(kind):
-        fresh(held, Service(lambda _: answer), NOW + 100)
+        fresh(stored_session, Service(lambda _: answer), NOW + 100)
     assert others(path.parent) == []
 
 
-def test_a_connection_that_breaks_leaves_no_trace(tmp_path: Path) -> None:
+def test_a_broken_connection_leaves_no_journal_entry(tmp_path: Path) -> None:
     path = write_session(tmp_path, "opencode", "a-0", "r-0", NOW)
 
     def broken(_: bytes) -> tuple[int, bytes]:
@@ -301,7 +303,7 @@ def test_a_connection_that_breaks_leaves_no_trace(tmp_path: Path) -> None:
     assert others(path.parent) == []
 
 
-async def test_an_answer_that_never_comes_is_given_up(tmp_path: Path) -> None:
+async def test_a_response_that_never_arrives_times_out(tmp_path: Path) -> None:
     write_session(tmp_path, "opencode", "a-0", "r-0", NOW)
 
     async def send(*_: object) -> tuple[int, bytes]:
@@ -320,7 +322,9 @@ def test_nothing_is_spent_when_nothing_can_be_written(tmp_path: Path, blocked: s
         fresh(session(tmp_path, "opencode"), Service(never))
 
 
-def test_an_answer_that_could_not_be_stored_is_kept_and_stored_by_the_next(tmp_path: Path) -> None:
+def test_tokens_that_could_not_be_stored_are_journalled_and_stored_by_the_next_process(
+    tmp_path: Path,
+) -> None:
     path = write_session(tmp_path, "opencode", "a-0", "r-0", NOW)
     before = path.read_bytes()
     obstacle = path.parent / "auth.json.groundwire-tmp"
@@ -330,7 +334,7 @@ def test_an_answer_that_could_not_be_stored_is_kept_and_stored_by_the_next(tmp_p
     assert found.secret == Secret("access-000001")
     assert "cannot be written" in found.warnings[0]
     assert path.read_bytes() == before
-    # Still not: the answer is used from where it is kept, and no second token is spent on top of it.
+    # Still not writable: the tokens of the journal are used, and no second refresh token is spent.
     assert fresh(session(tmp_path, "opencode"), Service(never)).secret == Secret("access-000001")
     with pytest.raises(ConfigError, match="cannot be written"):
         fresh(session(tmp_path, "opencode"), Service(never), NOW + 5000)
@@ -341,7 +345,7 @@ def test_an_answer_that_could_not_be_stored_is_kept_and_stored_by_the_next(tmp_p
     assert others(path.parent) == []
 
 
-def test_a_kept_answer_that_has_ended_as_well_is_refreshed_in_turn(tmp_path: Path) -> None:
+def test_a_journalled_session_that_has_expired_is_refreshed_again(tmp_path: Path) -> None:
     path = write_session(tmp_path, "opencode", "a-0", "r-0", NOW)
     obstacle = path.parent / "auth.json.groundwire-tmp"
     obstacle.mkdir()
@@ -353,7 +357,7 @@ def test_a_kept_answer_that_has_ended_as_well_is_refreshed_in_turn(tmp_path: Pat
     assert rotation.reuses == 0
 
 
-def test_a_store_that_breaks_while_the_answer_comes_loses_nothing(tmp_path: Path) -> None:
+def test_a_store_damaged_during_the_refresh_loses_no_tokens(tmp_path: Path) -> None:
     path = write_session(tmp_path, "codex", "a-0", "r-0", NOW)
     whole = path.read_text()
     rotation = Rotation("r-0", life=5000)
@@ -369,7 +373,7 @@ def test_a_store_that_breaks_while_the_answer_comes_loses_nothing(tmp_path: Path
     assert stored_refresh(path) == "refresh-000001"
 
 
-def test_a_store_that_becomes_something_else_while_the_answer_comes_loses_nothing(tmp_path: Path) -> None:
+def test_a_store_replaced_by_a_directory_during_the_refresh_loses_no_tokens(tmp_path: Path) -> None:
     path = write_session(tmp_path, "codex", "a-0", "r-0", NOW)
     rotation = Rotation("r-0", life=5000)
 
@@ -389,7 +393,7 @@ def test_a_store_that_becomes_something_else_while_the_answer_comes_loses_nothin
 async def test_a_cancelled_search_does_not_lose_the_answer(tmp_path: Path) -> None:
     path = write_session(tmp_path, "opencode", "a-0", "r-0", NOW)
     rotation = Rotation("r-0")
-    held = session(tmp_path, "opencode")
+    stored_session = session(tmp_path, "opencode")
 
     async def main() -> None:
         spent = asyncio.Event()
@@ -401,7 +405,7 @@ async def test_a_cancelled_search_does_not_lose_the_answer(tmp_path: Path) -> No
             await go.wait()
             return answer
 
-        task = asyncio.ensure_future(ensure_fresh(held, send, NOW, timeouts=QUICK))
+        task = asyncio.ensure_future(ensure_fresh(stored_session, send, NOW, timeouts=QUICK))
         await asyncio.wait_for(spent.wait(), 5)
         task.cancel()
         asyncio.get_running_loop().call_later(0.01, go.set)
@@ -441,13 +445,13 @@ def test_a_linked_store_stays_a_link_and_all_files_are_private(tmp_path: Path) -
 def test_an_inline_session_is_refreshed_in_memory_with_a_warning(tmp_path: Path) -> None:
     record = {"type": "oauth", "refresh": "r-0", "access": "a-0", "expires": 0}
     where = lookup_context(tmp_path, OPENCODE_AUTH_CONTENT=json.dumps({"openai": record}))
-    held = find((Lookup("opencode", "openai", "oauth"),), where)
-    assert held is not None
-    found = fresh(held, Service(Rotation("r-0").answer))
+    stored_session = find((Lookup("opencode", "openai", "oauth"),), where)
+    assert stored_session is not None
+    found = fresh(stored_session, Service(Rotation("r-0").answer))
     assert (found.secret, found.refresh) == (Secret("access-000001"), Secret("refresh-000001"))
     assert "OPENCODE_AUTH_CONTENT (openai) cannot be written back" in found.warnings[0]
     with pytest.raises(AuthRejected, match="opencode auth login"):
-        fresh(held, Service(lambda _: (401, b"")))
+        fresh(stored_session, Service(lambda _: (401, b"")))
     assert os.listdir(tmp_path) == []
 
 
@@ -456,10 +460,10 @@ async def test_a_refused_token_is_replaced_by_what_is_stored_or_by_a_fresh_one(
     tmp_path: Path, kind: str
 ) -> None:
     write_session(tmp_path, kind, "a-0", "r-0", NOW + 5000)
-    held = session(tmp_path, kind)
+    stored_session = session(tmp_path, kind)
 
     def renew(answer: Callable[[bytes], tuple[int, bytes]]) -> Awaitable[Credential]:
-        return renew_refused(held, Service(answer).send, NOW, timeouts=QUICK)
+        return renew_refused(stored_session, Service(answer).send, NOW, timeouts=QUICK)
 
     found = await renew(Rotation("r-0").answer)
     assert found.secret == Secret("access-000001")
@@ -486,7 +490,7 @@ def inline(home: Path) -> Credential:
     return found
 
 
-def test_an_inline_session_is_refreshed_once_for_each_end_however_many_ask(tmp_path: Path) -> None:
+def test_concurrent_requests_refresh_an_inline_session_once_per_expiry(tmp_path: Path) -> None:
     rotation = Rotation("r-0", life=1000)
     now = NOW
     refresher = Refresher(Service(rotation.answer).send, lambda: now, url="https://x", timeouts=QUICK)
@@ -588,7 +592,7 @@ async def test_stored_sessions_and_keys_pass_through(tmp_path: Path) -> None:
     assert stored_refresh(path) == "refresh-000002"
 
 
-async def test_a_cancelled_caller_leaves_when_the_work_is_done() -> None:
+async def test_a_cancelled_caller_waits_for_the_work_to_finish() -> None:
     done = []
 
     async def main() -> None:
@@ -611,7 +615,7 @@ async def test_a_cancelled_caller_leaves_when_the_work_is_done() -> None:
     assert done == ["work", "left"]
 
 
-async def test_the_grace_of_a_cancelled_caller_ends() -> None:
+async def test_a_cancelled_caller_stops_waiting_after_a_grace_period() -> None:
     task = asyncio.ensure_future(uninterrupted(asyncio.sleep(60), 0.01))
     await asyncio.sleep(0)
     task.cancel()
@@ -619,13 +623,13 @@ async def test_the_grace_of_a_cancelled_caller_ends() -> None:
         await asyncio.wait_for(task, 5)
 
 
-async def test_work_that_fails_after_its_caller_left_is_no_loose_end(
+async def test_an_error_after_the_caller_was_cancelled_is_retrieved(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def main() -> None:
         async def work() -> None:
             await asyncio.sleep(0.01)
-            raise ValueError("nobody hears")
+            raise ValueError("not retrieved")
 
         task = asyncio.ensure_future(uninterrupted(work(), 5))
         await asyncio.sleep(0)
@@ -639,8 +643,8 @@ async def test_work_that_fails_after_its_caller_left_is_no_loose_end(
 
 async def test_the_result_and_the_error_of_the_work_are_its_callers() -> None:
     async def fail() -> None:
-        raise ValueError("heard")
+        raise ValueError("raised")
 
     assert await uninterrupted(asyncio.sleep(0, "result"), 1) == "result"
-    with pytest.raises(ValueError, match="heard"):
+    with pytest.raises(ValueError, match="raised"):
         await uninterrupted(fail(), 1)

@@ -102,7 +102,7 @@ def test_a_key_of_opencode_is_found(tmp_path: Path) -> None:
     )
 
 
-def test_a_session_is_found_and_its_end_is_in_milliseconds(tmp_path: Path) -> None:
+def test_a_session_is_found_and_its_expiry_is_in_milliseconds(tmp_path: Path) -> None:
     path = write_opencode(tmp_path, {"openai": {**OAUTH, "accountId": "acc", "enterpriseUrl": "x", "new": 1}})
     assert find((Lookup("opencode", "openai", "oauth"),), lookup_context(tmp_path)) == Credential(
         Secret("a-1"),
@@ -165,12 +165,12 @@ INVALID: list[object] = [
 ]
 
 
-def test_invalid_records_are_passed_over_and_counted(tmp_path: Path) -> None:
+def test_invalid_records_are_skipped_and_counted(tmp_path: Path) -> None:
     records = {f"bad{index}": record for index, record in enumerate(INVALID)}
     write_opencode(tmp_path, {**records, "google": {"type": "api", "key": "g-1"}})
-    shelf = read_opencode(lookup_context(tmp_path))
-    assert list(shelf.credentials) == ["google"]
-    assert shelf.dropped == len(INVALID)
+    store = read_opencode(lookup_context(tmp_path))
+    assert list(store.credentials) == ["google"]
+    assert store.dropped == len(INVALID)
     (finding,) = explain((Lookup("opencode", "x"),), lookup_context(tmp_path))
     assert finding.detail == f"has nothing for x; {len(INVALID)} invalid records were skipped"
 
@@ -207,7 +207,7 @@ def test_inline_content_replaces_the_file_and_has_no_store(tmp_path: Path) -> No
     assert find((Lookup("opencode", "x"),), where) is None
 
 
-def test_inline_content_that_is_no_json_leaves_the_file_with_a_warning(tmp_path: Path) -> None:
+def test_inline_content_that_is_not_json_is_a_warning_and_the_file_is_used(tmp_path: Path) -> None:
     write_opencode(tmp_path, {"google": {"type": "api", "key": "file"}})
     where = lookup_context(tmp_path, OPENCODE_AUTH_CONTENT="{canary")
     assert find((Lookup("opencode", "google"),), where) is not None
@@ -253,7 +253,7 @@ def write_codex(home: Path, body: object) -> Path:
     return write_private(codex_file(home), json.dumps(body))
 
 
-def test_a_session_is_found_and_ends_when_its_token_does(tmp_path: Path) -> None:
+def test_a_session_expires_with_its_token(tmp_path: Path) -> None:
     access = jwt({"exp": 1790000000})
     tokens = {"id_token": "i", "access_token": access, "refresh_token": "r", "account_id": "acc"}
     path = write_codex(tmp_path, {"auth_mode": "chatgpt", "OPENAI_API_KEY": None, "tokens": tokens})

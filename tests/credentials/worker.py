@@ -1,4 +1,4 @@
-"""A process that uses a shared session, told by lines on its standard input what time it is.
+"""A process that uses a shared session; lines on its standard input set the time.
 
 `python worker.py HOME KIND URL [apart]`; with the last, a process apart does the refreshing. Each line is an
 object with `now`, and perhaps `die`: the name of a system call, which of its calls, and the process kills
@@ -26,7 +26,7 @@ PACE = RefreshTimeouts(rival=0.2, poll=0.005)
 
 
 def post(url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
-    """Ask the login service, telling it who we are, so that it can kill us."""
+    """Send a request to the login service, with our process id, so that it can kill us."""
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=20)
     try:
@@ -38,12 +38,12 @@ def post(url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]
 
 
 async def send(url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
-    """`post`, beside the event loop."""
+    """`post` in a thread."""
     return await asyncio.to_thread(post, url, headers, body)
 
 
 def arm(name: str, which: int) -> None:
-    """Die right before a call of a system function."""
+    """Make the process kill itself right before a system call."""
     real: Callable[..., object] = getattr(os, name)
     calls = 0
 
@@ -58,7 +58,7 @@ def arm(name: str, which: int) -> None:
 
 
 async def turn(home: str, kind: str, url: str, now: float, away: RefreshInWorker | None) -> dict[str, str]:
-    """What one search does before it asks."""
+    """Get a valid session, as a search does before its request."""
     credential = find((LOOKUPS[kind],), LookupContext({}, home, home))
     if credential is None:
         return {"error": "no session"}
@@ -70,14 +70,14 @@ async def turn(home: str, kind: str, url: str, now: float, away: RefreshInWorker
 
 
 def main() -> None:
-    """Answer until the input ends."""
+    """Respond to lines until the input ends."""
     home, kind, url, *more = sys.argv[1:]
     away = refresh_process({}) if more else None
     for line in sys.stdin:
-        told = json.loads(line)
-        if told.get("die"):
-            arm(*told["die"])
-        answer = asyncio.run(turn(home, kind, url, told["now"], away))
+        message = json.loads(line)
+        if message.get("die"):
+            arm(*message["die"])
+        answer = asyncio.run(turn(home, kind, url, message["now"], away))
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 

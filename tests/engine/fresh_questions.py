@@ -1,8 +1,8 @@
-"""Questions that were written before anybody looked at what the engine answers, and the pages wanted first.
+"""Held-out questions, written before the answers of the engine had been seen, and the expected first pages.
 
-A newcomer's words, not those of documentation strings: keywords and sentences, a few slips of the keyboard,
-a few in German. Nothing was left out because it failed. A row is a question, and the ends of the addresses
-that a knowledgeable person would open first.
+They use a beginner's words, not those of docstrings: keywords and sentences, a few typing errors, a few in
+German. No question was removed because it failed. A row is a question, and the ends of the URLs that an
+expert would open first.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 
 class Fresh(NamedTuple):
-    """A question, and the addresses that are right: their ends for the library, else parts of them."""
+    """A question, and the expected URLs: their ends for the library, otherwise parts of them."""
 
     query: str
     pages: tuple[str, ...]
 
     def is_answered_by(self, url: str) -> bool:
-        """Is it one of the pages wanted?"""
+        """Whether a URL is one of the expected pages."""
         address = url.partition("#")[0]
         return any(
             address.endswith(page) if page.endswith(".html") else page in url.lower() for page in self.pages
@@ -92,7 +92,7 @@ Zufallszahl erzeugen|random secrets
 how to pars comand line argumnets|argparse optparse
 conect to sqlite databse|sqlite3
 """
-"""About the standard library: the name of the page."""
+"""About the standard library, with the name of the page."""
 
 PACKAGES = """
 what is tantivy|tantivy
@@ -111,7 +111,7 @@ groundwire MCP server setup|groundwire/#mcp
 which exit code does groundwire return when nothing was found|groundwire/#cli groundwire/#index
 where does groundwire look for its configuration file|groundwire/#configuration
 """
-"""About installed packages and groundwire itself: a part of the address."""
+"""About installed packages and groundwire itself, with a part of the URL."""
 
 UNANSWERABLE = """
 weather in Hamburg tomorrow
@@ -130,7 +130,7 @@ lyrics of Yesterday by the Beatles
 when was Johann Sebastian Bach born
 cheap hotels in Lisbon
 """
-"""What no page of the index answers."""
+"""Questions that no page of the index answers."""
 
 LATER_LIBRARY = """
 what time is it in UTC|datetime time
@@ -164,7 +164,7 @@ find similar words, spelling suggestions|difflib
 Datei löschen|os pathlib
 multithreadding exampel|threading concurrent.futures _thread
 """
-"""Written when everything had been tuned by those above; nothing was tuned by these."""
+"""Written after the tuning with the questions above, and not used for tuning."""
 
 LATER_PACKAGES = """
 which library validates JSON schema|jsonschema

@@ -1,7 +1,7 @@
-"""Questions about the standard library, derived from what the running interpreter says about itself.
+"""Questions about the standard library, derived from the docstrings of the running interpreter.
 
-Nothing of the engine is used to make them. Where an answer stands is told by the rule of docs.python.org: a
-module has a page of its name, and what is built in is divided among a few.
+No code of the engine is used. The expected page follows the rule of docs.python.org: each module has a page
+with its name, and built-ins are divided among a few pages.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ copy a directory tree|shutil
 largest element of a list|functions heapq
 remove a file|os pathlib
 """
-"""What people type, and the pages of the documentation that answer it. None was made from a docstring."""
+"""Typical user questions, and the pages that answer them. None was derived from a docstring."""
 
 UNTUNED = """
 create a directory if it does not exist|os pathlib
@@ -139,11 +139,11 @@ binary search in a sorted list|bisect
 suppress an exception|contextlib
 How do I define an abstract base class?|abc
 """
-"""More of them, which were written before anything was tuned, and by which nothing was tuned."""
+"""More of them, written before any tuning and not used for it."""
 
 
 class Fact(NamedTuple):
-    """Something documented: what it is called, its first sentence, and the page it stands on."""
+    """A documented object: its name, its first sentence, and its page."""
 
     name: str
     sentence: str
@@ -157,13 +157,13 @@ class LibraryQuestion(NamedTuple):
 
 
 def usual_questions(rows_of: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Each with the addresses that are right."""
+    """The questions, each with the expected URLs."""
     rows = (line.split("|") for line in rows_of.strip().splitlines())
     return [(query, tuple(f"/{page}.html" for page in pages.split())) for query, pages in rows]
 
 
 def questions() -> list[LibraryQuestion]:
-    """As many as `COUNT`, the same in every run of one Python: a quarter of each kind."""
+    """`COUNT` questions, a quarter of each kind, the same in every run of one Python version."""
     facts = sorted(_facts(), key=lambda fact: hashlib.sha256(fact.name.encode()).digest())
     made: list[LibraryQuestion] = []
     for number, fact in enumerate(facts[:COUNT]):
@@ -173,7 +173,7 @@ def questions() -> list[LibraryQuestion]:
 
 
 def _facts() -> Iterator[Fact]:
-    """Public functions, classes and methods whose first sentence says something, each sentence once."""
+    """Public functions, classes and methods with a useful first sentence, each sentence once."""
     seen: set[str] = set()
     for name, item, page in _documented():
         sentence = _first_sentence(inspect.getdoc(item) or "", name)
@@ -208,14 +208,14 @@ def _methods(owner: str, kind: type, page: str) -> Iterator[tuple[str, object, s
 
 
 def _home(item: object) -> str:
-    """The module something was written in, by its public name; empty for what is no function and no class."""
+    """The public name of the defining module; empty for objects other than functions and classes."""
     if not (inspect.isroutine(item) or inspect.isclass(item)):
         return ""
     return (item.__module__ or "").partition(".")[0].lstrip("_").replace("pydatetime", "datetime")
 
 
 def _first_sentence(doc: str, name: str) -> str:
-    """On one line; empty if it is a signature, spans too much, or gives the name away."""
+    """The sentence on one line; empty if it is a signature, too long, or contains the name."""
     paragraph = " ".join(doc.partition("\n\n")[0].split())
     sentence = re.split(r"(?<=[a-z\)\]'])\.(?:\s|$)", paragraph)[0].rstrip(".")
     own = name.rpartition(".")[2].lower()
@@ -225,7 +225,7 @@ def _first_sentence(doc: str, name: str) -> str:
 
 
 def content(text: str) -> list[str]:
-    """The words that carry meaning, each once."""
+    """The words without stop words, each once."""
     words = [word for word in re.findall(r"[A-Za-z][\w'-]+", text) if word.lower() not in EMPTY.split()]
     return list(dict.fromkeys(words))
 

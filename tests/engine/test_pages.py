@@ -1,4 +1,4 @@
-"""Text is cut into pieces that lose nothing."""
+"""Text is cut into passages without a loss."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SENTENCES = st.lists(
 
 
 @given(st.text(max_size=50) | st.lists(st.text(_SIGNS, max_size=900), max_size=8).map("".join))
-def test_the_pieces_are_the_text(text: str) -> None:
+def test_passages_are_contiguous_and_cover_the_text(text: str) -> None:
     ranges = list(split_passages(text))
     assert "".join(text[start:end] for start, end in ranges) == text
     assert [start for start, _ in ranges] == [0, *(end for _, end in ranges[:-1])]
@@ -31,7 +31,7 @@ def test_sentences_are_not_cut(sentences: list[str], between: str) -> None:
         assert text[start:end].strip().endswith("end.")
 
 
-def test_paragraphs_are_kept_whole_where_they_fit() -> None:
+def test_paragraphs_that_fit_are_not_split() -> None:
     text = "\n\n".join("A sentence of some words. " * 26 for _ in range(5))
     assert [text[start:end].count("\n\n") for start, end in split_passages(text)] == [1, 1, 1, 1, 0]
 
@@ -47,7 +47,7 @@ def test_a_text_without_borders_is_cut_anyway() -> None:
 
 
 @given(st.text())
-def test_trimming_tells_where_the_words_begin(piece: str) -> None:
+def test_trimming_returns_the_offset_of_the_first_word(piece: str) -> None:
     before, words = strip_passage(piece)
     assert words == piece.strip()
     assert piece[before : before + len(words)] == words
@@ -59,6 +59,6 @@ def test_the_cost_grows_with_the_text_alone() -> None:
         assert sum(1 for _ in split_passages(text)) > 1
         return process_time() - start
 
-    for sign in (" ", "\n", ".", "x", '."', "A. "):
-        small, large = min(cost(sign * 20_000) for _ in range(3)), cost(sign * 400_000)
+    for character in (" ", "\n", ".", "x", '."', "A. "):
+        small, large = min(cost(character * 20_000) for _ in range(3)), cost(character * 400_000)
         assert large < 200 * small + 0.1

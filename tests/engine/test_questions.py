@@ -1,4 +1,4 @@
-"""Two hundred questions about the standard library, answered from what the engine knows out of the box."""
+"""Questions about the standard library, answered from the built-in index."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
 
 
 def is_right(index: Index, question: LibraryQuestion, url: str) -> bool:
-    """Is it the page, or one that says the same of another name?"""
+    """Whether it is the expected page, or one with the same text under another name."""
     if url.partition("#")[0] == question.fact.page:
         return True
     page = index.page(url)
@@ -55,19 +55,19 @@ def is_right(index: Index, question: LibraryQuestion, url: str) -> bool:
 
 
 def answered(index: Index, query: str) -> Composition:
-    """As the embedded engine answers."""
+    """Compose an answer as the embedded engine does."""
     return compose(query, search_with_prior(index, query, SearchOptions(), 20))
 
 
 def test_the_right_page_is_cited_first_and_every_quote_is_verbatim(
     index: Index, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = questions()
-    assert len(asked) == COUNT
-    assert sum(question.names_it for question in asked) <= COUNT / 2
+    cases = questions()
+    assert len(cases) == COUNT
+    assert sum(question.names_it for question in cases) <= COUNT / 2
     misses: list[str] = []
     quotes = 0
-    for question in asked:
+    for question in cases:
         composition = answered(index, question.text)
         cited = [item for citation in composition.citations for item in citation.evidence]
         for item in cited:
@@ -89,39 +89,39 @@ def test_the_right_page_is_cited_first_and_every_quote_is_verbatim(
 
 
 @pytest.mark.parametrize(("kind", "rows"), [("tuned", USUAL), ("untuned", UNTUNED)])
-def test_what_people_type_leads_to_the_page_that_answers_it(
+def test_user_questions_cite_the_page_that_answers_them(
     index: Index, capsys: pytest.CaptureFixture[str], kind: str, rows: str
 ) -> None:
-    asked = usual_questions(rows)
+    cases = usual_questions(rows)
     misses: list[str] = []
     first = 0
-    for query, pages in asked:
+    for query, pages in cases:
         citations = answered(index, query).citations
         cited = [item.source.url.partition("#")[0] for citation in citations for item in citation.evidence]
         first += bool(cited) and cited[0].endswith(pages)
         if not any(url.endswith(pages) for url in cited):
             misses.append(f"{query}\n    cited {', '.join(dict.fromkeys(cited))}")
-    right = 1 - len(misses) / len(asked)
+    right = 1 - len(misses) / len(cases)
     with capsys.disabled():
         show(
-            f"{right:.1%} of {len(asked)} {kind} questions cite a right page, {first / len(asked):.1%} first",
+            f"{right:.1%} of {len(cases)} {kind} questions cite a right page, {first / len(cases):.1%} first",
             misses,
         )
     assert right >= WANTED_AT_ALL
-    assert first / len(asked) >= WANTED_FIRST[kind]
+    assert first / len(cases) >= WANTED_FIRST[kind]
 
 
 @pytest.mark.parametrize("kind", FRESH)
-def test_what_a_newcomer_types_leads_to_the_page_wanted_first(
+def test_beginner_questions_cite_the_expected_page_first(
     index: Index, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
-    asked = FRESH[kind]
-    cited = [_first_cited(index, question) for question in asked]
-    pairs = zip(asked, cited, strict=True)
+    cases = FRESH[kind]
+    cited = [_first_cited(index, question) for question in cases]
+    pairs = zip(cases, cited, strict=True)
     misses = [f"{item.query}\n    cited {url}" for item, url in pairs if not item.is_answered_by(url)]
-    right = 1 - len(misses) / len(asked)
+    right = 1 - len(misses) / len(cases)
     with capsys.disabled():
-        show(f"{right:.0%} of {len(asked)} fresh questions ({kind}) cite a page wanted first", misses)
+        show(f"{right:.0%} of {len(cases)} fresh questions ({kind}) cite a page wanted first", misses)
     assert right >= WANTED_FRESH[kind]
 
 
@@ -131,15 +131,15 @@ def _first_cited(index: Index, question: Fresh) -> str:
 
 
 @pytest.mark.parametrize("half", WANTED_SILENCE)
-def test_what_no_page_answers_is_reported_as_not_found(
+def test_unanswerable_questions_are_reported_as_not_found(
     index: Index, capsys: pytest.CaptureFixture[str], half: str
 ) -> None:
-    asked = getattr(fresh_questions, f"{half}UNANSWERABLE").strip().splitlines()
-    answers = {query: answered(index, query) for query in asked}
+    cases = getattr(fresh_questions, f"{half}UNANSWERABLE").strip().splitlines()
+    answers = {query: answered(index, query) for query in cases}
     invented = [f"{query}\n    {answer.text[:90]}" for query, answer in answers.items() if answer.found]
-    silent = 1 - len(invented) / len(asked)
+    silent = 1 - len(invented) / len(cases)
     with capsys.disabled():
-        show(f"{silent:.0%} of {len(asked)} questions that no page answers are left unanswered", invented)
+        show(f"{silent:.0%} of {len(cases)} questions that no page answers are left unanswered", invented)
     assert silent >= WANTED_SILENCE[half]
 
 

@@ -1,4 +1,4 @@
-"""Names, languages, fingerprints, and queries taken apart."""
+"""Names, languages, fingerprints, and query parsing."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_names_are_distinguished_from_words() -> None:
         ("", ""),
     ],
 )
-def test_an_address_is_words(url: str, words: str) -> None:
+def test_a_url_is_split_into_words(url: str, words: str) -> None:
     assert url_words(url) == words
 
 
@@ -75,16 +75,16 @@ def test_the_fingerprint_is_of_the_words_alone(words: list[str]) -> None:
     assert fingerprint(" ".join([*words, "more"])) != fingerprint(" ".join(words))
 
 
-def test_small_words_are_left_out_of_a_question_unless_they_are_all_there_is() -> None:
+def test_stop_words_are_dropped_unless_the_query_has_no_others() -> None:
     assert parse_query("How do I parse JSON in Python?").words == ("parse", "json", "python")
     assert parse_query("to be or not to be").words == ("to", "be", "or", "not")
     assert parse_query("what does all() do").words == ("all",)
     assert parse_query("the `with` statement").words == ("with", "statement")
 
 
-def test_a_query_is_taken_apart() -> None:
-    asked = parse_query('json.JSONDecoder "exact words" seri* parse parse')
-    assert asked == ParsedQuery(
+def test_a_query_is_parsed_into_words_names_phrases_and_prefixes() -> None:
+    parsed = parse_query('json.JSONDecoder "exact words" seri* parse parse')
+    assert parsed == ParsedQuery(
         ("json", "jsondecoder", "parse"), ("decoder",), ("json.jsondecoder",), ("exact words",), ("seri",)
     )
     assert not parse_query('"" * ?!')
@@ -92,9 +92,9 @@ def test_a_query_is_taken_apart() -> None:
 
 @given(st.text())
 def test_every_query_can_be_read(query: str) -> None:
-    asked = parse_query(query)
-    assert len(asked.words) <= 32
-    assert set(asked.words) <= set(tokenize(query))
+    parsed = parse_query(query)
+    assert len(parsed.words) <= 32
+    assert set(parsed.words) <= set(tokenize(query))
 
 
 def test_with_one_content_word_stop_words_improve_the_ranking() -> None:
@@ -109,13 +109,13 @@ def test_plain_words_are_read_as_any_others(query: str) -> None:
     assert parse_query(query) == parse_query(f"{query}?")
 
 
-def test_neighbours_may_be_one_name() -> None:
+def test_adjacent_words_are_joined_into_candidate_names() -> None:
     assert joined_pairs(("current", "date", "time")) == ["currentdate", "datetime"]
     assert joined_pairs(("python", "3")) == []
 
 
 @given(text=st.text(alphabet="aBcDÄöÿ9_. ", max_size=40))
-def test_camel_case_are_small_letters_before_capitals_or_capitals_before_small_letters(text: str) -> None:
+def test_camel_case_is_detected_at_changes_of_case(text: str) -> None:
     def has_hump(word: str) -> bool:
         pairs = any(one.islower() and other.isupper() for one, other in pairwise(word))
         return pairs or any(
@@ -130,9 +130,9 @@ def test_camel_case_are_small_letters_before_capitals_or_capitals_before_small_l
 
 
 def test_a_whole_question_between_quotation_marks_is_a_question() -> None:
-    asked = parse_query('"When did the first release of the project come out?"')
-    assert asked.phrases == ()
-    assert "release" in asked.words
+    parsed = parse_query('"When did the first release of the project come out?"')
+    assert parsed.phrases == ()
+    assert "release" in parsed.words
     assert parse_query('"come out of there"').phrases == ("come out of there",)
 
 
@@ -151,14 +151,14 @@ def test_a_whole_question_between_quotation_marks_is_a_question() -> None:
         ("haus", "häuser"),
     ],
 )
-def test_forms_of_one_word_meet(family: tuple[str, ...]) -> None:
+def test_forms_of_one_word_have_the_same_stem(family: tuple[str, ...]) -> None:
     assert len({stem_word(word) for word in family}) == 1
 
 
 @pytest.mark.parametrize(
     ("one", "other"), [("string", "strip"), ("data", "date"), ("test", "text"), ("sort", "short")]
 )
-def test_different_words_do_not_meet(one: str, other: str) -> None:
+def test_different_words_have_different_stems(one: str, other: str) -> None:
     assert stem_word(one) != stem_word(other)
 
 
@@ -172,13 +172,13 @@ def test_chinese_and_japanese_are_compared_in_pairs() -> None:
     assert split_words("東京都 x") == ["東京", "京都", "x"]
 
 
-def test_a_question_asks_about_what_carries_meaning() -> None:
+def test_stop_words_of_a_question_are_dropped() -> None:
     assert query_terms("How do I parse the JSON file?") == (stem_word("parse"), "json", stem_word("file"))
     assert query_terms("What is it?") == ("what", "is", "it")
     assert query_terms("") == ()
 
 
-def test_values_and_denials_are_kept_apart_from_words() -> None:
+def test_numbers_and_negations_are_separated_from_words() -> None:
     words = analyse("It didn't grow by 1,000 in March 2024, nor 3.5 times.")
     assert words.values == {"1000", "3", "2024", "3.5"}
     assert words.negations == 2

@@ -29,7 +29,7 @@ from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script, answer
 from groundwire.testing.upstream import Received, Upstream
 from groundwire.tools import call_tool
-from tests.chat.speaking import answered
+from tests.chat.scripted_chat import answered
 from tests.faces.gateway.asgi_client import LOCAL, send_request
 
 pytestmark = pytest.mark.server

@@ -190,12 +190,12 @@ def murder(workers: Team, service: LoginService, number: int, chance: random.Ran
     member = workers.members[victim]
     if chance.random() < 0.3:
         service.spent = kill(member)
-        workers.tell(victim, number * STEP)
+        workers.send(victim, number * STEP)
     else:
-        workers.tell(victim, number * STEP)
+        workers.send(victim, number * STEP)
         time.sleep(chance.uniform(0.0, 0.35))  # the moment, not a wait for anything
         kill(member)()
-    while workers.hear(victim) is not None:
+    while workers.receive(victim) is not None:
         pass  # it was quicker than the bullet
 
 

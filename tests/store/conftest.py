@@ -1,4 +1,4 @@
-"""Every kind of store, for the tests that all of them must pass."""
+"""Fixtures: each kind of store, for the tests that all of them must pass."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from groundwire.transport.migrations import Migration
 from tests.memory import tmp_path
 from tests.servers.fixtures import postgres, postgres_server
 
-__all__ = ["migrated", "opener", "postgres", "postgres_server", "store", "tmp_path"]
+__all__ = ["open_at", "postgres", "postgres_server", "reopen", "store", "tmp_path"]
 
 Row: TypeAlias = tuple[object, ...]
 Statements: TypeAlias = Callable[[LiteralString, Sequence[object]], list[Row]]
@@ -28,23 +28,23 @@ Statements: TypeAlias = Callable[[LiteralString, Sequence[object]], list[Row]]
 NEWEST = ON_SQLITE[-1].version
 
 
-class Migrated(Protocol):
-    """One store, at first empty, of which every version can be opened."""
+class StoreOpener(Protocol):
+    """Opens the same store with any set of migrations; it is empty at first."""
 
     def __call__(self, until: int = NEWEST, more: Sequence[Migration] = ()) -> Store:
-        """Open it with the steps up to a version, and more."""
+        """Open the store with the migrations up to a version, and additional ones."""
         ...
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Where the store is that is a file."""
+    """The path of the SQLite store."""
     return tmp_path / "data" / "store.db"
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def migrated(request: pytest.FixtureRequest) -> Iterator[Migrated]:
-    """Opens the same store by the steps given."""
+def open_at(request: pytest.FixtureRequest) -> Iterator[StoreOpener]:
+    """A function that opens the same store with given migrations."""
     if request.param == "sqlite":
         steps = ON_SQLITE
         open_it: Callable[[Sequence[Migration]], Store] = partial(
@@ -63,34 +63,34 @@ def migrated(request: pytest.FixtureRequest) -> Iterator[Migrated]:
 
 
 @pytest.fixture
-def opener(migrated: Migrated) -> Callable[[], Store]:
-    """Opens the same store again and again."""
-    return migrated
+def reopen(open_at: StoreOpener) -> Callable[[], Store]:
+    """A function that opens the same store again."""
+    return open_at
 
 
 @pytest.fixture
-def store(opener: Callable[[], Store]) -> Store:
+def store(reopen: Callable[[], Store]) -> Store:
     """An empty store."""
-    return opener()
+    return reopen()
 
 
 def on_sqlite(path: Path, statement: LiteralString, values: Sequence[object]) -> list[Row]:
-    """What a file answers to somebody who goes past the store."""
+    """Run a statement directly on the file."""
     with closing(sqlite3.connect(path)) as connection, connection:
         return connection.execute(statement, values).fetchall()
 
 
 def on_postgres(address: str, statement: LiteralString, values: Sequence[object]) -> list[Row]:
-    """The same of a database."""
+    """Run a statement directly on the PostgreSQL database."""
     with psycopg.connect(address) as connection:
         cursor = connection.execute(statement.replace("?", "%s"), values)
         return cursor.fetchall() if cursor.description else []
 
 
 @pytest.fixture
-def statements(request: pytest.FixtureRequest, migrated: Migrated) -> Statements:
-    """Statements on the database of the store, past the store."""
-    del migrated  # it says which database that is
+def statements(request: pytest.FixtureRequest, open_at: StoreOpener) -> Statements:
+    """A function that runs statements directly on the database of the store."""
+    del open_at  # requested only for its parameter
     if "sqlite" in request.node.callspec.id:
         return partial(on_sqlite, request.getfixturevalue("file"))
     return partial(on_postgres, request.getfixturevalue("postgres"))

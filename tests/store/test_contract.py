@@ -1,4 +1,4 @@
-"""What every store does, whatever it is built on."""
+"""Behaviour that every kind of store has."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from groundwire.model.value import replace
 from groundwire.store.base import Agent, Session, Store, StoredMessage, UsageRow, UsageTotal
 from groundwire.transport.migrations import Migration
 from tests.model.strategies import answers, messages
-from tests.store.conftest import NEWEST, Migrated
+from tests.store.conftest import NEWEST, StoreOpener
 
 pytestmark = pytest.mark.server
 
@@ -58,27 +58,27 @@ ANSWER = Answer(
 HOSTILE = ("'; DROP TABLE groundwire_sessions; --", ":id %(id)s %s ?", "nul\x00 half \ud800", "' OR ''='", "")
 
 
-def said(number: int, session: str = "s1") -> StoredMessage:
+def user_message(number: int, session: str = "s1") -> StoredMessage:
     return StoredMessage(
         f"m{number}", session, Message("user", (Text(f"no. {number}"),)), created="2026-01-03"
     )
 
 
 @pytest.fixture
-def talking(store: Store) -> Store:
+def store_with_session(store: Store) -> Store:
     store.put_session(SESSION)
     return store
 
 
-def test_an_agent_comes_back_as_it_was_put(opener: Callable[[], Store]) -> None:
-    opener().put_agent(AGENT)
-    again = opener()
+def test_an_agent_is_read_back_unchanged(reopen: Callable[[], Store]) -> None:
+    reopen().put_agent(AGENT)
+    again = reopen()
     assert again.agent("researcher") == AGENT
     assert again.agents() == [AGENT]
-    assert again.agent("nobody") is None
+    assert again.agent("unknown") is None
 
 
-def test_an_agent_is_renewed_and_removed(store: Store) -> None:
+def test_an_agent_is_updated_and_removed(store: Store) -> None:
     store.put_agent(AGENT)
     later = replace(AGENT, model="", web_search=False, updated="2026-02-01T00:00:00Z")
     store.put_agent(later)
@@ -88,7 +88,7 @@ def test_an_agent_is_renewed_and_removed(store: Store) -> None:
     assert store.agents() == []
 
 
-def test_sessions_are_listed_by_owner_the_last_used_first(store: Store) -> None:
+def test_sessions_are_listed_by_owner_most_recently_used_first(store: Store) -> None:
     made = [
         Session(f"s{n}", "a", "me" if n % 2 else "you", f"No. {n}", "2026-01-01", f"2026-01-0{n}")
         for n in range(1, 8)
@@ -98,94 +98,97 @@ def test_sessions_are_listed_by_owner_the_last_used_first(store: Store) -> None:
     first = store.sessions("me", limit=3)
     assert [session.id for session in first] == ["s7", "s5", "s3"]
     assert [session.id for session in store.sessions("me", limit=3, before=first[-1])] == ["s1"]
-    assert store.sessions("nobody") == []
+    assert store.sessions("unknown") == []
     assert store.session("s4") == made[3]
 
 
-def test_renewing_a_session_does_not_change_its_owner(store: Store) -> None:
+def test_updating_a_session_does_not_change_its_owner(store: Store) -> None:
     store.put_session(replace(SESSION, owner="me"))
     store.put_session(replace(SESSION, owner="you", title="New"))
-    kept = store.session("s1")
-    assert kept is not None
-    assert (kept.owner, kept.title) == ("me", "New")
+    stored = store.session("s1")
+    assert stored is not None
+    assert (stored.owner, stored.title) == ("me", "New")
 
 
-def test_question_and_answer_come_back_to_the_letter(opener: Callable[[], Store]) -> None:
-    store = opener()
+def test_question_and_answer_are_read_back_unchanged(reopen: Callable[[], Store]) -> None:
+    store = reopen()
     store.put_session(SESSION)
-    asked = store.add_message(StoredMessage("m1", "s1", QUESTION, created="2026-01-03T10:00:00Z"))
-    told = store.add_message(StoredMessage("m2", "s1", ANSWER, "anthropic", "2026-01-03T10:00:09Z"))
-    assert (asked.number, told.number) == (1, 2)
-    kept = opener().messages("s1")
-    assert kept == [asked, told]
-    assert isinstance(kept[1].content, Answer)
-    assert kept[1].content.message == ANSWER.message
-    assert kept[1].content.sources == ANSWER.sources
-    assert kept[1].content.searches == ANSWER.searches
+    question = store.add_message(StoredMessage("m1", "s1", QUESTION, created="2026-01-03T10:00:00Z"))
+    answer = store.add_message(StoredMessage("m2", "s1", ANSWER, "anthropic", "2026-01-03T10:00:09Z"))
+    assert (question.number, answer.number) == (1, 2)
+    stored = reopen().messages("s1")
+    assert stored == [question, answer]
+    assert isinstance(stored[1].content, Answer)
+    assert stored[1].content.message == ANSWER.message
+    assert stored[1].content.sources == ANSWER.sources
+    assert stored[1].content.searches == ANSWER.searches
 
 
-def test_a_failed_answer_keeps_its_error(talking: Store) -> None:
+def test_a_failed_answer_keeps_its_error(store_with_session: Store) -> None:
     broken = Answer((Text("Der Dom"),), error=RateLimited("too many", status=429, retry_after=3.0))
-    talking.add_message(StoredMessage("m1", "s1", broken))
-    assert talking.messages("s1")[0].content == broken
+    store_with_session.add_message(StoredMessage("m1", "s1", broken))
+    assert store_with_session.messages("s1")[0].content == broken
 
 
 @given(content=answers() | messages())
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-def test_any_answer_and_any_message_comes_back(store: Store, content: Answer | Message) -> None:
+def test_any_answer_and_any_message_is_read_back_unchanged(store: Store, content: Answer | Message) -> None:
     store.put_session(SESSION)
     store.add_message(StoredMessage("m1", "s1", content))
     assert store.messages("s1")[0].content == content
 
 
-def test_a_message_makes_its_session_the_last_used(talking: Store) -> None:
-    talking.put_session(replace(SESSION, id="s2", updated="2026-01-02T12:00:00Z"))
-    talking.add_message(replace(said(1), created="2026-01-03T00:00:00Z"))
-    assert [session.id for session in talking.sessions("")] == ["s1", "s2"]
+def test_a_message_makes_its_session_the_most_recently_used(store_with_session: Store) -> None:
+    store_with_session.put_session(replace(SESSION, id="s2", updated="2026-01-02T12:00:00Z"))
+    store_with_session.add_message(replace(user_message(1), created="2026-01-03T00:00:00Z"))
+    assert [session.id for session in store_with_session.sessions("")] == ["s1", "s2"]
 
 
-def test_a_message_without_a_session_is_refused(talking: Store) -> None:
+def test_a_message_without_a_session_is_refused(store_with_session: Store) -> None:
     with pytest.raises(RequestError, match="no such session"):
-        talking.add_message(said(1, "nowhere"))
-    assert talking.messages("nowhere") == []
+        store_with_session.add_message(user_message(1, "nowhere"))
+    assert store_with_session.messages("nowhere") == []
 
 
-def test_the_same_message_again_replaces_it(talking: Store) -> None:
-    talking.add_message(said(1))
-    talking.add_message(said(2))
-    again = talking.add_message(replace(said(1), content=ANSWER, created="2026-09-09"))
+def test_a_message_with_the_same_id_replaces_the_earlier_one(store_with_session: Store) -> None:
+    store_with_session.add_message(user_message(1))
+    store_with_session.add_message(user_message(2))
+    again = store_with_session.add_message(replace(user_message(1), content=ANSWER, created="2026-09-09"))
     assert (again.number, again.created) == (1, "2026-01-03")
-    assert [message.content for message in talking.messages("s1")] == [ANSWER, said(2).content]
+    assert [message.content for message in store_with_session.messages("s1")] == [
+        ANSWER,
+        user_message(2).content,
+    ]
 
 
-def test_a_message_cannot_be_taken_over_from_another_session(talking: Store) -> None:
-    talking.add_message(said(1))
-    talking.put_session(replace(SESSION, id="s2"))
+def test_a_message_id_of_another_session_is_refused(store_with_session: Store) -> None:
+    store_with_session.add_message(user_message(1))
+    store_with_session.put_session(replace(SESSION, id="s2"))
     with pytest.raises(RequestError, match="another session"):
-        talking.add_message(replace(said(1, "s2"), content=ANSWER))
-    assert [message.content for message in talking.messages("s1")] == [said(1).content]
-    assert talking.messages("s2") == []
+        store_with_session.add_message(replace(user_message(1, "s2"), content=ANSWER))
+    assert [message.content for message in store_with_session.messages("s1")] == [user_message(1).content]
+    assert store_with_session.messages("s2") == []
 
 
-def test_a_session_goes_with_its_messages(talking: Store) -> None:
-    talking.add_message(said(1))
-    assert talking.remove_session("s1")
-    assert not talking.remove_session("s1")
-    assert talking.messages("s1") == []
-    talking.put_session(SESSION)
-    assert talking.messages("s1") == []
+def test_removing_a_session_removes_its_messages(store_with_session: Store) -> None:
+    store_with_session.add_message(user_message(1))
+    assert store_with_session.remove_session("s1")
+    assert not store_with_session.remove_session("s1")
+    assert store_with_session.messages("s1") == []
+    store_with_session.put_session(SESSION)
+    assert store_with_session.messages("s1") == []
 
 
-def test_concurrent_writers_get_every_number_once(opener: Callable[[], Store]) -> None:
-    stores = [opener() for _ in range(3)]
+def test_concurrent_writers_get_every_number_once(reopen: Callable[[], Store]) -> None:
+    stores = [reopen() for _ in range(3)]
     stores[0].put_session(SESSION)
     with ThreadPoolExecutor(6) as pool:
-        added = list(pool.map(lambda number: stores[number % 3].add_message(said(number)), range(45)))
+        added = list(pool.map(lambda number: stores[number % 3].add_message(user_message(number)), range(45)))
     assert sorted(message.number for message in added) == list(range(1, 46))
     assert stores[1].messages("s1") == sorted(added, key=lambda message: message.number)
 
 
-def test_usage_is_added_up_by_day_and_model(store: Store) -> None:
+def test_usage_is_summed_by_day_and_model(store: Store) -> None:
     rows = [
         UsageRow("u1", "2026-01-01T10:00:00Z", "gemini", "flash", Usage(1, 2, searches=1, cost=0.5), "me"),
         UsageRow(
@@ -208,7 +211,7 @@ def test_usage_is_added_up_by_day_and_model(store: Store) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_only_ever_text(store: Store, text: str) -> None:
-    kept = text.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
+    stored = text.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
     store.put_session(SESSION)
     store.put_session(Session(f"x{text}", text, text, text, "2026-01-01", "2026-01-01"))
     store.put_agent(Agent(f"x{text}", {text: text}, prompt={"en": text}, rest={text: text}))
@@ -216,49 +219,49 @@ def test_hostile_text_is_only_ever_text(store: Store, text: str) -> None:
     store.add_usage([UsageRow(f"x{text}", text, text, text, Usage(), text)])
     found = store.session(f"x{text}")
     assert found is not None
-    assert (found.owner, found.title) == (kept, kept)
+    assert (found.owner, found.title) == (stored, stored)
     assert found in store.sessions(text)
-    assert [message.provider for message in store.messages(f"x{text}")] == [kept]
-    assert [total.model for total in store.usage(owner=text)] == [kept]
+    assert [message.provider for message in store.messages(f"x{text}")] == [stored]
+    assert [total.model for total in store.usage(owner=text)] == [stored]
     assert store.remove_agent(f"x{text}")
     assert store.remove_session(f"x{text}")
     assert store.session("s1") == SESSION
 
 
-def test_a_migration_is_done_whole_or_not_at_all(migrated: Migrated) -> None:
-    migrated().put_session(SESSION)
+def test_a_migration_is_atomic(open_at: StoreOpener) -> None:
+    open_at().put_session(SESSION)
     bad = Migration(
         NEWEST + 1, ("CREATE TABLE half (id text)", "DELETE FROM groundwire_sessions", "SELECT nonsense")
     )
     with pytest.raises(GroundwireError):
-        migrated(more=[bad])
-    assert migrated().session("s1") == SESSION
+        open_at(more=[bad])
+    assert open_at().session("s1") == SESSION
     good = Migration(
         NEWEST + 1, ("CREATE TABLE half (id text)", "UPDATE groundwire_sessions SET title = 'moved'")
     )
-    moved = migrated(more=[good]).session("s1")
+    moved = open_at(more=[good]).session("s1")
     assert moved is not None
     assert moved.title == "moved"
     with pytest.raises(ConfigError, match="use a newer groundwire"):
-        migrated()
+        open_at()
 
 
-def test_concurrent_openers_of_a_new_store_migrate_it_once(opener: Callable[[], Store]) -> None:
+def test_concurrent_openers_of_a_new_store_migrate_it_once(reopen: Callable[[], Store]) -> None:
     with ThreadPoolExecutor(6) as pool:
-        stores = list(pool.map(lambda _: opener(), range(6)))
+        stores = list(pool.map(lambda _: reopen(), range(6)))
     stores[0].put_session(SESSION)
     assert [store.session("s1") for store in stores] == [SESSION] * 6
 
 
-@pytest.mark.parametrize("place", [0, 1, 3])
-def test_a_row_that_the_database_does_not_take_is_dropped_and_the_others_are_kept(
-    store: Store, caplog: pytest.LogCaptureFixture, place: int
+@pytest.mark.parametrize("position", [0, 1, 3])
+def test_a_row_that_the_database_rejects_is_dropped_and_the_others_are_stored(
+    store: Store, caplog: pytest.LogCaptureFixture, position: int
 ) -> None:
     rows = [
         UsageRow(f"r{number}", "2026-01-01T10:00:00Z", "p", "m", Usage(output_tokens=1), "me")
         for number in range(4)
     ]
-    rows[place] = UsageRow("huge", "2026-01-01T10:00:00Z", "p", "m", Usage(output_tokens=2**63), "me")
+    rows[position] = UsageRow("huge", "2026-01-01T10:00:00Z", "p", "m", Usage(output_tokens=2**63), "me")
     store.add_usage(rows)
     assert [total.requests for total in store.usage("me")] == [3]
     assert "huge" in caplog.text

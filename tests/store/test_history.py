@@ -1,4 +1,4 @@
-"""History is searched by words, and cut where somebody asks again."""
+"""The history is searched by words, and truncated when a question is asked again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.server
 NOW = "2026-03-01T00:00:0{}+00:00"
 
 
-def filled(store: Store) -> None:
+def fill(store: Store) -> None:
     texts = [
         "Der Straßenbau 100% fertig",
         "nothing of note",
@@ -27,46 +27,46 @@ def filled(store: Store) -> None:
             store.add_message(StoredMessage(name, f"s{owner}", content, created=NOW.format(number)))
 
 
-def found(store: Store, words: str, owner: str = "") -> list[str]:
+def find(store: Store, words: str, owner: str = "") -> list[str]:
     return [message.id for message in store.find_messages(words, owner)]
 
 
-def test_turns_are_found_by_all_their_words_in_any_case_and_script(store: Store) -> None:
-    filled(store)
-    assert found(store, "strassenbau FERTIG") == ["m0"]
-    assert found(store, "nothing fertig") == []
-    assert found(store, "日本語") == ["m2"]
-    assert found(store, "NOTE") == ["m1"]
-    assert found(store, "no") == ["m1"]
-    assert found(store, "") == []
+def test_messages_are_found_by_all_query_words_in_any_case_and_script(store: Store) -> None:
+    fill(store)
+    assert find(store, "strassenbau FERTIG") == ["m0"]
+    assert find(store, "nothing fertig") == []
+    assert find(store, "日本語") == ["m2"]
+    assert find(store, "NOTE") == ["m1"]
+    assert find(store, "no") == ["m1"]
+    assert find(store, "") == []
 
 
-def test_the_last_word_may_be_a_beginning_and_the_others_are_whole(store: Store) -> None:
-    filled(store)
-    assert found(store, "strassenbau fert") == ["m0"]
-    assert found(store, "strass fertig") == []
-    assert found(store, "of not") == ["m1"]
+def test_the_last_query_word_may_be_a_prefix_and_the_others_are_whole_words(store: Store) -> None:
+    fill(store)
+    assert find(store, "strassenbau fert") == ["m0"]
+    assert find(store, "strass fertig") == []
+    assert find(store, "of not") == ["m1"]
 
 
 def test_words_between_quotation_marks_are_a_phrase(store: Store) -> None:
-    filled(store)
-    assert found(store, '"100% fertig"') == ["m0"]
-    assert found(store, '"fertig 100%"') == []
-    assert found(store, '"der Straßenbau" „100 % fertig“') == ["m0"]
-    assert found(store, '"strassenbau 100" "der fertig"') == []
-    assert found(store, '"nothing of" no') == ["m1"]
-    assert found(store, '"nothing of no') == ["m1"]
-    assert found(store, '"nothing of no"') == []
+    fill(store)
+    assert find(store, '"100% fertig"') == ["m0"]
+    assert find(store, '"fertig 100%"') == []
+    assert find(store, '"der Straßenbau" „100 % fertig“') == ["m0"]
+    assert find(store, '"strassenbau 100" "der fertig"') == []
+    assert find(store, '"nothing of" no') == ["m1"]
+    assert find(store, '"nothing of no') == ["m1"]
+    assert find(store, '"nothing of no"') == []
 
 
-@pytest.mark.parametrize("asked", ["strasse über", "STRASSE UBER", "straße u\u0308ber", "Ｓtraße über"])
-def test_accents_and_spellings_make_no_difference(asked: str, store: Store) -> None:
+@pytest.mark.parametrize("query", ["strasse über", "STRASSE UBER", "straße u\u0308ber", "Ｓtraße über"])
+def test_accents_and_unicode_forms_are_ignored(query: str, store: Store) -> None:
     store.put_session(Session("s", "a", "", "t", NOW.format(0), NOW.format(0)))
     texts = ("Die Straße führt über Köln", "Die STRASSE FÜHRT U\u0308BER KÖLN")
     for number, text in enumerate(texts):
         store.add_message(StoredMessage(f"m{number}", "s", Message("user", (Text(text),))))
-    assert found(store, asked) == ["m1", "m0"]
-    assert found(store, '"fuhrt uber" köl') == ["m1", "m0"]
+    assert find(store, query) == ["m1", "m0"]
+    assert find(store, '"fuhrt uber" köl') == ["m1", "m0"]
 
 
 @pytest.mark.parametrize(
@@ -77,12 +77,12 @@ def test_words_of_every_script_are_found(text: str, store: Store) -> None:
     store.put_session(Session("s", "a", "", "t", NOW.format(0), NOW.format(0)))
     store.add_message(StoredMessage("m", "s", Message("user", (Text(f"It says {text} there"),))))
     store.add_message(StoredMessage("n", "s", Message("user", (Text("It says nothing there"),))))
-    assert found(store, text) == ["m"]
-    assert found(store, f'"says {text} there"') == ["m"]
+    assert find(store, text) == ["m"]
+    assert find(store, f'"says {text} there"') == ["m"]
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "query",
     [
         "% _ !",
         "' OR 1=1 --",
@@ -97,9 +97,9 @@ def test_words_of_every_script_are_found(text: str, store: Store) -> None:
         "NEAR(nothing note, 1)",
     ],
 )
-def test_operators_of_query_languages_are_plain_characters(asked: str, store: Store) -> None:
-    filled(store)
-    assert found(store, asked) == []
+def test_operators_of_query_languages_are_plain_characters(query: str, store: Store) -> None:
+    fill(store)
+    assert find(store, query) == []
 
 
 def test_many_hits_are_ordered_newest_first_and_phrases_are_found_among_all_of_them(store: Store) -> None:
@@ -112,39 +112,39 @@ def test_many_hits_are_ordered_newest_first_and_phrases_are_found_among_all_of_t
     assert [message.id for message in store.find_messages('"two one" "one two"', "", limit=3)] == []
 
 
-def test_a_message_of_any_length_is_kept_and_found_by_its_beginning(store: Store) -> None:
+def test_a_message_of_any_length_is_stored_and_found_by_its_first_words(store: Store) -> None:
     store.put_session(Session("s", "a", "", "t", NOW.format(0), NOW.format(0)))
     text = "beginning " + " ".join(f"wörtlich{number}" for number in range(120_000)) + " " + "x" * 5000
     store.add_message(StoredMessage("m", "s", Message("user", (Text(text),))))
-    assert found(store, "beginning wortlich77") == ["m"]
+    assert find(store, "beginning wortlich77") == ["m"]
     assert store.messages("s")[0].content.text == text
 
 
-def test_what_was_cut_or_removed_is_not_found(store: Store) -> None:
-    filled(store)
+def test_removed_messages_are_not_found(store: Store) -> None:
+    fill(store)
     store.cut_messages("s", 3)
-    assert found(store, "日本語") == []
-    assert found(store, "fertig") == ["m0"]
+    assert find(store, "日本語") == []
+    assert find(store, "fertig") == ["m0"]
     store.remove_session("s")
-    assert found(store, "fertig") == []
-    assert found(store, "fertig", "other") == ["otherm0"]
+    assert find(store, "fertig") == []
+    assert find(store, "fertig", "other") == ["otherm0"]
 
 
 def test_messages_of_other_owners_are_not_found(store: Store) -> None:
-    filled(store)
-    assert found(store, "fertig", "other") == ["otherm0"]
-    assert found(store, "fertig", "third") == []
+    fill(store)
+    assert find(store, "fertig", "other") == ["otherm0"]
+    assert find(store, "fertig", "third") == []
 
 
-def test_what_was_renewed_is_found_by_its_new_words(store: Store) -> None:
-    filled(store)
+def test_an_updated_message_is_found_by_its_new_words(store: Store) -> None:
+    fill(store)
     store.add_message(StoredMessage("m1", "s", Answer((Text("something else"),)), created=NOW.format(5)))
-    assert found(store, "note") == []
-    assert found(store, "else") == ["m1"]
+    assert find(store, "note") == []
+    assert find(store, "else") == ["m1"]
 
 
-def test_a_session_is_cut_and_goes_on_from_there(store: Store) -> None:
-    filled(store)
+def test_a_truncated_session_continues_after_its_last_message(store: Store) -> None:
+    fill(store)
     store.cut_messages("s", 2)
     assert [message.id for message in store.messages("s")] == ["m0"]
     assert len(store.messages("sother")) == 4

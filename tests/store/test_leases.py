@@ -1,4 +1,4 @@
-"""Leases: one holder at a time, by the clock of the database, on every kind of store."""
+"""Leases have one holder at a time and expire by the clock of the database, on every kind of store."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SESSION = Session("s1", "a", "", "", "2026-01-01", "2026-01-01")
 LONG = 1000.0
 
 
-def test_only_one_holder_has_the_lease_of_a_session_until_it_lets_go(opener: Callable[[], Store]) -> None:
-    one, other = opener(), opener()
+def test_a_lease_has_one_holder_until_it_is_released(reopen: Callable[[], Store]) -> None:
+    one, other = reopen(), reopen()
     one.put_session(SESSION)
     one.put_session(Session("s2", "a", ""))
     assert one.take_lease("s1", "me", LONG)
@@ -33,7 +33,7 @@ def test_only_one_holder_has_the_lease_of_a_session_until_it_lets_go(opener: Cal
     assert other.renew_lease("s1", "you", LONG)
 
 
-def test_a_lease_that_is_not_renewed_is_free_after_its_time(store: Store) -> None:
+def test_a_lease_expires_if_it_is_not_renewed(store: Store) -> None:
     store.put_session(SESSION)
     assert store.take_lease("s1", "me", 0.3)
     assert not store.take_lease("s1", "you", LONG)
@@ -44,15 +44,15 @@ def test_a_lease_that_is_not_renewed_is_free_after_its_time(store: Store) -> Non
     assert not store.renew_lease("s1", "me", LONG)
 
 
-def test_a_lease_that_is_renewed_is_not_free_after_its_first_time(store: Store) -> None:
+def test_a_renewed_lease_does_not_expire_at_its_first_deadline(store: Store) -> None:
     store.put_session(SESSION)
     assert store.take_lease("s1", "me", 0.0)
     assert store.renew_lease("s1", "me", LONG)
     assert not store.take_lease("s1", "you", LONG)
 
 
-def test_of_concurrent_claims_of_a_lease_one_succeeds(opener: Callable[[], Store]) -> None:
-    stores = [opener() for _ in range(3)]
+def test_of_concurrent_claims_of_a_lease_one_succeeds(reopen: Callable[[], Store]) -> None:
+    stores = [reopen() for _ in range(3)]
     stores[0].put_session(SESSION)
     with ThreadPoolExecutor(12) as pool:
         for _ in range(5):
@@ -61,7 +61,7 @@ def test_of_concurrent_claims_of_a_lease_one_succeeds(opener: Callable[[], Store
             stores[0].release_lease("s1", f"h{took.index(True)}")
 
 
-def test_a_session_takes_its_lease_with_it(store: Store) -> None:
+def test_removing_a_session_removes_its_lease(store: Store) -> None:
     store.put_session(SESSION)
     assert store.take_lease("s1", "me", LONG)
     store.remove_session("s1")

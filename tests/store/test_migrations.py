@@ -1,4 +1,4 @@
-"""A store of every earlier version opens with everything that was in it."""
+"""Stores of all earlier versions are migrated without a loss."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from groundwire.model import Answer, Message
 from groundwire.store.base import Store
 from groundwire.transport.migrations import Migration
-from tests.store.conftest import NEWEST, Migrated, Row, Statements, on_sqlite
+from tests.store.conftest import NEWEST, Row, Statements, StoreOpener, on_sqlite
 
 pytestmark = pytest.mark.server
 
@@ -59,7 +59,7 @@ WORDS: list[Row] = [
     ("m2", "oe3b0c44298fc1c149afbf4c8", "er wurde 1880 vollendet"),
     ("m3", "o729d7d638cef1b476c9ad1d5", "wann wurde der kolner dom vollendet"),
 ]
-# What a version's own program wrote. Texts of today would prove nothing.
+# Rows as each version itself wrote them, not as the current code would write them.
 ROWS: dict[int, Tables] = {
     1: {
         "groundwire_agents": AGENTS,
@@ -97,7 +97,7 @@ def write(statements: Statements, tables: Tables) -> None:
             marks = ", ".join("?" * len(row))
             statements(f"INSERT INTO {table} VALUES ({marks})", row)  # noqa: S608  ours
     if any(table.startswith("groundwire_words") for table in tables) and is_sqlite(statements):
-        # FTS5 reads its words from the table beside it.
+        # FTS5 reads its words from an external content table.
         statements("INSERT INTO groundwire_found (groundwire_found) VALUES ('rebuild')", ())
 
 
@@ -105,22 +105,22 @@ def is_sqlite(statements: Statements) -> bool:
     return isinstance(statements, partial) and statements.func is on_sqlite
 
 
-def test_every_earlier_version_has_its_rows_here() -> None:
+def test_every_earlier_version_has_sample_rows() -> None:
     assert sorted(ROWS) == list(range(1, NEWEST))
 
 
 @pytest.mark.parametrize("version", sorted(ROWS))
-def test_everything_in_a_store_of_an_earlier_version_is_kept(
-    version: int, migrated: Migrated, statements: Statements
+def test_a_store_of_an_earlier_version_keeps_all_rows(
+    version: int, open_at: StoreOpener, statements: Statements
 ) -> None:
-    migrated(version).close()
+    open_at(version).close()
     write(statements, ROWS[version])
-    store = migrated()
+    store = open_at()
     assert {statement: statements(statement, ()) for statement in KEPT} == KEPT
-    said = store.messages("s1")
-    assert [type(turn.content) for turn in said] == [Message, Answer]
-    assert [turn.number for turn in said] == [1, 2]
-    assert said[1].content.citations[0].evidence[0].source.url == "https://dom.example/"
+    turns = store.messages("s1")
+    assert [type(turn.content) for turn in turns] == [Message, Answer]
+    assert [turn.number for turn in turns] == [1, 2]
+    assert turns[1].content.citations[0].evidence[0].source.url == "https://dom.example/"
     assert [agent.web_search for agent in store.agents()] == [True]
     assert [(total.provider, total.errors) for total in store.usage("")] == [("anthropic", 0)]
     assert [(total.provider, total.errors) for total in store.usage("me")] == [("gemini", 1)]
@@ -128,21 +128,21 @@ def test_everything_in_a_store_of_an_earlier_version_is_kept(
 
 @pytest.mark.parametrize("version", sorted(ROWS))
 def test_messages_of_an_earlier_version_are_found(
-    version: int, migrated: Migrated, statements: Statements
+    version: int, open_at: StoreOpener, statements: Statements
 ) -> None:
-    migrated(version).close()
+    open_at(version).close()
     write(statements, ROWS[version])
-    store = migrated()
+    store = open_at()
     assert [turn.id for turn in store.find_messages("kolner DOM", "")] == ["m1"]
     assert [turn.id for turn in store.find_messages("1880", "")] == ["m2"]
     assert [turn.id for turn in store.find_messages("dom", "somebody")] == ["m3"]
 
 
-def test_a_store_that_goes_on_is_written_as_before(migrated: Migrated, statements: Statements) -> None:
-    migrated(1).close()
+def test_opening_a_migrated_store_again_changes_nothing(open_at: StoreOpener, statements: Statements) -> None:
+    open_at(1).close()
     write(statements, ROWS[1])
-    first = _dump(migrated())
-    assert _dump(migrated()) == first
+    first = _dump(open_at())
+    assert _dump(open_at()) == first
     assert statements(
         "SELECT version FROM groundwire_migrations WHERE component = 'store' ORDER BY 1", ()
     ) == [(version,) for version in range(1, NEWEST + 1)]
@@ -155,15 +155,15 @@ def _dump(store: Store) -> list[object]:
 
 
 @pytest.mark.parametrize("broken", range(2, NEWEST + 1))
-def test_a_step_that_fails_leaves_the_version_before_it(
-    broken: int, migrated: Migrated, statements: Statements
+def test_a_failed_migration_leaves_the_version_before_it(
+    broken: int, open_at: StoreOpener, statements: Statements
 ) -> None:
-    migrated(1).close()
+    open_at(1).close()
     write(statements, ROWS[1])
     with pytest.raises(Exception, match="nonsense"):
-        migrated(broken - 1, more=[Migration(broken, ("DELETE FROM groundwire_usage", "SELECT nonsense"))])
+        open_at(broken - 1, more=[Migration(broken, ("DELETE FROM groundwire_usage", "SELECT nonsense"))])
     assert statements("SELECT max(version) FROM groundwire_migrations WHERE component = 'store'", ()) == [
         (broken - 1,)
     ]
-    migrated()
+    open_at()
     assert {statement: statements(statement, ()) for statement in KEPT} == KEPT

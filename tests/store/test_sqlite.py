@@ -1,4 +1,4 @@
-"""What the store in a file must survive: kill -9 at any moment, full disks, locks, strangers' files."""
+"""The SQLite store under kill -9, full disks, locks and files of other programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from groundwire.store.sqlite import open_sqlite
 pytestmark = pytest.mark.server
 
 PROJECT = Path(__file__).parents[2]
-LIMIT = 60.0
+TIMEOUT = 60.0
 KEPT = Session("s", "a", "", title="before")
 DISK_FULL = """
 import resource, sys
@@ -53,52 +53,54 @@ with open_sqlite(Path(sys.argv[1])) as store:
 """
 
 
-def started(stack: ExitStack, acknowledged: Path, *words: str) -> subprocess.Popen[bytes]:
+def start_writer(stack: ExitStack, acknowledged: Path, *words: str) -> subprocess.Popen[bytes]:
     output = stack.enter_context(acknowledged.open("ab"))
     command = [sys.executable, "-m", "tests.store.writer", *words]
     process = subprocess.Popen(command, cwd=PROJECT, stdout=output)  # noqa: S603
-    stack.callback(process.wait, LIMIT)
+    stack.callback(process.wait, TIMEOUT)
     stack.callback(process.kill)
     return process
 
 
-def grown_to(path: Path, size: int) -> None:
-    """Wait until so much was said."""
-    until = monotonic() + LIMIT
+def wait_for_size(path: Path, size: int) -> None:
+    """Wait until a file has grown to a size."""
+    until = monotonic() + TIMEOUT
     while not path.exists() or path.stat().st_size < size:
-        assert monotonic() < until, "the writer says nothing"
+        assert monotonic() < until, "the writer prints nothing"
         sleep(0.001)
 
 
-def is_whole(path: Path) -> bool:
+def is_intact(path: Path) -> bool:
     with closing(sqlite3.connect(path)) as connection:
         found: str = connection.execute("PRAGMA integrity_check").fetchone()[0]
         return found == "ok"
 
 
 def kill_while_writing(folder: Path, rounds: int) -> int:
-    """Kill two writers again and again; says how much they were promised."""
-    chance = random.Random(7)
+    """Kill two writers repeatedly; return how many messages were acknowledged."""
+    rng = random.Random(7)
     path, acknowledged = folder / "store.db", folder / "acknowledged"
     with open_sqlite(path) as store:
         store.put_session(KEPT)
     for number in range(rounds):
         before = acknowledged.stat().st_size if acknowledged.exists() else 0
         with ExitStack() as stack:
-            writers = [started(stack, acknowledged, "write", str(path), f"{number}{name}") for name in "ab"]
-            grown_to(acknowledged, before + chance.randint(10, 200))
-            end = perf_counter() + chance.random() * 0.01
+            writers = [
+                start_writer(stack, acknowledged, "write", str(path), f"{number}{name}") for name in "ab"
+            ]
+            wait_for_size(acknowledged, before + rng.randint(10, 200))
+            end = perf_counter() + rng.random() * 0.01
             while perf_counter() < end:
                 pass
             for writer in writers:
                 writer.kill()
         with open_sqlite(path) as store:
             kept = {message.id: message.number for message in store.messages("s")}
-        promised = acknowledged.read_text().split()
-        assert set(promised) <= kept.keys()
+        acknowledged_ids = acknowledged.read_text().split()
+        assert set(acknowledged_ids) <= kept.keys()
         assert sorted(kept.values()) == list(range(1, len(kept) + 1))
-        assert is_whole(path)
-    return len(promised)
+        assert is_intact(path)
+    return len(acknowledged_ids)
 
 
 def test_nothing_acknowledged_is_lost_to_kill_9(tmp_path: Path) -> None:
@@ -111,17 +113,17 @@ def test_nothing_acknowledged_is_lost_to_two_hundred_kills(tmp_path: Path) -> No
 
 
 def kill_while_migrating(folder: Path, rounds: int) -> int:
-    """Kill migrations of copies of one store; says how many had not been done."""
-    chance = random.Random(11)
+    """Kill migrations of copies of one store; return how many were not done."""
+    rng = random.Random(11)
     undone = 0
     for number in range(rounds):
-        path, said = folder / f"{number}.db", folder / f"{number}.said"
+        path, output_file = folder / f"{number}.db", folder / f"{number}.output"
         with open_sqlite(path) as store:
             store.put_session(KEPT)
         with ExitStack() as stack:
-            process = started(stack, said, "migrate", str(path))
-            grown_to(said, len("started\n"))
-            end = perf_counter() + chance.random() * 0.25
+            process = start_writer(stack, output_file, "migrate", str(path))
+            wait_for_size(output_file, len("started\n"))
+            end = perf_counter() + rng.random() * 0.25
             while perf_counter() < end and process.poll() is None:
                 pass
             process.kill()
@@ -131,33 +133,31 @@ def kill_while_migrating(folder: Path, rounds: int) -> int:
             (title,) = connection.execute("SELECT title FROM groundwire_sessions").fetchone()
         done = versions > ON_SQLITE[-1].version
         assert (done, done, done) == ("large" in names, "large_body" in names, title == "migrated")
-        assert done or "done" not in said.read_text()
-        assert is_whole(path)
+        assert done or "done" not in output_file.read_text()
+        assert is_intact(path)
         undone += not done
     return undone
 
 
-def test_a_migration_killed_at_any_time_is_complete_or_not_begun(tmp_path: Path) -> None:
+def test_a_killed_migration_is_complete_or_not_started(tmp_path: Path) -> None:
     assert kill_while_migrating(tmp_path, 6) > 0
 
 
 @pytest.mark.thorough
-def test_a_hundred_migrations_killed_at_any_time_are_complete_or_not_begun(tmp_path: Path) -> None:
+def test_a_hundred_killed_migrations_are_complete_or_not_started(tmp_path: Path) -> None:
     assert kill_while_migrating(tmp_path, 100) > 0
 
 
 def test_a_full_disk_is_reported_and_the_store_works_again_when_there_is_space(tmp_path: Path) -> None:
     command = [sys.executable, "-c", DISK_FULL, str(tmp_path / "store.db")]
     result = subprocess.run(  # noqa: S603
-        command, capture_output=True, text=True, timeout=LIMIT, check=False
+        command, capture_output=True, text=True, timeout=TIMEOUT, check=False
     )
     assert result.stdout.split() == ["STORE_UNAVAILABLE", "True", "True", "True", "True"], result.stderr
-    assert is_whole(tmp_path / "store.db")
+    assert is_intact(tmp_path / "store.db")
 
 
-def test_a_store_that_others_hold_is_worth_another_try(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_locked_store_is_a_retryable_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_sqlite, "PATIENCE", 0.05)
     path = tmp_path / "store.db"
     with open_sqlite(path) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -170,7 +170,7 @@ def test_a_store_that_others_hold_is_worth_another_try(
         assert store.session("s") == KEPT
 
 
-def test_only_the_owner_may_read_the_file(tmp_path: Path) -> None:
+def test_the_database_file_is_readable_only_by_its_owner(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         open_sqlite(tmp_path / "new" / "store.db").close()
@@ -182,7 +182,7 @@ def test_only_the_owner_may_read_the_file(tmp_path: Path) -> None:
     )
 
 
-def test_the_journal_is_one_that_no_version_of_sqlite_loses_pages_with(tmp_path: Path) -> None:
+def test_the_journal_mode_is_delete(tmp_path: Path) -> None:
     with open_sqlite(tmp_path / "store.db") as store:
         store.put_session(KEPT)
         store.add_message(StoredMessage("m", "s", Message("user", (Text("?"),))))
@@ -192,9 +192,9 @@ def test_the_journal_is_one_that_no_version_of_sqlite_loses_pages_with(tmp_path:
 
 
 @pytest.mark.parametrize(
-    "content", [b"this is no database, and long enough to tell" * 40, b"SQLite format 3\x00" * 90]
+    "content", [b"this is not a database, and it is long enough" * 40, b"SQLite format 3\x00" * 90]
 )
-def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
+def test_a_file_of_another_program_is_refused_and_not_changed(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "store.db"
     path.write_bytes(content)
     with pytest.raises(ConfigError, match="not a database of groundwire, or damaged"):
@@ -202,7 +202,7 @@ def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path: Path, con
     assert path.read_bytes() == content
 
 
-def test_a_path_that_cannot_hold_a_store_is_named(tmp_path: Path) -> None:
+def test_a_path_that_cannot_contain_a_store_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file" / "store.db", tmp_path):
         with pytest.raises(ConfigError, match="choose another path"):
@@ -210,20 +210,22 @@ def test_a_path_that_cannot_hold_a_store_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("address", ["", "mysql://user:SECRET@host/db", "sqlite://host/SECRET", "/a/SECRET"])
-def test_an_address_of_no_known_kind_is_refused_without_repeating_it(address: str) -> None:
+def test_an_unknown_store_url_is_refused_without_quoting_it(address: str) -> None:
     with pytest.raises(ConfigError) as caught:
         open_store(address)
     assert "SECRET" not in str(caught.value)
 
 
-def test_an_address_opens_its_kind_of_store(tmp_path: Path) -> None:
+def test_the_scheme_of_a_url_selects_the_store(tmp_path: Path) -> None:
     with open_store(f"sqlite:///{tmp_path}/with%20space.db") as store:
         store.put_session(KEPT)
     with open_sqlite(tmp_path / "with space.db") as again:
         assert again.session("s") == KEPT
 
 
-def test_a_missing_driver_is_named_with_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_driver_is_reported_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name in ("psycopg", "groundwire.store.postgres", "groundwire.transport.postgres"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "psycopg", None)

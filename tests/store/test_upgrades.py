@@ -1,4 +1,4 @@
-"""A migration that is killed at any moment was carried out or was not, step by step, and is gone on with."""
+"""A killed migration has completed each step or not started it, and the next opener resumes it."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from tests.store.test_migrations import MESSAGES, SESSIONS
 pytestmark = pytest.mark.server
 
 PROJECT = Path(__file__).parents[2]
-LIMIT = 60.0
+TIMEOUT = 60.0
 SIZE = 1500
-"""Messages of a store: enough to be interrupted anywhere."""
+"""Messages in a store: enough that a kill can hit any step."""
 
 Copy: TypeAlias = Callable[[], tuple[str, Statements]]
-"""Makes another store of the first version; its address, and a way past the store."""
+"""Creates another store of the first version; returns its URL, and a function for direct statements."""
 
 
 def fill(many: Callable[[str, list[tuple[object, ...]]], object]) -> None:
@@ -83,7 +83,7 @@ def copy(request: pytest.FixtureRequest, tmp_path: Path) -> Copy:
 
 
 def upgrade(address: str, kill_after: float | None) -> tuple[float, bool]:
-    """Migrate in another process; says how long it went on, and whether it came to its end."""
+    """Migrate in another process; return how long it ran, and whether it finished."""
     command = [sys.executable, "-m", "tests.store.writer", "upgrade", address]
     with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE) as process:  # noqa: S603
         assert process.stdout is not None
@@ -93,13 +93,13 @@ def upgrade(address: str, kill_after: float | None) -> tuple[float, bool]:
             pass
         if kill_after is not None:
             process.kill()
-        said = process.stdout.read()
-        process.wait(LIMIT)
-        return perf_counter() - began, said == b"done\n"
+        output = process.stdout.read()
+        process.wait(TIMEOUT)
+        return perf_counter() - began, output == b"done\n"
 
 
 def check_half(statements: Statements) -> int:
-    """What the records say is what there is; says which version that is."""
+    """Check that the recorded migrations match the schema; return the version."""
     ((version,),) = statements("SELECT max(version) FROM groundwire_migrations WHERE component = 'store'", ())
     ((filled,),) = statements("SELECT count(*) FROM groundwire_migrations WHERE component = 'words'", ())
     for version_of, statement in (
@@ -108,7 +108,7 @@ def check_half(statements: Statements) -> int:
     ):
         try:
             found = statements(statement, ())
-        except Exception:  # noqa: BLE001  each database has its own for what is not there
+        except Exception:  # noqa: BLE001  each driver has its own error for a missing table
             found = []
         assert bool(found) == (version in version_of)
         assert not filled or version_of == (2,) or found == [(SIZE,)]
@@ -117,15 +117,15 @@ def check_half(statements: Statements) -> int:
 
 
 @pytest.mark.parametrize("runs", [4, pytest.param(100, marks=pytest.mark.thorough)])
-def test_a_killed_migration_is_done_step_by_step_and_gone_on_with(runs: int, copy: Copy) -> None:
-    chance = Random(runs)
+def test_a_killed_migration_keeps_completed_steps_and_is_resumed(runs: int, copy: Copy) -> None:
+    rng = Random(runs)
     whole, done = upgrade(copy()[0], None)
     assert done
     ended = 0
     for number in range(runs):
         address, statements = copy()
-        # A moment of each stretch of the whole; if it goes faster now than it did, sooner.
-        took, done = upgrade(address, (number + chance.random()) / runs * whole)
+        # Kill times are spread over the duration of a whole migration, which is reduced if one is faster.
+        took, done = upgrade(address, (number + rng.random()) / runs * whole)
         whole = min(whole, took) if done else whole
         version = check_half(statements)
         assert not done or version == NEWEST

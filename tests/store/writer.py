@@ -1,4 +1,4 @@
-"""A process that writes to a store, or migrates it, until it is killed; outside it says what was done."""
+"""A process that writes to a store, or migrates it, until it is killed; it prints what it has done."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from groundwire.store.sqlite import open_sqlite
 from groundwire.transport.migrations import Migration
 
 TEXT = "Nothing that was acknowledged is lost. " * 40
-# Long enough to be interrupted anywhere.
+# Takes long enough that a kill can hit any part of it.
 LARGE_STEP = Migration(
     ON_SQLITE[-1].version + 1,
     (
@@ -31,7 +31,7 @@ LARGE_STEP = Migration(
 
 
 def write(path: Path, name: str) -> None:
-    """Add messages for ever."""
+    """Add messages until killed."""
     with open_sqlite(path) as store:
         for number in count(1):
             key = f"{name}-{number}"
@@ -40,24 +40,24 @@ def write(path: Path, name: str) -> None:
 
 
 def migrate(path: Path) -> None:
-    """Carry out a migration that takes its time."""
+    """Run a long migration."""
     os.write(1, b"started\n")
     open_sqlite(path, (*ON_SQLITE, LARGE_STEP)).close()
     os.write(1, b"done\n")
 
 
 def upgrade(address: str) -> None:
-    """Bring a store of an earlier version here."""
+    """Migrate a store of an earlier version."""
     os.write(1, b"started\n")
     open_store(address).close()
     os.write(1, b"done\n")
 
 
 if __name__ == "__main__":
-    job, place, *names = sys.argv[1:]
+    job, target, *names = sys.argv[1:]
     if job == "write":
-        write(Path(place), names[0])
+        write(Path(target), names[0])
     elif job == "migrate":
-        migrate(Path(place))
+        migrate(Path(target))
     else:
-        upgrade(place)
+        upgrade(target)

@@ -1,4 +1,4 @@
-"""A search that anybody made, as Claude Code reads it: blocks of the Anthropic dialect."""
+"""Searches of any provider as content blocks of the Anthropic dialect."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ EVENTS: tuple[Event, ...] = (
     TextSettled(2),
     Finished(),
 )
-"""As Copilot tells it: the citation stands on a marker of its own kind."""
+"""As from Copilot: the citation spans a marker in Copilot's own format."""
 
 
 def whole() -> list[Any]:
@@ -48,7 +48,7 @@ def whole() -> list[Any]:
 
 
 def streamed() -> list[Any]:
-    """The blocks as their starts and deltas tell them."""
+    """The blocks, assembled from their start and delta events."""
     encoder = dialect("anthropic_messages").encoder(Reply(id="1"))
     data = b"".join([*(encoder.feed(event) for event in EVENTS), encoder.close()]).decode()
     blocks: list[Any] = []
@@ -71,12 +71,12 @@ def blocks(request: pytest.FixtureRequest) -> list[Any]:
     return found
 
 
-def test_the_query_comes_first_as_a_tool_use_of_the_server(blocks: list[Any]) -> None:
+def test_the_query_is_first_as_a_server_tool_use(blocks: list[Any]) -> None:
     assert (blocks[0]["type"], blocks[0]["name"]) == ("server_tool_use", "web_search")
     assert blocks[0]["input"] == {"query": "how many?"}
 
 
-def test_the_results_come_next_with_title_and_address(blocks: list[Any]) -> None:
+def test_the_results_follow_with_title_and_url(blocks: list[Any]) -> None:
     assert blocks[1]["type"] == "web_search_tool_result"
     assert blocks[1]["tool_use_id"] == blocks[0]["id"]
     assert [(item["type"], item["title"], item["url"]) for item in blocks[1]["content"]] == [
@@ -85,7 +85,7 @@ def test_the_results_come_next_with_title_and_address(blocks: list[Any]) -> None
     ]
 
 
-def test_the_text_comes_last(blocks: list[Any]) -> None:
+def test_the_text_is_last(blocks: list[Any]) -> None:
     assert {block["type"] for block in blocks[2:]} == {"text"}
     assert "".join(block["text"] for block in blocks[2:]).startswith("Yes")
 

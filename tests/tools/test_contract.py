@@ -1,4 +1,4 @@
-"""The tools end to end: what is sent to a provider on loopback, and the result to the letter."""
+"""The tools end to end: the request to a provider on loopback, and the exact result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from groundwire.tools import run_tool
 from tests.faces.loopback import BOUND, Loopback, loopback
 
 FAR = 4_000_000_000_000
-"""Milliseconds; a session that does not end in our time."""
+"""Milliseconds; an expiry in the far future."""
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def provider() -> Iterator[Loopback]:
         yield script
 
 
-class World:
-    """A user's home, with files of OpenCode's."""
+class OpenCodeUser:
+    """A home directory with OpenCode's files."""
 
     def __init__(self, home: Path, provider: Loopback) -> None:
         self.home = home
@@ -65,7 +65,7 @@ class World:
         )
 
     def call(self, name: str, query: str = "how many?") -> Any:
-        """The result of a tool."""
+        """Run a tool and return its result."""
 
         async def main() -> object:
             config = load(self.env, str(self.home), str(self.home))
@@ -76,8 +76,8 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, provider: Loopback) -> World:
-    return World(tmp_path, provider)
+def user(tmp_path: Path, provider: Loopback) -> OpenCodeUser:
+    return OpenCodeUser(tmp_path, provider)
 
 
 def gemini_body(*parts: object, **grounding: object) -> bytes:
@@ -100,19 +100,21 @@ def support(end: int, *chunks: int, text: str = "") -> dict[str, object]:
 # Gemini
 
 
-def test_gemini_takes_the_key_that_opencode_has_before_the_variable(provider: Loopback, world: World) -> None:
+def test_the_key_of_opencode_has_precedence_over_the_gemini_variable(
+    provider: Loopback, user: OpenCodeUser
+) -> None:
     provider.raw = gemini_body({"text": "Yes."})
-    world.env["GEMINI_API_KEY"] = "variable-key-123"
-    world.call("websearch_gemini")
-    world.log_in(google={"type": "api", "key": "opencode-key-1234"})
-    world.call("websearch_gemini")
+    user.env["GEMINI_API_KEY"] = "variable-key-123"
+    user.call("websearch_gemini")
+    user.log_in(google={"type": "api", "key": "opencode-key-1234"})
+    user.call("websearch_gemini")
     keys = [request["headers"]["x-goog-api-key"] for request in provider.requests]
     assert keys == ["variable-key-123", "opencode-key-1234"]
 
 
-def test_gemini_without_a_key_is_told_and_nothing_is_sent(provider: Loopback, world: World) -> None:
-    world.log_in(google={"type": "oauth", "access": "a", "refresh": "r", "expires": FAR})
-    result = world.call("websearch_gemini")
+def test_gemini_without_a_key_is_an_error_and_nothing_is_sent(provider: Loopback, user: OpenCodeUser) -> None:
+    user.log_in(google={"type": "oauth", "access": "a", "refresh": "r", "expires": FAR})
+    result = user.call("websearch_gemini")
     assert result["error"]["type"] == "MISSING_GEMINI_API_KEY"
     assert "GEMINI_API_KEY" in result["error"]["message"]
     assert provider.requests == []
@@ -127,13 +129,13 @@ def test_gemini_without_a_key_is_told_and_nothing_is_sent(provider: Loopback, wo
         ({}, default_model("gemini")),
     ],
 )
-def test_gemini_is_asked_with_the_configured_model_and_the_native_search(
-    provider: Loopback, world: World, block: dict[str, object], model: str
+def test_gemini_requests_have_the_configured_model_and_the_native_search(
+    provider: Loopback, user: OpenCodeUser, block: dict[str, object], model: str
 ) -> None:
     provider.raw = gemini_body({"text": "Yes."})
-    world.env["GEMINI_API_KEY"] = "variable-key-123"
-    world.configure(google=block)
-    world.call("websearch_gemini")
+    user.env["GEMINI_API_KEY"] = "variable-key-123"
+    user.configure(google=block)
+    user.call("websearch_gemini")
     (request,) = provider.requests
     assert request["path"] == f"/v1beta/models/{model}:generateContent"
     assert request["headers"]["content-type"] == "application/json"
@@ -143,7 +145,7 @@ def test_gemini_is_asked_with_the_configured_model_and_the_native_search(
     }
 
 
-def test_gemini_s_supports_become_numbers_after_their_bytes(provider: Loopback, world: World) -> None:
+def test_gemini_grounding_supports_become_numbered_citations(provider: Loopback, user: OpenCodeUser) -> None:
     provider.raw = gemini_body(
         {"text": "Let me think.", "thought": True},
         {"text": "Köln ist groß. "},
@@ -154,8 +156,8 @@ def test_gemini_s_supports_become_numbers_after_their_bytes(provider: Loopback, 
             {"segment": {"startIndex": 17, "endIndex": 29, "text": "東京も。"}, "groundingChunkIndices": [1]},
         ],
     )
-    world.env["GEMINI_API_KEY"] = "variable-key-123"
-    assert world.call("websearch_gemini") == {
+    user.env["GEMINI_API_KEY"] = "variable-key-123"
+    assert user.call("websearch_gemini") == {
         "llmContent": 'Web search results for "how many?":\n\nKöln ist groß.[1][2] 東京も。[2]\n\n'
         "Sources:\n[1] Title 1 (https://s1.example/)\n[2] Title 2 (https://s2.example/)",
         "returnDisplay": 'Search results for "how many?" returned.',
@@ -163,29 +165,31 @@ def test_gemini_s_supports_become_numbers_after_their_bytes(provider: Loopback, 
     }
 
 
-def test_gemini_s_chunks_are_the_sources_even_if_nothing_is_cited(provider: Loopback, world: World) -> None:
+def test_gemini_grounding_chunks_are_sources_even_if_nothing_is_cited(
+    provider: Loopback, user: OpenCodeUser
+) -> None:
     provider.raw = gemini_body({"text": "Yes."}, groundingChunks=[chunk(1), chunk(2)])
-    world.env["GEMINI_API_KEY"] = "variable-key-123"
-    assert world.call("geminisearch")["sources"] == [chunk(1), chunk(2)]
+    user.env["GEMINI_API_KEY"] = "variable-key-123"
+    assert user.call("geminisearch")["sources"] == [chunk(1), chunk(2)]
 
 
 @pytest.mark.parametrize("parts", [[], [{"text": " \n"}], [{"text": "hm", "thought": True}]])
-def test_gemini_that_says_nothing_found_nothing(
-    provider: Loopback, world: World, parts: list[object]
+def test_an_empty_answer_of_gemini_is_reported_as_no_results(
+    provider: Loopback, user: OpenCodeUser, parts: list[object]
 ) -> None:
     provider.raw = gemini_body(*parts)
-    world.env["GEMINI_API_KEY"] = "variable-key-123"
-    assert world.call("websearch_gemini") == {
+    user.env["GEMINI_API_KEY"] = "variable-key-123"
+    assert user.call("websearch_gemini") == {
         "llmContent": 'No search results or information found for query: "how many?"',
         "returnDisplay": "No information found.",
     }
 
 
-def test_a_failure_of_gemini_is_told_to_the_user_and_in_detail(provider: Loopback, world: World) -> None:
+def test_a_failure_of_gemini_is_reported_with_its_details(provider: Loopback, user: OpenCodeUser) -> None:
     provider.status = 400
     provider.error_body = b'{"error": {"code": 400, "message": "model is not found", "status": "NOT_FOUND"}}'
-    world.env["GEMINI_API_KEY"] = "variable-key-123"
-    result = world.call("websearch_gemini")
+    user.env["GEMINI_API_KEY"] = "variable-key-123"
+    result = user.call("websearch_gemini")
     assert result["error"]["type"] == "GEMINI_WEB_SEARCH_FAILED"
     assert "model is not found" in result["error"]["message"]
     assert "check the configuration" in result["error"]["message"]
@@ -195,17 +199,17 @@ def test_a_failure_of_gemini_is_told_to_the_user_and_in_detail(provider: Loopbac
     )
 
 
-async def test_a_caller_who_gives_up_ends_the_request(provider: Loopback, world: World) -> None:
+async def test_cancelling_the_tool_cancels_the_request(provider: Loopback, user: OpenCodeUser) -> None:
     provider.events = (Started(), TextDelta(0, "Yes."), Finished())
     provider.stall_after(0)
-    world.env["GEMINI_API_KEY"] = "variable-key-123"
-    world.log_in(
+    user.env["GEMINI_API_KEY"] = "variable-key-123"
+    user.log_in(
         openai={"type": "oauth", "access": "a" * 20, "refresh": "r", "expires": FAR, "accountId": "i"}
     )
 
     async def main() -> None:
-        config = load(world.env, str(world.home), str(world.home))
-        async with Groundwire(config, env=world.env) as groundwire:
+        config = load(user.env, str(user.home), str(user.home))
+        async with Groundwire(config, env=user.env) as groundwire:
             task = asyncio.create_task(run_tool(groundwire, "websearch_openai_oauth", {"query": "x"}))
             assert await asyncio.to_thread(provider.stalled.wait, BOUND)
             task.cancel()
@@ -216,7 +220,7 @@ async def test_a_caller_who_gives_up_ends_the_request(provider: Loopback, world:
     assert provider.disconnected.wait(BOUND)
 
 
-# ChatGPT, by the session that OpenCode or Codex CLI keeps
+# ChatGPT, with the session that OpenCode or Codex CLI stores
 
 
 def session(**more: object) -> dict[str, object]:
@@ -234,11 +238,11 @@ def answer(text: str, *citations: Citation) -> tuple[Any, ...]:
     return (Started(), TextDelta(0, text), *map(Cited, citations), TextSettled(0), Finished())
 
 
-def test_chatgpt_is_asked_with_the_stored_session(provider: Loopback, world: World) -> None:
+def test_chatgpt_requests_use_the_stored_session(provider: Loopback, user: OpenCodeUser) -> None:
     provider.events = answer("Yes.")
-    world.log_in(openai=session())
-    world.configure(openai={"websearch": {"model": "openai/gpt-5.4"}})
-    result = world.call("websearch_openai_oauth")
+    user.log_in(openai=session())
+    user.configure(openai={"websearch": {"model": "openai/gpt-5.4"}})
+    result = user.call("websearch_openai_oauth")
     assert result == {
         "llmContent": 'Web search results for "how many?":\n\nYes.',
         "returnDisplay": 'Search results for "how many?" returned.',
@@ -254,46 +258,46 @@ def test_chatgpt_is_asked_with_the_stored_session(provider: Loopback, world: Wor
 
 
 @pytest.mark.parametrize("block", [{}, {"websearch": {"model": ""}}, {"websearch": []}])
-def test_chatgpt_has_a_model_of_its_own_if_none_is_configured(
-    provider: Loopback, world: World, block: dict[str, object]
+def test_chatgpt_has_a_default_model(
+    provider: Loopback, user: OpenCodeUser, block: dict[str, object]
 ) -> None:
     provider.events = answer("Yes.")
-    world.log_in(openai=session())
-    world.configure(openai=block)
-    world.call("websearch_openai_oauth")
+    user.log_in(openai=session())
+    user.configure(openai=block)
+    user.call("websearch_openai_oauth")
     assert provider.requests[0]["body"]["model"].startswith("gpt-5")
 
 
 @pytest.mark.parametrize("record", [None, {"type": "api", "key": "sk-0123456789"}])
-def test_chatgpt_without_a_session_is_told_and_a_key_is_none(
-    provider: Loopback, world: World, record: dict[str, object] | None
+def test_chatgpt_without_a_session_is_an_error_even_with_a_key(
+    provider: Loopback, user: OpenCodeUser, record: dict[str, object] | None
 ) -> None:
-    world.env["OPENAI_API_KEY"] = "sk-0123456789"
+    user.env["OPENAI_API_KEY"] = "sk-0123456789"
     if record:
-        world.log_in(openai=record)
-    result = world.call("websearch_openai_oauth")
+        user.log_in(openai=record)
+    result = user.call("websearch_openai_oauth")
     assert result["error"]["type"] == "MISSING_OPENAI_OAUTH_SESSION"
     assert provider.requests == []
 
 
-def test_chatgpt_s_links_are_sources(provider: Loopback, world: World) -> None:
+def test_chatgpt_links_become_sources(provider: Loopback, user: OpenCodeUser) -> None:
     link = "([a.example](https://a.example/x))"
     text = f"Yes {link}."
     cited = Citation(
         Span(4, 4 + len(link)), (Evidence(Source("https://a.example/x", "A", "cited")),), "marker"
     )
     provider.events = answer(text, cited)
-    world.log_in(openai=session())
-    result = world.call("websearch_openai_oauth")
+    user.log_in(openai=session())
+    result = user.call("websearch_openai_oauth")
     assert result["sources"] == [{"web": {"title": "A", "uri": "https://a.example/x"}}]
     assert result["llmContent"].endswith("\n\nYes [1].\n\nSources:\n[1] A (https://a.example/x)")
 
 
-def test_a_failure_of_chatgpt_has_its_own_code(provider: Loopback, world: World) -> None:
+def test_a_failure_of_chatgpt_has_its_own_code(provider: Loopback, user: OpenCodeUser) -> None:
     provider.status = 403
     provider.error_body = b'{"detail": "not allowed here"}'
-    world.log_in(openai=session())
-    result = world.call("websearch_openai_oauth")
+    user.log_in(openai=session())
+    result = user.call("websearch_openai_oauth")
     assert result["error"]["type"] == "OPENAI_OAUTH_WEB_SEARCH_FAILED"
     assert "not allowed here" in result["error"]["message"]
 
@@ -311,10 +315,10 @@ def url_citation(url: str, start: int, end: int, **more: object) -> dict[str, ob
     return {"type": "url_citation", "url": url, "start_index": start, "end_index": end, **more}
 
 
-def test_openrouter_is_asked_with_its_key_and_its_search(provider: Loopback, world: World) -> None:
+def test_openrouter_requests_have_its_key_and_its_search(provider: Loopback, user: OpenCodeUser) -> None:
     provider.raw = openrouter_body("Yes.")
-    world.env["OPENROUTER_API_KEY"] = "or-key-0123456789"
-    world.call("websearch_openrouter")
+    user.env["OPENROUTER_API_KEY"] = "or-key-0123456789"
+    user.call("websearch_openrouter")
     (request,) = provider.requests
     assert request["path"] == "/responses"
     assert request["headers"]["authorization"] == "Bearer or-key-0123456789"
@@ -324,20 +328,22 @@ def test_openrouter_is_asked_with_its_key_and_its_search(provider: Loopback, wor
     assert [tool["type"] for tool in request["body"]["tools"]] == ["openrouter:web_search"]
 
 
-def test_openrouter_without_a_key_is_told_and_nothing_is_sent(provider: Loopback, world: World) -> None:
-    assert world.call("websearch_openrouter")["error"]["type"] == "MISSING_OPENROUTER_API_KEY"
+def test_openrouter_without_a_key_is_an_error_and_nothing_is_sent(
+    provider: Loopback, user: OpenCodeUser
+) -> None:
+    assert user.call("websearch_openrouter")["error"]["type"] == "MISSING_OPENROUTER_API_KEY"
     assert provider.requests == []
 
 
-def test_openrouter_s_key_may_be_opencode_s(provider: Loopback, world: World) -> None:
+def test_openrouter_uses_the_key_of_opencode(provider: Loopback, user: OpenCodeUser) -> None:
     provider.raw = openrouter_body("Yes.")
-    world.log_in(openrouter={"type": "api", "key": "opencode-key-1234"})
-    world.call("websearch_openrouter")
+    user.log_in(openrouter={"type": "api", "key": "opencode-key-1234"})
+    user.call("websearch_openrouter")
     assert provider.requests[0]["headers"]["authorization"] == "Bearer opencode-key-1234"
 
 
-def test_openrouter_s_annotations_become_numbers_and_each_page_has_one(
-    provider: Loopback, world: World
+def test_openrouter_annotations_become_numbers_and_each_page_has_one(
+    provider: Loopback, user: OpenCodeUser
 ) -> None:
     text = "東京は大きい。 Yes it is."
     provider.raw = openrouter_body(
@@ -347,8 +353,8 @@ def test_openrouter_s_annotations_become_numbers_and_each_page_has_one(
         url_citation("https://www.a.example/x", 8, 18, title="A again"),
         {"type": "file_citation", "file_id": "f"},
     )
-    world.env["OPENROUTER_API_KEY"] = "or-key-0123456789"
-    result = world.call("websearch_openrouter")
+    user.env["OPENROUTER_API_KEY"] = "or-key-0123456789"
+    result = user.call("websearch_openrouter")
     assert result["llmContent"].partition("\n\nSources:\n") == (
         'Web search results for "how many?":\n\n東京は大きい。[1] Yes it is.[1][2]',
         "\n\nSources:\n",
@@ -361,34 +367,34 @@ def test_openrouter_s_annotations_become_numbers_and_each_page_has_one(
     assert result["returnDisplay"] == 'Search results for "how many?" returned.'
 
 
-def test_a_failure_of_openrouter_repeats_what_it_said(provider: Loopback, world: World) -> None:
+def test_a_failure_of_openrouter_contains_its_message(provider: Loopback, user: OpenCodeUser) -> None:
     provider.status = 402
     provider.error_body = b'{"error": {"code": 402, "message": "Insufficient credits"}}'
-    world.env["OPENROUTER_API_KEY"] = "or-key-0123456789"
-    result = world.call("websearch_openrouter")
+    user.env["OPENROUTER_API_KEY"] = "or-key-0123456789"
+    result = user.call("websearch_openrouter")
     assert result["error"]["type"] == "OPENROUTER_WEB_SEARCH_FAILED"
     assert "Insufficient credits" in result["error"]["message"]
 
 
-# All of them
+# All providers
 
 
 @pytest.mark.parametrize("name", ["websearch_gemini", "websearch_openrouter", "geminisearch"])
-def test_a_provider_that_cannot_be_reached_is_a_failure_of_its_tool(world: World, name: str) -> None:
-    world.env |= {
+def test_an_unreachable_provider_is_a_failure_of_its_tool(user: OpenCodeUser, name: str) -> None:
+    user.env |= {
         "GEMINI_API_KEY": "variable-key-123",
         "OPENROUTER_API_KEY": "or-key-0123456789",
         "GROUNDWIRE_GEMINI_BASE_URL": "http://127.0.0.1:9",
         "GROUNDWIRE_OPENROUTER_BASE_URL": "http://127.0.0.1:9",
     }
-    result = world.call(name)
+    result = user.call(name)
     assert result["error"]["type"].endswith("_WEB_SEARCH_FAILED")
 
 
 @pytest.mark.parametrize("query", ['say "hi"', "two\nlines", "emoji 🏙️ und Umlaute äöü"])
-def test_a_query_is_repeated_as_it_was(provider: Loopback, world: World, query: str) -> None:
+def test_the_result_repeats_the_query_unchanged(provider: Loopback, user: OpenCodeUser, query: str) -> None:
     provider.raw = gemini_body({"text": "Yes."})
-    world.env["GEMINI_API_KEY"] = "variable-key-123"
-    result = world.call("websearch_gemini", query)
+    user.env["GEMINI_API_KEY"] = "variable-key-123"
+    result = user.call("websearch_gemini", query)
     assert result["llmContent"] == f'Web search results for "{query}":\n\nYes.'
     assert result["returnDisplay"] == f'Search results for "{query}" returned.'

@@ -37,12 +37,12 @@ STRICT = {
 DIALECTS = ("anthropic_messages", "openai_responses", "openai_chat", "gemini", "gemini_interactions")
 
 
-def test_the_definitions_say_that_somebody_else_runs_them() -> None:
+def test_the_definitions_are_marked_as_special_tools() -> None:
     assert [definition["id"] for definition in DEFINITIONS] == ["webSearch", "googleSearch"]
     assert all(definition["isSpecialTool"] is True for definition in DEFINITIONS)
 
 
-def test_web_search_takes_filters_a_place_and_live_access() -> None:
+def test_web_search_takes_filters_a_location_and_live_access() -> None:
     web: Any = DEFINITIONS[0]
     parameters = web["parameters"]["properties"]
     assert list(parameters) == ["filters", "user_location", "external_web_access"]
@@ -73,13 +73,13 @@ def texts(value: Any) -> list[dict[str, str]]:
     return [text for item in value.values() for text in texts(item)]
 
 
-def test_the_definitions_speak_both_languages() -> None:
+def test_the_definitions_have_both_languages() -> None:
     found = texts(list(DEFINITIONS))
     assert len(found) >= 12
     assert all(text["en"] and text["de"] for text in found)
 
 
-def test_openai_gets_its_search_beside_strict_functions() -> None:
+def test_openai_gets_its_search_and_strict_functions() -> None:
     assert convert([WEB, FUNCTION], "openai_responses") == [
         {"type": "web_search"},
         {"type": "function", "name": "add", "description": "Adds.", "parameters": STRICT, "strict": True},
@@ -138,7 +138,7 @@ def test_gemini_searches_with_google_by_either_name(tool: dict[str, Any]) -> Non
     assert convert([tool], "gemini_interactions") == [{"type": "google_search"}]
 
 
-def test_gemini_gets_functions_in_words_it_knows() -> None:
+def test_gemini_gets_functions_in_its_own_format() -> None:
     (entry,) = convert([FUNCTION], "gemini")
     assert entry == {
         "functionDeclarations": [{"name": "add", "description": "Adds.", "parametersJsonSchema": STRICT}]
@@ -146,19 +146,19 @@ def test_gemini_gets_functions_in_words_it_knows() -> None:
 
 
 @pytest.mark.parametrize("name", ["anthropic_messages", "openai_responses", "openai_chat"])
-def test_google_search_is_nothing_to_anybody_else(name: str) -> None:
+def test_google_search_is_dropped_for_other_vendors(name: str) -> None:
     assert convert([GOOGLE], name) == []
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_a_special_tool_nobody_knows_is_passed_over(name: str) -> None:
+def test_an_unknown_special_tool_is_ignored(name: str) -> None:
     assert convert([{"id": "iAssistant", "isSpecialTool": True}], name) == []
 
 
 @pytest.mark.parametrize(
     "option", [{"filters": {"allowed_domains": ["a.com"]}}, {"external_web_access": False}]
 )
-def test_a_restriction_that_cannot_be_said_is_refused_and_not_dropped(option: dict[str, Any]) -> None:
+def test_a_restriction_that_the_api_cannot_express_is_refused(option: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedFeature):
         convert([{**WEB, **option}], "gemini")
 
@@ -166,16 +166,16 @@ def test_a_restriction_that_cannot_be_said_is_refused_and_not_dropped(option: di
 @pytest.mark.parametrize(
     "name", ["openai-responses", "openai-chat", "openai", "anthropic", "google", "gemini"]
 )
-def test_an_api_is_known_by_the_name_that_lists_of_tools_give_it(name: str) -> None:
+def test_an_api_is_known_by_its_alias(name: str) -> None:
     assert convert([WEB, FUNCTION], name) == convert([WEB, FUNCTION], APIS[name])
 
 
-def test_an_unknown_api_is_refused_with_those_that_are_known() -> None:
+def test_an_unknown_api_is_refused_with_a_list_of_known_ones() -> None:
     with pytest.raises(InvalidArguments, match=r"'bing' is not an API that takes tools.*openai-responses"):
         convert([WEB], "bing")
 
 
-def test_more_domains_than_an_api_takes_are_refused() -> None:
+def test_too_many_domains_for_an_api_are_refused() -> None:
     domains: list[Json] = [f"site{number}.example" for number in range(101)]
     allowed = {**WEB, "filters": {"allowed_domains": domains[:100]}}
     assert convert([allowed], "openai-responses")
@@ -188,19 +188,19 @@ def test_the_documentation_says_what_each_api_gets() -> None:
     rows = [
         line.split("|")[1:4] for line in page.splitlines() if line.startswith("| `") and line.count("|") == 4
     ]
-    said = {
+    documented = {
         name: (web.strip(), google.strip())
         for names, web, google in rows
         for name in re.findall(r"`(\w+)`", names)
         if name in DIALECTS
     }
-    assert set(said) == set(DIALECTS)
-    for name, texts in said.items():
+    assert set(documented) == set(DIALECTS)
+    for name, texts in documented.items():
         for tool, text in zip((WEB, GOOGLE), texts, strict=True):
             assert bool(convert([tool], name)) == (not text.startswith("nothing")), (name, text)
 
 
-def test_texts_are_told_in_the_language_asked_for() -> None:
+def test_texts_are_in_the_requested_language() -> None:
     (entry,) = convert([FUNCTION], "openai_responses", "de")
     assert isinstance(entry, dict)
     assert entry["description"] == "Addiert."
@@ -218,7 +218,7 @@ def test_a_function_without_a_strict_form_is_not_strict() -> None:
     assert entry["parameters"] == loose["parameters"]
 
 
-def test_a_function_without_parameters_takes_none() -> None:
+def test_a_function_without_parameters_has_an_empty_schema() -> None:
     (entry,) = convert([{"name": "now", "description": "The time."}], "openai_responses")
     assert isinstance(entry, dict)
     assert entry["parameters"] == {
@@ -230,7 +230,7 @@ def test_a_function_without_parameters_takes_none() -> None:
 
 
 @pytest.mark.parametrize("tool", [{}, {"description": "x"}, {**WEB, "filters": {"allowed_domains": "a.com"}}])
-def test_a_tool_that_cannot_be_understood_is_refused(tool: dict[str, Any]) -> None:
+def test_an_invalid_tool_is_refused(tool: dict[str, Any]) -> None:
     with pytest.raises(InvalidArguments):
         convert([tool], "openai_responses")
 
@@ -250,7 +250,7 @@ def named(form: str, language: str = "en") -> dict[str, Any]:
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("language", ["en", "de"])
-def test_every_tool_is_there_in_every_format_and_language(form: str, language: str) -> None:
+def test_every_tool_exists_in_every_format_and_language(form: str, language: str) -> None:
     found = named(form, language)
     assert list(found) == list(TOOLS)
     for name, entry in found.items():
@@ -258,19 +258,19 @@ def test_every_tool_is_there_in_every_format_and_language(form: str, language: s
 
 
 @pytest.mark.parametrize("form", ["openai-responses", "openai-chat"])
-def test_openai_s_are_strict(form: str) -> None:
+def test_openai_tools_are_strict(form: str) -> None:
     for entry in named(form).values():
         assert entry["strict"] is True
         assert entry["parameters"]["required"] == list(entry["parameters"]["properties"])
 
 
-def test_mcp_s_say_that_they_change_nothing() -> None:
+def test_mcp_tools_are_annotated_as_read_only() -> None:
     for name, entry in named("mcp").items():
         assert entry["inputSchema"] == TOOLS[name].parameters()
         assert entry["annotations"] == {"readOnlyHint": True, "openWorldHint": name != "websearch_local"}
 
 
-def test_what_a_strict_model_fills_in_is_understood() -> None:
+def test_null_arguments_of_strict_models_are_accepted() -> None:
     from groundwire.dialects.websearch.request import decode_request
     from groundwire.model import SearchOptions
 

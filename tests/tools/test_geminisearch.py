@@ -1,4 +1,4 @@
-"""`geminisearch`: a key and a model of its own, and nobody else's; asked end to end on loopback."""
+"""`geminisearch` end to end on loopback: it has its own key and model, and uses no others."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def config(provider: Loopback, block: Mapping[str, str], model: str = "") -> Con
     return Config(providers=settings, geminisearch=block, config_dir="/nonexistent")
 
 
-def asked(provider: Loopback) -> tuple[str, str]:
+def key_and_path(provider: Loopback) -> tuple[str, str]:
     request = provider.requests[-1]
     return request["headers"]["x-goog-api-key"], request["path"]
 
 
-def test_the_block_gives_key_and_model(provider: Loopback, tmp_path: Path) -> None:
+def test_the_block_sets_key_and_model(provider: Loopback, tmp_path: Path) -> None:
     block = {"apiKey": "block-key-123456", "model": "gemini-2.5-pro"}
     result = call(config(provider, block), {"HOME": str(tmp_path), "GEMINI_API_KEY": "other-key-123456"})
     assert "error" not in result
-    assert asked(provider) == ("block-key-123456", "/v1beta/models/gemini-2.5-pro:generateContent")
+    assert key_and_path(provider) == ("block-key-123456", "/v1beta/models/gemini-2.5-pro:generateContent")
 
 
 @pytest.mark.parametrize("block", [{}, {"apiKey": "", "model": " "}, {"apiKey": "no key: blanks"}])
@@ -56,13 +56,13 @@ def test_an_incomplete_block_falls_back_to_the_variable_and_the_default(
     provider: Loopback, tmp_path: Path, block: dict[str, str]
 ) -> None:
     call(config(provider, block), {"HOME": str(tmp_path), "GEMINI_API_KEY": "variable-key-123"})
-    assert asked(provider) == (
+    assert key_and_path(provider) == (
         "variable-key-123",
         f"/v1beta/models/{default_model('gemini')}:generateContent",
     )
 
 
-def test_other_providers_settings_are_not_looked_at(provider: Loopback, tmp_path: Path) -> None:
+def test_settings_of_other_providers_are_not_used(provider: Loopback, tmp_path: Path) -> None:
     store = tmp_path / ".local/share/opencode"
     store.mkdir(parents=True)
     (store / "auth.json").write_text(json.dumps({"google": {"type": "api", "key": "opencode-key-1234"}}))
@@ -76,12 +76,12 @@ def test_other_providers_settings_are_not_looked_at(provider: Loopback, tmp_path
     }
     assert provider.requests == []
     call(config(provider, {}, model="gemini-3-pro"), {**env, "GEMINI_API_KEY": "variable-key-123"})
-    assert asked(provider) == (
+    assert key_and_path(provider) == (
         "variable-key-123",
         f"/v1beta/models/{default_model('gemini')}:generateContent",
     )
     call(config(provider, {}, model="gemini-3-pro"), env, "websearch_gemini")
-    assert asked(provider) == ("opencode-key-1234", "/v1beta/models/gemini-3-pro:generateContent")
+    assert key_and_path(provider) == ("opencode-key-1234", "/v1beta/models/gemini-3-pro:generateContent")
 
 
 def test_the_query_is_sent_as_one_user_message_with_google_search(provider: Loopback, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_the_query_is_sent_as_one_user_message_with_google_search(provider: Loop
     assert provider.requests[0]["headers"]["content-type"] == "application/json"
 
 
-def test_a_failure_is_told_without_the_key(provider: Loopback, tmp_path: Path) -> None:
+def test_a_failure_is_reported_without_the_key(provider: Loopback, tmp_path: Path) -> None:
     provider.status = 400
     provider.error_body = json.dumps(
         {"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "key variable-key-123 is not valid"}}
@@ -103,7 +103,7 @@ def test_a_failure_is_told_without_the_key(provider: Loopback, tmp_path: Path) -
     assert result["error"]["type"] == "GEMINI_WEB_SEARCH_FAILED"
 
 
-async def test_it_is_asked_only_by_its_own_tool(provider: Loopback, tmp_path: Path) -> None:
+async def test_the_provider_is_used_only_by_its_own_tool(provider: Loopback, tmp_path: Path) -> None:
     env = {"HOME": str(tmp_path), "GEMINI_API_KEY": "variable-key-123"}
     async with Groundwire(config(provider, {}), env=env) as groundwire:
         await run_tool(groundwire, "geminisearch", {"query": "x"})
@@ -112,7 +112,7 @@ async def test_it_is_asked_only_by_its_own_tool(provider: Loopback, tmp_path: Pa
 
 
 @pytest.mark.parametrize("wanted", ["true", ""])
-def test_the_raw_metadata_can_be_had(provider: Loopback, tmp_path: Path, wanted: str) -> None:
+def test_the_raw_metadata_is_returned_on_request(provider: Loopback, tmp_path: Path, wanted: str) -> None:
     metadata = {
         "webSearchQueries": ["how many"],
         "groundingChunks": [{"web": {"uri": "https://a.example/", "title": "A", "custom": 1}}],
@@ -135,11 +135,11 @@ def test_the_raw_metadata_can_be_had(provider: Loopback, tmp_path: Path, wanted:
     assert result.get("groundingMetadata") == (metadata if wanted else None)
 
 
-def test_the_configured_timeout_holds_for_it_too(provider: Loopback, tmp_path: Path) -> None:
+def test_the_configured_timeout_applies(provider: Loopback, tmp_path: Path) -> None:
     provider.stall_after(0)
     patient = config(provider, {"apiKey": "block-key-123456"})
     result = call(replace(patient, timeout=0.2), {"HOME": str(tmp_path)})
-    assert provider.disconnected.wait(BOUND), "the request is given up"
+    assert provider.disconnected.wait(BOUND), "the request is cancelled"
     error = result["error"]
     assert isinstance(error, dict)
     assert error["type"] == "GEMINI_WEB_SEARCH_FAILED"

@@ -1,4 +1,4 @@
-"""The tools as data."""
+"""The registry of tools."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMES = (
 PROVIDER_TOOLS = [name for name in NAMES if name != "websearch"]
 
 
-def test_every_tool_that_users_know_is_there() -> None:
+def test_every_documented_tool_is_registered() -> None:
     assert sorted(TOOLS) == sorted(NAMES)
 
 
@@ -34,7 +34,7 @@ def test_every_tool_that_users_know_is_there() -> None:
         ("websearch", "WEB_SEARCH_FAILED"),
     ],
 )
-def test_failures_are_named_by_one_pattern(name: str, code: str) -> None:
+def test_failure_codes_follow_one_pattern(name: str, code: str) -> None:
     assert TOOLS[name].failed == code
 
 
@@ -61,7 +61,7 @@ def test_geminisearch_is_described_as_callers_expect() -> None:
 
 
 @pytest.mark.parametrize("texts", [*DESCRIPTIONS.values(), *ARGUMENTS.values()])
-def test_every_text_is_there_in_both_languages(texts: dict[str, str]) -> None:
+def test_every_text_exists_in_both_languages(texts: dict[str, str]) -> None:
     assert sorted(texts) == ["de", "en"]
     assert texts["de"] != texts["en"]
     assert all(text.endswith(".") for text in texts.values())

@@ -1,4 +1,4 @@
-"""Running a tool: the contract, to the letter, whatever happens."""
+"""Running a tool: the exact result format, including all failures."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def error_type(result: JsonObject) -> object:
 
 
 @pytest.mark.parametrize("name", TOOLS)
-def test_an_answer_is_told_with_numbers_and_sources(name: str) -> None:
+def test_an_answer_has_numbers_and_sources(name: str) -> None:
     assert call(name, {"query": "how many?"}) == {
         "llmContent": 'Web search results for "how many?":\n\n'
         "Köln hat 1,1 Mio. Einwohner 🏙️[1][2]. Es liegt am Rhein.[2]\n\n"
@@ -68,7 +68,7 @@ def test_an_answer_is_told_with_numbers_and_sources(name: str) -> None:
 
 @pytest.mark.parametrize("name", TOOLS)
 @pytest.mark.parametrize("text", ["", "  \n"])
-def test_no_answer_is_told_as_nothing_found_without_sources(name: str, text: str) -> None:
+def test_an_empty_answer_is_reported_as_nothing_found_without_sources(name: str, text: str) -> None:
     assert call(name, {"query": "x"}, (Started(), TextDelta(0, text), Finished())) == {
         "llmContent": 'No search results or information found for query: "x"',
         "returnDisplay": "No information found.",
@@ -76,16 +76,16 @@ def test_no_answer_is_told_as_nothing_found_without_sources(name: str, text: str
 
 
 @pytest.mark.parametrize("name", TOOLS)
-def test_an_engine_that_finds_nothing_says_so_in_the_words_of_the_contract(name: str) -> None:
-    said = (Started(), TextDelta(2, "Nothing was found for “x”."), Finished("stop", NOTHING_FOUND))
-    assert call(name, {"query": "x"}, said) == {
+def test_an_engine_without_results_returns_the_no_results_message_of_the_contract(name: str) -> None:
+    message = (Started(), TextDelta(2, "Nothing was found for “x”."), Finished("stop", NOTHING_FOUND))
+    assert call(name, {"query": "x"}, message) == {
         "llmContent": 'No search results or information found for query: "x"',
         "returnDisplay": "No information found.",
     }
 
 
 @pytest.mark.parametrize("reason", ["filtered", "refused"])
-def test_a_blocked_query_is_a_failure_and_not_nothing_found(reason: FinishReason) -> None:
+def test_a_blocked_query_is_reported_as_a_failure(reason: FinishReason) -> None:
     result = call("geminisearch", {"query": "x"}, (Started(), Finished(reason, "PROHIBITED_CONTENT")))
     assert result["error"] == {
         "message": "The provider blocked the query or its answer (PROHIBITED_CONTENT). "
@@ -115,28 +115,28 @@ def test_an_extra_argument_is_refused_by_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", TOOLS)
 @pytest.mark.parametrize("arguments", [{}, {"query": ""}, {"query": " \n\t"}, {"query": None}])
-async def test_a_blank_query_is_refused_and_nobody_is_asked(name: str, arguments: dict[str, object]) -> None:
-    asker = FakeClient(LATE)
-    result = await run_tool(asker, name, arguments)
+async def test_a_blank_query_is_refused_without_a_request(name: str, arguments: dict[str, object]) -> None:
+    client = FakeClient(LATE)
+    result = await run_tool(client, name, arguments)
     assert error_type(result) == "INVALID_QUERY"
-    assert asker.requests == []
+    assert client.requests == []
 
 
 @pytest.mark.parametrize("name", TOOLS)
 @pytest.mark.parametrize("arguments", [None, "x", ["x"], 7])
-def test_arguments_that_are_no_object_are_refused(name: str, arguments: object) -> None:
+def test_arguments_that_are_not_an_object_are_refused(name: str, arguments: object) -> None:
     assert error_type(call(name, arguments)) == "INVALID_TOOL_ARGUMENTS"
 
 
 @pytest.mark.parametrize("query", [7, ["x"], {"a": 1}])
-def test_a_query_that_is_no_text_is_refused(query: object) -> None:
+def test_a_query_that_is_not_a_string_is_refused(query: object) -> None:
     assert error_type(call("websearch_gemini", {"query": query})) == "INVALID_TOOL_ARGUMENTS"
 
 
 async def test_a_query_is_trimmed() -> None:
-    asker = FakeClient(LATE)
-    await run_tool(asker, "websearch_gemini", {"query": "  x \n"})
-    assert asker.requests[0][0].query == "x"
+    client = FakeClient(LATE)
+    await run_tool(client, "websearch_gemini", {"query": "  x \n"})
+    assert client.requests[0][0].query == "x"
 
 
 def test_an_unknown_tool_is_refused() -> None:
@@ -162,12 +162,12 @@ def test_a_failure_carries_the_code_of_its_tool(name: str, error: GroundwireErro
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("message", "sentence"),
     [("no route", "no route. Try"), ("no route.", "no route. Try"), ("no network?", "no network? Try")],
 )
-def test_advice_follows_a_failure_as_a_sentence_of_its_own(said: str, told: str) -> None:
-    result = call("websearch_web", {"query": "x"}, [Unreachable(said)])
-    assert str(result["llmContent"]).partition("Details: ")[2].startswith(told)
+def test_advice_follows_a_failure_as_a_separate_sentence(message: str, sentence: str) -> None:
+    result = call("websearch_web", {"query": "x"}, [Unreachable(message)])
+    assert str(result["llmContent"]).partition("Details: ")[2].startswith(sentence)
 
 
 def test_a_missing_key_keeps_its_own_code() -> None:
@@ -178,7 +178,7 @@ def test_a_missing_key_keeps_its_own_code() -> None:
     assert result["returnDisplay"] == "OpenRouter API key is missing."
 
 
-def test_an_answer_that_broke_off_is_a_failure_and_keeps_what_was_said() -> None:
+def test_an_interrupted_answer_is_a_failure_and_keeps_its_partial_text() -> None:
     events = (*LATE[:6], Failed(Interrupted("cut")))
     result = call("websearch_gemini", {"query": "x"}, events)
     assert error_type(result) == "GEMINI_WEB_SEARCH_FAILED"
@@ -188,7 +188,7 @@ def test_an_answer_that_broke_off_is_a_failure_and_keeps_what_was_said() -> None
     assert "Köln hat" in str(extension["partial"]["llmContent"])
 
 
-def test_warnings_are_told_beside_the_contract() -> None:
+def test_warnings_are_in_the_extension_field() -> None:
     result = call(
         "websearch", {"query": "x", "max_uses": 2}, (Warned("option_ignored", "no max_uses"), *LATE)
     )
@@ -198,14 +198,14 @@ def test_warnings_are_told_beside_the_contract() -> None:
     }
 
 
-async def test_the_unified_tool_asks_whom_it_is_told_to() -> None:
-    asker = FakeClient(LATE)
-    await run_tool(asker, "websearch", {"query": "x", "provider": "anthropic", "model": "m"})
-    await run_tool(asker, "websearch", {"query": "x", "provider": None, "model": ""})
-    assert [(provider, model) for _, provider, model in asker.requests] == [("anthropic", "m"), ("auto", "")]
+async def test_the_unified_tool_uses_the_named_provider_and_model() -> None:
+    client = FakeClient(LATE)
+    await run_tool(client, "websearch", {"query": "x", "provider": "anthropic", "model": "m"})
+    await run_tool(client, "websearch", {"query": "x", "provider": None, "model": ""})
+    assert [(provider, model) for _, provider, model in client.requests] == [("anthropic", "m"), ("auto", "")]
 
 
-def test_the_unified_tool_fails_in_the_name_of_whom_it_asked() -> None:
+def test_a_failure_of_the_unified_tool_has_the_code_of_its_provider() -> None:
     failure = [Unreachable("x")]
     assert error_type(call("websearch", {"query": "x", "provider": "anthropic"}, failure)) == (
         "ANTHROPIC_WEB_SEARCH_FAILED"
@@ -213,14 +213,14 @@ def test_the_unified_tool_fails_in_the_name_of_whom_it_asked() -> None:
     assert error_type(call("websearch", {"query": "x"}, [Unreachable("x")])) == "WEB_SEARCH_FAILED"
 
 
-def test_an_unknown_provider_is_refused_with_those_that_are_known() -> None:
+def test_an_unknown_provider_is_refused_with_a_list_of_known_ones() -> None:
     result = call("websearch", {"query": "x", "provider": "bing"})
     assert error_type(result) == "INVALID_TOOL_ARGUMENTS"
     assert "there are gemini, anthropic, openai" in str(result["llmContent"])
 
 
-async def test_the_unified_tool_takes_options_in_place_of_the_configured_ones() -> None:
-    asker = FakeClient(
+async def test_options_of_the_unified_tool_override_the_configured_ones() -> None:
+    client = FakeClient(
         LATE, Config(search=SearchOptions(blocked_domains=("spam.example",), language="de", max_uses=9))
     )
     arguments = {
@@ -231,8 +231,8 @@ async def test_the_unified_tool_takes_options_in_place_of_the_configured_ones() 
         "live": False,
         "context_size": "low",
     }
-    await run_tool(asker, "websearch", arguments)
-    assert asker.requests[0][0].search == SearchOptions(
+    await run_tool(client, "websearch", arguments)
+    assert client.requests[0][0].search == SearchOptions(
         allowed_domains=("a.com",),
         blocked_domains=("spam.example",),
         location=Location("DE"),
@@ -246,9 +246,9 @@ async def test_the_unified_tool_takes_options_in_place_of_the_configured_ones() 
 @pytest.mark.parametrize("name", PROVIDER_TOOLS)
 async def test_a_provider_tool_keeps_the_configured_restrictions(name: str) -> None:
     options = SearchOptions(blocked_domains=("spam.example",))
-    asker = FakeClient(LATE, Config(search=options))
-    await run_tool(asker, name, {"query": "x"})
-    assert asker.requests[0][0].search == options
+    client = FakeClient(LATE, Config(search=options))
+    await run_tool(client, name, {"query": "x"})
+    assert client.requests[0][0].search == options
 
 
 @pytest.mark.parametrize(
@@ -260,14 +260,14 @@ async def test_a_provider_tool_keeps_the_configured_restrictions(name: str) -> N
     ],
 )
 def test_times_are_made_absolute(given: dict[str, str], since: str, until: str) -> None:
-    asker = FakeClient(LATE)
-    asyncio.run(run_tool(asker, "websearch", {"query": "x", **given}, lambda: 1_800_000_000.0))
-    search = asker.requests[0][0].search
+    client = FakeClient(LATE)
+    asyncio.run(run_tool(client, "websearch", {"query": "x", **given}, lambda: 1_800_000_000.0))
+    search = client.requests[0][0].search
     assert search is not None
     assert (search.since, search.until) == (since, until)
 
 
-def test_a_time_that_is_none_is_refused() -> None:
+def test_an_invalid_time_is_refused() -> None:
     assert error_type(call("websearch", {"query": "x", "since": "long ago"})) == "INVALID_TOOL_ARGUMENTS"
 
 

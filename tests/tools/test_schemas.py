@@ -1,4 +1,4 @@
-"""Schemas fitted to their readers."""
+"""JSON schemas adapted to each API."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_strict_form_closes_every_object_and_requires_everything() -> None:
     }
 
 
-def test_the_strict_form_leaves_the_schema_itself_alone() -> None:
+def test_the_strict_form_does_not_change_the_original_schema() -> None:
     before = repr(SCHEMA)
     strict(SCHEMA)
     assert repr(SCHEMA) == before
@@ -76,14 +76,14 @@ def test_a_schema_of_arbitrary_keys_has_no_strict_form(schema: dict[str, Any]) -
     assert is_strictable(SCHEMA)
 
 
-def test_words_that_a_reader_does_not_know_are_left_out_at_every_depth() -> None:
+def test_unsupported_keywords_are_removed_at_every_depth() -> None:
     found: Any = limited(SCHEMA, frozenset({"type", "properties", "items"}))
     assert found["properties"]["query"] == {"type": "string"}
     assert found["properties"]["many"]["items"]["properties"] == {"a": {"type": "number"}}
     assert "required" not in found
 
 
-def test_properties_may_be_called_like_words_of_the_schema() -> None:
+def test_properties_may_have_the_names_of_schema_keywords() -> None:
     schema: Any = {
         "type": "object",
         "properties": {"default": {"type": "string"}, "items": {"type": "string"}},
@@ -91,11 +91,11 @@ def test_properties_may_be_called_like_words_of_the_schema() -> None:
     assert limited(schema, frozenset({"type", "properties"})) == schema
 
 
-def test_a_constant_becomes_a_choice_of_one_where_there_are_no_constants() -> None:
+def test_a_const_becomes_an_enum_of_one_if_const_is_unsupported() -> None:
     assert limited({"const": 1}, frozenset({"enum"})) == {"enum": [1]}
 
 
-def test_descriptions_are_told_in_one_language() -> None:
+def test_descriptions_are_in_one_language() -> None:
     schema: Any = {"properties": {"a": {"description": {"en": "yes", "de": "ja"}}}, "description": "plain"}
     assert localized(schema, "de") == {"properties": {"a": {"description": "ja"}}, "description": "plain"}
 

@@ -1,4 +1,4 @@
-"""Passages to compose from, and what every composition must keep."""
+"""Sample passages, and the invariants of every composition."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ MODULES = (
 
 
 def passage(text: str, site: str = "a", title: str = "", start: int = 0, score: float = 1.0) -> Passage:
-    """A passage of a page on a site of that name."""
+    """A passage of a page on the named site."""
     return Passage(f"https://{site}.example/page", title or f"Page {site.upper()}", text, start, score)
 
 
 def documentation() -> Iterator[Passage]:
-    """The documentation strings of the standard library, which nobody here wrote: a page for each object."""
+    """The docstrings of the standard library, one page per object."""
     for module_name in MODULES:
         module = importlib.import_module(module_name)
         for name in getattr(module, "__all__", None) or dir(module):
@@ -37,7 +37,7 @@ def documentation() -> Iterator[Passage]:
 
 
 def check(composition: Composition, passages: Sequence[Passage]) -> None:
-    """Spans lie in the text, in order; every quote stands word for word in a passage of the cited page."""
+    """Check that spans are in the text and in order, and that quotes are verbatim text of the cited page."""
     end = 0
     for citation in composition.citations:
         assert citation.span is not None

@@ -1,4 +1,4 @@
-"""The composer: what is chosen, what is cited, what is said about the evidence."""
+"""The composer: selected sentences, citations, and warnings about the evidence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOWER = "The Eiffel Tower is 330 metres tall."
 
 
 def cited(composition: Composition) -> list[tuple[str, ...]]:
-    """The sites behind each citation."""
+    """The sites of each citation."""
     return [
         tuple(item.source.url.removeprefix("https://").partition(".")[0] for item in citation.evidence)
         for citation in composition.citations
@@ -51,7 +51,7 @@ def test_the_quote_is_verbatim_while_the_answer_is_readable() -> None:
     assert answer.citations[0].evidence[0].quote == page.text
 
 
-def test_documentation_without_a_subject_gets_its_name_outside_of_the_claim() -> None:
+def test_the_name_that_is_added_to_documentation_is_outside_the_claim() -> None:
     page = passage(
         "json.dumps(obj) -> str\n\nSerialize obj to a string.", title="json.dumps — Python documentation"
     )
@@ -73,18 +73,18 @@ def test_a_page_with_many_signatures_names_the_nearest() -> None:
     assert answer.text == "json.loads: Deserialize the text to an object."
 
 
-def test_a_sentence_that_leans_comes_with_the_one_before() -> None:
+def test_a_sentence_that_depends_on_context_follows_the_one_before() -> None:
     page = passage("Widgets are made of tin. This makes widgets cheap and resistant to rust.")
     answer = compose("why are widgets resistant to rust", [page])
     assert answer.text == page.text
     assert len(answer.citations) == 2
 
 
-def test_a_sentence_that_leans_on_nothing_known_is_left_out() -> None:
+def test_a_sentence_without_its_context_is_left_out() -> None:
     assert not compose("resistant to rust", [passage("This makes it resistant to rust.")]).found
 
 
-def test_pages_that_say_the_same_are_all_cited() -> None:
+def test_all_pages_with_the_same_statement_are_cited() -> None:
     pages = [
         passage(TOWER, "a"),
         passage(f"Facts. {TOWER} More.", "b"),
@@ -106,12 +106,12 @@ def test_pages_that_say_the_same_are_all_cited() -> None:
         ("The maximum size of the buffer is read.", "The minimum size of the buffer is read."),
     ],
 )
-def test_pages_that_only_sound_alike_are_not_cited_for_each_other(one: str, other: str) -> None:
+def test_pages_with_similar_wording_are_not_cited_for_each_other(one: str, other: str) -> None:
     answer = compose(one, [passage(one, "a"), passage(other, "b")])
     assert all(len(sites) == 1 for sites in cited(answer))
 
 
-def test_the_same_sentence_about_another_thing_is_no_support() -> None:
+def test_the_same_sentence_about_another_subject_is_not_support() -> None:
     text = "Return the number of elements in the list."
     pages = [passage(text, "a", "deque.count — docs"), passage(text, "b", "tuple.count — docs")]
     assert all(len(sites) == 1 for sites in cited(compose("deque count elements", pages)))
@@ -138,7 +138,7 @@ def test_the_same_sentence_about_another_thing_is_no_support() -> None:
         ),
     ],
 )
-def test_pages_that_disagree_are_both_quoted_and_that_is_reported(query: str, one: str, other: str) -> None:
+def test_contradictory_pages_are_both_quoted_with_a_warning(query: str, one: str, other: str) -> None:
     pages = [passage(one, "a", score=2.0), passage(other, "b")]
     answer = compose(query, pages)
     assert one in answer.text
@@ -148,7 +148,7 @@ def test_pages_that_disagree_are_both_quoted_and_that_is_reported(query: str, on
     check(answer, pages)
 
 
-def test_pages_that_differ_in_what_they_speak_of_do_not_disagree() -> None:
+def test_pages_about_different_subjects_do_not_contradict_each_other() -> None:
     pages = [
         passage("The library Foo has 12 modules in it.", "a"),
         passage("The museum Bar has 40 rooms in it.", "b"),
@@ -163,12 +163,12 @@ def test_one_page_that_covers_the_question_is_enough_and_one_that_nearly_does_is
     assert codes(compose(query, [passage(TOWER, "a"), passage(TOWER, "b")])) == []
 
 
-def test_the_page_of_a_thing_is_enough_about_it() -> None:
+def test_the_page_of_an_object_is_sufficient_evidence() -> None:
     page = passage("os.walk(top)\n\nDirectory tree generator.", title="os.walk — Python documentation")
     assert codes(compose("walk a directory tree", [page])) == []
 
 
-def test_the_page_of_a_thing_comes_before_the_page_that_lists_it_and_is_no_second_witness() -> None:
+def test_the_page_of_an_object_ranks_before_the_page_that_lists_it_and_does_not_corroborate_it() -> None:
     listing = "Routines.\n\n- os.removedirs: Remove a tree.\n- os.walk: Walk over a directory tree."
     pages = [
         Passage("https://docs.example/os.html", "os — docs", listing, 0, 1.1),
@@ -181,19 +181,19 @@ def test_the_page_of_a_thing_comes_before_the_page_that_lists_it_and_is_no_secon
     assert [item.source.url for item in answer.citations[0].evidence] == [pages[1].url]
 
 
-def test_what_is_called_after_the_question_comes_first() -> None:
+def test_an_object_named_like_the_query_ranks_first() -> None:
     text = "Copy data in the most efficient way."
     titles = ("venv.Builder.link — docs", "shutil.copyfile — docs", "os.copy_file_range — docs")
     pages = [passage(text, site, title) for site, title in zip("abc", titles, strict=True)]
     assert cited(compose("copy a file", pages))[0] == ("b",)
 
 
-def test_a_word_of_the_same_meaning_answers() -> None:
+def test_synonyms_are_matched() -> None:
     pages = [passage("Widgets are removed by the clerk.", "a"), passage("Doors stay open all day long.", "b")]
     assert cited(compose("delete widgets", pages)) == [("a",)]
 
 
-def test_a_detail_of_another_thing_is_no_second_paragraph() -> None:
+def test_a_detail_about_another_subject_does_not_become_a_second_paragraph() -> None:
     pages = [
         passage("Parse a JSON document.", "a", "json.loads — docs"),
         passage("JSONDecodeError(doc)\n\nRaised on failure.\n\ndoc: The JSON document to parse", "b",
@@ -218,7 +218,7 @@ def test_a_question_that_is_answered_in_part_is_thin_evidence() -> None:
         ("Eiffel Tower", ">>> eiffel.tower()"),
     ],
 )
-def test_nothing_found_is_reported_plainly_and_nothing_is_invented(query: str, text: str) -> None:
+def test_an_unanswerable_question_is_reported_and_nothing_is_invented(query: str, text: str) -> None:
     answer = compose(query, [passage(text)])
     assert not answer.found
     assert answer.citations == ()
@@ -229,7 +229,7 @@ def test_nothing_found_is_reported_in_the_language_of_the_question() -> None:
     assert compose("Wie backe ich Brot?", []).text == "Zu „Wie backe ich Brot?“ wurde nichts gefunden."
 
 
-def test_questions_navigation_and_code_are_no_answers() -> None:
+def test_questions_navigation_and_code_are_not_answers() -> None:
     text = (
         "How tall is the Eiffel Tower?\n\nSign in to see how tall the Eiffel Tower is.\n\n"
         f">>> eiffel_tower.tall()\n\n{TOWER}"
@@ -246,7 +246,7 @@ def test_passages_of_one_page_that_adjoin_are_read_as_one() -> None:
     assert all(item.quote in whole for citation in answer.citations for item in citation.evidence)
 
 
-def test_the_number_of_sources_is_kept() -> None:
+def test_the_number_of_sources_is_limited() -> None:
     pages = [passage(f"Widgets number {site} are made of tin and {site * 5}.", site) for site in "abcdef"]
     for most in (1, 2, 3):
         answer = compose("What are widgets made of?", pages, max_sources=most)
@@ -254,7 +254,7 @@ def test_the_number_of_sources_is_kept() -> None:
         assert answer.found
 
 
-def test_sentences_of_one_page_stand_together_in_the_order_of_the_page() -> None:
+def test_sentences_of_one_page_are_adjacent_and_in_page_order() -> None:
     pages = [
         passage("Widgets are made of tin. The price of widgets is three pounds. Widgets melt at noon.", "a"),
         passage("Widgets in the north are made of lead.", "b", score=0.9),
@@ -263,8 +263,8 @@ def test_sentences_of_one_page_stand_together_in_the_order_of_the_page() -> None
     for paragraph in answer.text.split("\n\n"):
         source = [page for page in pages if paragraph.split(". ")[0].rstrip(".") in page.text]
         assert len(source) == 1
-        places = [source[0].text.index(said.rstrip(".")) for said in paragraph.split(". ")]
-        assert places == sorted(places)
+        offsets = [source[0].text.index(claim.rstrip(".")) for claim in paragraph.split(". ")]
+        assert offsets == sorted(offsets)
 
 
 QUESTIONS = (
@@ -276,14 +276,14 @@ QUESTIONS = (
 
 
 def ranked(query: str, pages: list[Passage]) -> list[Passage]:
-    """The twenty pages that have most of the query's words, the shorter first."""
+    """The twenty pages with the most words of the query, shorter ones first."""
     terms = query_terms(query)
     counts = Counter[int]()
-    for place, page in enumerate(pages):
+    for index, page in enumerate(pages):
         words = analyse(f"{page.title} {page.text}")
-        counts[place] = sum(term in words.stems for term in terms)
-    best = sorted(counts, key=lambda place: (-counts[place], len(pages[place].text)))[:20]
-    return [pages[place] for place in best if counts[place]]
+        counts[index] = sum(term in words.stems for term in terms)
+    best = sorted(counts, key=lambda index: (-counts[index], len(pages[index].text)))[:20]
+    return [pages[index] for index in best if counts[index]]
 
 
 def test_answers_from_real_documentation_keep_every_promise() -> None:
@@ -298,8 +298,8 @@ def test_answers_from_real_documentation_keep_every_promise() -> None:
         assert compose(query, passages) == answer
         for citation in answer.citations:
             assert citation.span is not None
-            said = answer.text[citation.span.start : citation.span.end]
-            assert said == clean_sentence(citation.evidence[0].quote)
+            claim = answer.text[citation.span.start : citation.span.end]
+            assert claim == clean_sentence(citation.evidence[0].quote)
 
 
 @cases(300)
@@ -317,7 +317,7 @@ def test_any_passages_give_an_answer_that_keeps_the_promises(
             assert item.quote
 
 
-def test_what_speaks_of_a_little_of_a_short_question_is_no_answer() -> None:
+def test_a_passage_about_a_small_part_of_a_short_question_is_not_an_answer() -> None:
     page = passage(
         "Check if this path is a mount point.", title="pathlib.Path.is_mount — paths — Documentation"
     )
@@ -338,9 +338,9 @@ def test_a_page_is_found_by_the_purpose_in_its_title() -> None:
     assert cited(compose("round to two decimal places", pages))[0] == ("b",)
 
 
-def test_what_a_module_is_for_is_no_merit_of_each_of_its_functions() -> None:
+def test_the_purpose_of_a_module_does_not_rank_its_functions() -> None:
     module = "CSV file reading and writing"
-    told = (
+    cases = (
         (
             "csv.reader",
             "read a CSV file",
@@ -352,17 +352,17 @@ def test_what_a_module_is_for_is_no_merit_of_each_of_its_functions() -> None:
     )
     pages = [
         Passage(f"https://docs.example/csv#{name}", f"{name} — {aim} — Docs", f"{name}()\n\n{text}", 0, 1.0)
-        for name, aim, text in told
+        for name, aim, text in cases
     ]
     assert cited_names(compose("how do I read a csv file", pages)) == {"csv.reader"}
 
 
 def cited_names(answer: Composition) -> set[str]:
-    """What stands behind the addresses."""
+    """The pages at the cited URLs."""
     return {item.source.url.rpartition("#")[2] for one in answer.citations for item in one.evidence}
 
 
-def test_a_very_short_answer_goes_on_with_the_next_sentence() -> None:
+def test_a_very_short_answer_includes_the_next_sentence() -> None:
     text = "compare(a, b)\n\nReturn 'a == b'. It takes the same time for equal and different secrets."
     page = passage(text, title="hmac.compare — compare secrets — Documentation")
     answer = compose("compare secrets", [page])
@@ -372,14 +372,14 @@ def test_a_very_short_answer_goes_on_with_the_next_sentence() -> None:
     check(answer, [page])
 
 
-def test_a_number_that_no_page_contains_weighs_little() -> None:
+def test_a_number_that_no_page_contains_has_little_weight() -> None:
     page = passage("Return a random integer between two bounds.", title="random.randint — Documentation")
     answer = compose("random integer between 17 and 23", [page])
     assert answer.found
     assert not codes(answer)
 
 
-def test_pages_of_one_host_that_disagree_are_named_by_their_urls() -> None:
+def test_contradictory_pages_of_one_host_are_named_by_their_urls() -> None:
     pages = [
         Passage("https://a.example/one", "One", TOWER, 0, 2.0),
         Passage("https://a.example/two", "Two", "The Eiffel Tower is 324 metres tall.", 0, 1.0),

@@ -56,7 +56,7 @@ HIDDEN = (
         ("(in brackets.)", "(in brackets.)"),
     ],
 )
-def test_markup_is_taken_off(page: str, answer: str) -> None:
+def test_markup_is_removed(page: str, answer: str) -> None:
     assert clean_sentence(page) == answer
 
 
@@ -65,7 +65,7 @@ def test_joiners_stay_where_scripts_and_emoji_need_them() -> None:
         assert visible(text) == text
 
 
-def test_joiners_between_plain_letters_hide_something() -> None:
+def test_joiners_between_plain_letters_are_removed() -> None:
     assert visible("pass\u200dword \u200c x") == "password  x"
 
 
@@ -79,12 +79,12 @@ def test_a_run_of_selectors_cannot_carry_a_message() -> None:
         "".join
     )
 )
-def test_nothing_hidden_is_left(text: str) -> None:
+def test_hidden_characters_are_removed(text: str) -> None:
     shown = clean_sentence(text)
     assert not re.search(
         "[\u200b\u202a-\u202e\u2060-\u206f\ufeff\u00ad\U000e0000-\U000e0fff\ue000-\uf8ff]", shown
     )
-    assert not any(unicodedata.category(sign) == "Cc" for sign in shown)
+    assert not any(unicodedata.category(character) == "Cc" for character in shown)
     assert visible(shown) == shown or "\u200d" in text or "\ufe0f" in text
 
 
@@ -105,9 +105,11 @@ SIGNS = (
 
 
 def check_places(sentences: list[list[tuple[str, str]]]) -> None:
-    """Write the words with the signs between them, compose, and count every span in three units."""
-    said = " ".join(" ".join(word + sign for word, sign in sentence) + "." for sentence in sentences)
-    pages = [passage(f"The harbour of Brig {said}")]
+    """Join the words with the characters between them, compose, and convert every span to three units."""
+    text = " ".join(
+        " ".join(word + character for word, character in sentence) + "." for sentence in sentences
+    )
+    pages = [passage(f"The harbour of Brig {text}")]
     answer = compose("harbour Brig piers", pages)
     assert answer.found
     check(answer, pages)
@@ -118,8 +120,8 @@ def check_places(sentences: list[list[tuple[str, str]]]) -> None:
             citation.evidence[0].quote
         )
         for unit in ("utf8", "utf16"):
-            there = from_points(answer.text, citation.span, unit)
-            assert to_points(answer.text, there, unit) == list(citation.span)
+            offsets = from_points(answer.text, citation.span, unit)
+            assert to_points(answer.text, offsets, unit) == list(citation.span)
 
 
 _SENTENCES = st.lists(

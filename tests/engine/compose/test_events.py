@@ -1,4 +1,4 @@
-"""A composition as events: in order, complete, and readable in every dialect."""
+"""A composition as events: in order, complete, and encodable in every dialect."""
 
 from __future__ import annotations
 

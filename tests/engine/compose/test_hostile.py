@@ -1,4 +1,4 @@
-"""What pages say is data: no page makes anything happen but that its own text may be quoted."""
+"""Page text is only data: a hostile page can be quoted, but causes nothing else."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def answer_events(text: str) -> list[Event]:
     return list(composition_events(QUERY, EngineResult(passages, (QUERY,)), compose(QUERY, passages)))
 
 
-def test_there_are_sixty_of_them() -> None:
+def test_there_are_sixty_hostile_pages() -> None:
     assert len(set(PAGES)) == 60
 
 
@@ -107,7 +107,7 @@ def test_a_hostile_page_is_one_line_of_data_to_a_model(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", PAGES, ids=range(len(PAGES)))
-def test_a_model_that_repeats_a_hostile_page_gives_words_and_citations_alone(text: str) -> None:
+def test_a_model_that_repeats_a_hostile_page_produces_only_text_and_citations(text: str) -> None:
     passages = [page(text), PLAIN]
     composition = verify_answer(f"{text}\n\n{FACT} [2]", passages)
     assert not HIDDEN.search(composition.text)

@@ -1,4 +1,4 @@
-"""Names and queries: what a thing is called tells whether it is asked for."""
+"""Matching object names with queries."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def test_a_match_contains_its_query_terms() -> None:
     assert not NameMatcher("bake bread").fit("shutil.copytree").terms
 
 
-def test_a_name_without_end_costs_no_more_than_its_length() -> None:
+def test_an_endless_name_takes_linear_time() -> None:
     caller = NameMatcher("ab " * 200)
     assert growth(lambda size: caller.fit("ab" * size), 20_000) < LINEAR

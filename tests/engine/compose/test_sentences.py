@@ -1,4 +1,4 @@
-"""Sentences: where they end, what is none, and that every piece stands where it says."""
+"""Sentence boundaries, text that is not a sentence, and offsets of the pieces."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ LINES = (
 )
 
 
-def told(text: str) -> list[tuple[str, str]]:
+def pieces_of(text: str) -> list[tuple[str, str]]:
     return [(piece.kind, text[piece.start : piece.end]) for piece in split_sentences(text)]
 
 
 def sentences(text: str) -> list[str]:
-    return [said for kind, said in told(text) if kind in ("prose", "item")]
+    return [text_of_piece for kind, text_of_piece in pieces_of(text) if kind in ("prose", "item")]
 
 
 def check_tiling(text: str) -> None:
-    """Pieces in order, without overlap, not empty, and nothing but white space between them."""
+    """Check that pieces are in order, not empty, and separated only by white space."""
     pieces = split_sentences(text)
     for piece in pieces:
         assert piece.start < piece.end
@@ -87,7 +87,7 @@ def check_tiling(text: str) -> None:
         ("One paragraph\n\nAnother paragraph here.", ["Another paragraph here."]),
     ],
 )
-def test_sentences_end_where_a_reader_would_end_them(text: str, expected: list[str]) -> None:
+def test_sentence_boundaries_are_found(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
 
 
@@ -137,17 +137,17 @@ def test_sentences_end_where_a_reader_would_end_them(text: str, expected: list[s
         (".. versionadded:: 3.2", [("rule", ".. versionadded:: 3.2")]),
     ],
 )
-def test_what_is_not_prose_is_recognised(text: str, expected: list[tuple[str, str]]) -> None:
-    assert told(text) == expected
+def test_text_that_is_not_prose_is_recognised(text: str, expected: list[tuple[str, str]]) -> None:
+    assert pieces_of(text) == expected
 
 
 @cases(400)
 @given(st.lists(st.sampled_from(LINES), max_size=12).map("\n".join) | texts(20))
-def test_pieces_tile_any_text(text: str) -> None:
+def test_the_pieces_of_any_text_are_contiguous(text: str) -> None:
     check_tiling(text)
 
 
-def test_pieces_tile_the_documentation_of_the_standard_library() -> None:
+def test_the_pieces_of_standard_library_documentation_are_contiguous() -> None:
     pages = list(documentation())
     assert len(pages) > 500
     for page in pages:
@@ -158,20 +158,20 @@ def test_pieces_tile_the_documentation_of_the_standard_library() -> None:
     "unit",
     ["a. ", "`", "f(", "* ", "[", "A.", "\n", ". ", "x\n", "``a", "(a)#", "    ", "1. ", "::\n ", "。"],
 )
-def test_hostile_text_costs_no_more_than_its_length(unit: str) -> None:
+def test_hostile_text_takes_linear_time(unit: str) -> None:
     assert growth(lambda size: split_sentences(unit * (size // len(unit))), 4_000) < LINEAR
 
 
 def test_a_sentence_that_begins_after_an_arrow_is_separated_from_the_signature() -> None:
     text = "repeat(object [,times]) -> create an iterator which returns the object\nfor a number of times."
-    assert told(text) == [
+    assert pieces_of(text) == [
         ("signature", "repeat(object [,times]) ->"),
         ("prose", "create an iterator which returns the object\nfor a number of times."),
     ]
-    assert [kind for kind, _ in told("walk(top) -> list of str")] == ["signature"]
+    assert [kind for kind, _ in pieces_of("walk(top) -> list of str")] == ["signature"]
 
 
-def test_what_an_interpreter_answered_is_no_sentence() -> None:
+def test_interpreter_output_is_not_a_sentence() -> None:
     text = "It counts letters.\n\n>>> count('word')\nThere are four of them.\n\nNothing else is counted."
     assert sentences(text) == ["It counts letters.", "Nothing else is counted."]
 
@@ -180,7 +180,7 @@ def test_what_an_interpreter_answered_is_no_sentence() -> None:
     "line",
     ["groundwire index add docs/ --as-html", "pip install groundwire", "ls -l", "name = make(name[, x])"],
 )
-def test_a_line_for_a_shell_or_an_interpreter_is_no_sentence(line: str) -> None:
+def test_a_shell_or_interpreter_line_is_not_a_sentence(line: str) -> None:
     assert sentences(f"This is how it is done.\n{line}\n\nThen it is done.") == [
         "This is how it is done.",
         "Then it is done.",

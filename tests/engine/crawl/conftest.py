@@ -1,4 +1,4 @@
-"""A site for every test that asks for one."""
+"""Fixture: a website on loopback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gathering in a test: all outcomes at once, at no pace."""
+"""Runs a crawl in a test, without delays, and collects all outcomes."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ class Nowhere:
 
 
 def quick() -> HostThrottle:
-    """As fast as it goes."""
+    """A throttle without delays."""
     return HostThrottle(1_000_000.0)
 
 
-def gather(
+def crawl(
     *whats: CrawlSource,
     fetcher: Fetcher | None = None,
     scope: CrawlOptions | None = None,
     kept: Path | None = None,
 ) -> list[CrawlResult]:
-    """All outcomes."""
+    """Crawl and return all outcomes."""
 
     async def run() -> list[CrawlResult]:
         used = fetcher or Nowhere()
-        gathering = Crawler(used, scope or CrawlOptions(), kept=kept, pace=quick())
+        crawler = Crawler(used, scope or CrawlOptions(), kept=kept, pace=quick())
         try:
             async with asyncio.timeout(BOUND):
-                found = [outcome async for outcome in gathering.outcomes(whats)]
-            gathering.checkpoint()
+                found = [outcome async for outcome in crawler.outcomes(whats)]
+            crawler.checkpoint()
             return found
         finally:
             await used.aclose()
@@ -52,10 +52,10 @@ def gather(
 
 
 def urls(outcomes: list[CrawlResult]) -> list[str]:
-    """The addresses of the pages."""
+    """The URLs of the pages."""
     return [outcome.page.url for outcome in outcomes if isinstance(outcome, CrawledPage)]
 
 
 def reasons(outcomes: list[CrawlResult]) -> dict[str, str]:
-    """Why others were skipped."""
+    """The reasons why other URLs were skipped."""
     return {outcome.where: outcome.why for outcome in outcomes if isinstance(outcome, SkippedSource)}

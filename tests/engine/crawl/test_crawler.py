@@ -1,4 +1,4 @@
-"""Pages are put in batches; whatever interrupts, what was read is kept, and counted."""
+"""Pages are indexed in batches; pages read before an interruption are stored and counted."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ async def pages(count: int) -> AsyncGenerator[CrawlResult, None]:
 def store(
     index: MemoryIndex, outcomes: AsyncGenerator[CrawlResult, None], seconds: float = 0.0
 ) -> tuple[CrawlTally, list[str]]:
-    told: list[str] = []
-    moment = 0.0
+    calls: list[str] = []
+    now = 0.0
 
     def clock() -> float:
-        nonlocal moment
-        moment += seconds
-        return moment
+        nonlocal now
+        now += seconds
+        return now
 
-    storing = BatchIndexer(index, lambda: told.append("checkpoint"), lambda *_: None, clock)
-    return asyncio.run(asyncio.wait_for(storing.store(outcomes), 30)), told
+    indexer = BatchIndexer(index, lambda: calls.append("checkpoint"), lambda *_: None, clock)
+    return asyncio.run(asyncio.wait_for(indexer.store(outcomes), 30)), calls
 
 
 def test_two_hundred_pages_make_a_batch() -> None:
     index = MemoryIndex()
-    tally, told = store(index, pages(450))
+    tally, calls = store(index, pages(450))
     assert index.puts == [200, 200, 50]
     assert (tally.stored.added, tally.pages, tally.waiting) == (450, 450, 0)
-    assert told == ["checkpoint"] * 3
+    assert calls == ["checkpoint"] * 3
 
 
 def test_slow_pages_do_not_wait_for_a_batch_to_be_full() -> None:
@@ -66,9 +66,9 @@ def test_reasons_are_counted_with_examples_the_most_frequent_first() -> None:
     assert (tally.network, tally.pages) == (1, 0)
 
 
-async def test_what_was_read_before_an_interruption_is_kept() -> None:
+async def test_pages_read_before_an_interruption_are_stored() -> None:
     index = MemoryIndex()
-    told: list[str] = []
+    calls: list[str] = []
 
     async def outcomes() -> AsyncGenerator[CrawlResult, None]:
         async for outcome in pages(7):
@@ -76,34 +76,34 @@ async def test_what_was_read_before_an_interruption_is_kept() -> None:
         await asyncio.sleep(60)
 
     async def run() -> CrawlTally:
-        storing = BatchIndexer(index, lambda: told.append("checkpoint"), lambda *_: None)
-        task = asyncio.create_task(storing.store(outcomes()))
-        while storing.tally().waiting < 7:
+        indexer = BatchIndexer(index, lambda: calls.append("checkpoint"), lambda *_: None)
+        task = asyncio.create_task(indexer.store(outcomes()))
+        while indexer.tally().waiting < 7:
             await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        return storing.tally()
+        return indexer.tally()
 
     tally = await asyncio.wait_for(run(), 30)
     assert (tally.stored.added, tally.waiting, len(index.stored)) == (7, 0, 7)
-    assert told == ["checkpoint"]
+    assert calls == ["checkpoint"]
 
 
-async def test_nothing_is_remembered_as_kept_when_the_index_fails() -> None:
+async def test_no_checkpoint_is_written_for_pages_that_the_index_rejected() -> None:
     index = MemoryIndex()
     index.fails_after = 1
-    told: list[str] = []
-    storing = BatchIndexer(index, lambda: told.append("checkpoint"), lambda *_: None)
+    calls: list[str] = []
+    indexer = BatchIndexer(index, lambda: calls.append("checkpoint"), lambda *_: None)
     with pytest.raises(ConfigError):
-        await asyncio.wait_for(storing.store(pages(450)), 30)
-    assert told == ["checkpoint"]
-    assert storing.tally().stored.added == 200
+        await asyncio.wait_for(indexer.store(pages(450)), 30)
+    assert calls == ["checkpoint"]
+    assert indexer.tally().stored.added == 200
 
 
 async def test_a_second_time_nothing_changes_in_the_real_index(tmp_path: Path) -> None:
     for expected in ((30, 0), (0, 30)):
         with open_index(tmp_path / "index") as index:
-            storing = BatchIndexer(index, lambda: None, lambda *_: None)
-            tally = await asyncio.wait_for(storing.store(pages(30)), 60)
+            indexer = BatchIndexer(index, lambda: None, lambda *_: None)
+            tally = await asyncio.wait_for(indexer.store(pages(30)), 60)
             assert (tally.stored.added, tally.stored.unchanged) == expected

@@ -1,4 +1,4 @@
-"""Files and folders: everything that can be read, nothing twice, nothing outside."""
+"""Files and folders: all readable documents, each once, and none outside of the folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from groundwire.engine.crawl.crawler import collection_of, parse_source
 from groundwire.engine.crawl.files import LARGEST_FILE, file_url
 from groundwire.engine.crawl.results import CrawledPage, CrawlOptions
 from groundwire.errors import RequestError
-from tests.engine.crawl.crawlers import gather, reasons, urls
+from tests.engine.crawl.crawlers import crawl, reasons, urls
 from tests.engine.read.samples import ARTICLE, ARTICLE_TEXT, pdf
 
 pytestmark = pytest.mark.server
@@ -47,7 +47,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_folder_is_read_whole_with_its_addresses_on_the_web(folder: Path) -> None:
-    found = gather(folder, scope=BASE)
+    found = crawl(folder, scope=BASE)
     assert urls(found) == [
         "https://docs.example/team/README",
         "https://docs.example/team/",
@@ -60,8 +60,8 @@ def test_a_folder_is_read_whole_with_its_addresses_on_the_web(folder: Path) -> N
     assert {outcome.page.collection for outcome in found if isinstance(outcome, CrawledPage)} == {"handbook"}
 
 
-def test_without_a_base_address_files_stand_for_themselves(folder: Path) -> None:
-    assert f"file://{folder}/guide/a%20b.md" in urls(gather(folder))
+def test_files_have_file_urls_without_a_base_url(folder: Path) -> None:
+    assert f"file://{folder}/guide/a%20b.md" in urls(crawl(folder))
 
 
 @pytest.mark.parametrize(
@@ -94,47 +94,47 @@ def test_links_lead_neither_in_circles_nor_outside(folder: Path, tmp_path: Path)
     (folder / "guide" / "again").symlink_to(folder / "guide")
     (folder / "out.md").symlink_to(outside)
     (folder / "dangling.md").symlink_to(folder / "nothing")
-    found = gather(folder, scope=BASE)
+    found = crawl(folder, scope=BASE)
     assert len(urls(found)) == len(set(urls(found))) == 6
     assert reasons(found)[str(folder / "out.md")] == "a link out of the folder"
     assert reasons(found)[str(folder / "dangling.md")].startswith("cannot be read")
 
 
-def test_what_is_no_file_is_not_waited_for(folder: Path) -> None:
+def test_special_files_do_not_block(folder: Path) -> None:
     os.mkfifo(folder / "pipe.md")
     os.mkfifo(folder / "pipe.warc")
-    told = reasons(gather(folder))
-    assert told[str(folder / "pipe.md")] == "not a regular file"
-    assert told[str(folder / "pipe.warc")] == "not a document (.warc)"
-    assert reasons(gather(folder / "pipe.warc")) == {str(folder / "pipe.warc"): "not a regular file"}
+    skipped = reasons(crawl(folder))
+    assert skipped[str(folder / "pipe.md")] == "not a regular file"
+    assert skipped[str(folder / "pipe.warc")] == "not a document (.warc)"
+    assert reasons(crawl(folder / "pipe.warc")) == {str(folder / "pipe.warc"): "not a regular file"}
 
 
-def test_what_is_too_large_is_reported(tmp_path: Path) -> None:
+def test_files_that_are_too_large_are_reported(tmp_path: Path) -> None:
     with (tmp_path / "big.txt").open("wb") as file:
         file.truncate(LARGEST_FILE + 1)
-    assert reasons(gather(tmp_path)) == {str(tmp_path / "big.txt"): "larger than 20 MB"}
+    assert reasons(crawl(tmp_path)) == {str(tmp_path / "big.txt"): "larger than 20 MB"}
 
 
 def test_a_file_that_is_named_is_looked_into_whatever_its_name(tmp_path: Path) -> None:
     (tmp_path / "words.log").write_text("some words")
     (tmp_path / "page").write_text(ARTICLE_WITHOUT_CANONICAL)
     (tmp_path / "blob").write_bytes(b"\0\1\2")
-    found = gather(tmp_path / "words.log", tmp_path / "page", tmp_path / "blob", scope=BASE)
+    found = crawl(tmp_path / "words.log", tmp_path / "page", tmp_path / "blob", scope=BASE)
     assert urls(found) == ["https://docs.example/team/words.log", "https://docs.example/team/page"]
     assert reasons(found) == {str(tmp_path / "blob"): "not a document (unknown type)"}
 
 
-def test_names_of_any_bytes_do_no_harm(tmp_path: Path) -> None:
+def test_file_names_of_any_bytes_are_accepted(tmp_path: Path) -> None:
     with open(os.fsencode(tmp_path) + b"/\xff\x1b[31m.txt", "wb") as file:
         file.write(b"words in a strange file")
-    (outcome,) = gather(tmp_path, scope=BASE)
+    (outcome,) = crawl(tmp_path, scope=BASE)
     assert isinstance(outcome, CrawledPage)
     assert outcome.page.url == "https://docs.example/team/%FF%1B%5B31m.txt"
     outcome.page.title.encode("utf-8")
     assert "\x1b" not in outcome.page.title
 
 
-def test_what_is_named_is_recognised(tmp_path: Path) -> None:
+def test_sources_are_parsed_as_files_or_urls(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("x")
     assert parse_source("a.md", str(tmp_path)) == tmp_path / "a.md"
     assert parse_source("HTTPS://a.example/x#y") == "HTTPS://a.example/x"
@@ -176,7 +176,7 @@ def write(path: Path, *, compressed: bool) -> None:
 @pytest.mark.parametrize("name", ["crawl.warc", "crawl.WARC.gz"])
 def test_pages_are_read_under_the_addresses_they_had(tmp_path: Path, name: str) -> None:
     write(tmp_path / name, compressed=name.endswith("gz"))
-    found = gather(tmp_path / name)
+    found = crawl(tmp_path / name)
     assert urls(found)[1:] == [
         "https://a.example/gz",
         "https://a.example/chunked",
@@ -187,23 +187,23 @@ def test_pages_are_read_under_the_addresses_they_had(tmp_path: Path, name: str) 
     pages = [outcome.page for outcome in found if isinstance(outcome, CrawledPage)]
     assert pages[0].text == ARTICLE_TEXT
     assert [page.text for page in pages[1:]] == ["zipped words", "in chunks..", "Köln", "words on paper"]
-    assert gather(tmp_path) == found
+    assert crawl(tmp_path) == found
 
 
 @pytest.mark.parametrize("name", ["crawl.warc", "crawl.warc.gz"])
-def test_a_broken_archive_is_read_as_far_as_it_goes(tmp_path: Path, name: str) -> None:
+def test_a_broken_archive_is_read_up_to_the_damage(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     write(path, compressed=name.endswith("gz"))
     whole = path.read_bytes()
     counts = set()
     for cut in range(0, len(whole), max(1, len(whole) // 25)):
         path.write_bytes(whole[:cut])
-        counts.add(len(urls(gather(path))))
+        counts.add(len(urls(crawl(path))))
     assert min(counts) == 0
     assert max(counts) >= 4
     path.write_bytes(b"this is no archive at all" * 100)
-    assert urls(gather(path)) == []
-    assert reasons(gather(path)) == {str(path): "not a web archive, or an empty one"}
+    assert urls(crawl(path)) == []
+    assert reasons(crawl(path)) == {str(path): "not a web archive, or an empty one"}
 
 
 def test_a_missing_library_is_reported_with_what_to_do(tmp_path: Path) -> None:

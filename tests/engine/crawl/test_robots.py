@@ -1,4 +1,4 @@
-"""robots.txt, by the examples of RFC 9309 and by what the standard library makes of the simple ones."""
+"""robots.txt: the examples of RFC 9309, and a comparison with the standard library."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_the_longest_rule_that_fits_decides(rules: str, path: str, allowed: bool
         ("<html>Not found</html>", True),
     ],
 )
-def test_our_own_group_comes_first(text: str, allowed: bool) -> None:
+def test_the_group_of_our_user_agent_has_precedence(text: str, allowed: bool) -> None:
     assert parse_robots(text).allows("https://a.example/x") is allowed
 
 
@@ -113,16 +113,16 @@ def test_our_own_group_comes_first(text: str, allowed: bool) -> None:
         ("Crawl-delay: -1", 0.0),
     ],
 )
-def test_a_delay_is_kept_within_reason(line: str, delay: float) -> None:
+def test_the_crawl_delay_is_limited(line: str, delay: float) -> None:
     assert parse_robots(f"User-agent: *\n{line}").delay == delay
 
 
-def test_everything_and_nothing() -> None:
+def test_the_constants_allow_everything_and_nothing() -> None:
     assert ALL.allows("https://a.example/")
     assert not NOTHING.allows("https://a.example/")
 
 
-def test_a_hostile_pattern_costs_little() -> None:
+def test_a_hostile_pattern_is_matched_quickly() -> None:
     rules = parse_robots("User-agent: *\n" + "Disallow: /" + "a*" * 2000 + "b$\n" * 20)
     assert rules.allows("https://a.example/" + "a" * 2000)
 

@@ -1,4 +1,4 @@
-"""A site is crawled within bounds, politely, and an interrupted crawl goes on."""
+"""A crawl keeps its limits and the rules of the site, and is resumed after an interruption."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import pytest
 from groundwire.engine.crawl.crawler import Crawler
 from groundwire.engine.crawl.results import CrawledPage, CrawlOptions, SkippedSource
 from groundwire.engine.crawl.web import HostThrottle, Sitemap, looks_like_sitemap, parse_sitemap
-from tests.engine.crawl.crawlers import gather, quick, reasons, urls
+from tests.engine.crawl.crawlers import crawl, quick, reasons, urls
 from tests.engine.crawl.website import CannedResponse, Site, page
 
 CRAWL = CrawlOptions(follow=True)
 
 
 def build(site: Site, count: int = 30) -> None:
-    """Pages in a tree: each leads to two more, back to the start, and away."""
+    """A tree of pages: each links to two more, to the start page, and to another site."""
     for number in range(1, count + 1):
         below = [f"/p{child}" for child in (2 * number, 2 * number + 1) if child <= count]
         site.put(
@@ -31,7 +31,7 @@ def build(site: Site, count: int = 30) -> None:
 
 def test_thirty_pages_are_found_breadth_first_each_once(site: Site) -> None:
     build(site)
-    found = gather(f"{site.address}/p1", fetcher=site.fetcher(), scope=CRAWL)
+    found = crawl(f"{site.address}/p1", fetcher=site.fetcher(), scope=CRAWL)
     assert urls(found) == [f"{site.address}/p{number}" for number in range(1, 31)]
     assert reasons(found) == {}
     assert Counter(site.paths) == Counter(["/robots.txt", *(f"/p{number}" for number in range(1, 31))])
@@ -44,9 +44,9 @@ def test_thirty_pages_are_found_breadth_first_each_once(site: Site) -> None:
 @pytest.mark.parametrize(
     ("scope", "count"), [(CrawlOptions(follow=True, pages=7), 7), (CrawlOptions(follow=True, depth=2), 7)]
 )
-def test_bounds_are_kept(site: Site, scope: CrawlOptions, count: int) -> None:
+def test_limits_are_enforced(site: Site, scope: CrawlOptions, count: int) -> None:
     build(site)
-    assert len(urls(gather(f"{site.address}/p1", fetcher=site.fetcher(), scope=scope))) == count
+    assert len(urls(crawl(f"{site.address}/p1", fetcher=site.fetcher(), scope=scope))) == count
     assert len(site.paths) == count + 1
 
 
@@ -55,7 +55,7 @@ def test_robots_txt_is_respected(site: Site) -> None:
     site.put(
         "/robots.txt", "User-agent: groundwire\nDisallow: /p2\n\nUser-agent: *\nDisallow: /", "text/plain"
     )
-    found = gather(f"{site.address}/p1", fetcher=site.fetcher(), scope=CRAWL)
+    found = crawl(f"{site.address}/p1", fetcher=site.fetcher(), scope=CRAWL)
     assert urls(found) == [f"{site.address}/p{number}" for number in (1, 3, 6, 7)]
     assert reasons(found) == {f"{site.address}/p2": "robots.txt asks not to visit it"}
     assert "/p2" not in site.paths
@@ -67,7 +67,7 @@ def test_without_robots_txt_all_is_allowed_and_from_a_broken_server_nothing(
 ) -> None:
     build(site, 3)
     site.answers["/robots.txt"] = CannedResponse(b"", status=status)
-    found = gather(f"{site.address}/p1", fetcher=site.fetcher(), scope=CRAWL)
+    found = crawl(f"{site.address}/p1", fetcher=site.fetcher(), scope=CRAWL)
     assert len(urls(found)) == pages
     if not pages:
         assert [outcome.network for outcome in found if isinstance(outcome, SkippedSource)] == [True]
@@ -77,25 +77,25 @@ def test_without_robots_txt_all_is_allowed_and_from_a_broken_server_nothing(
 def test_a_page_named_on_purpose_is_read_whatever_robots_txt_forbids(site: Site) -> None:
     build(site, 3)
     site.put("/robots.txt", "User-agent: *\nDisallow: /", "text/plain")
-    assert urls(gather(f"{site.address}/p1", fetcher=site.fetcher())) == [f"{site.address}/p1"]
+    assert urls(crawl(f"{site.address}/p1", fetcher=site.fetcher())) == [f"{site.address}/p1"]
     assert site.paths == ["/p1"]
 
 
-def test_what_goes_wrong_is_reported_and_the_rest_goes_on(site: Site) -> None:
+def test_failed_pages_are_reported_and_the_crawl_continues(site: Site) -> None:
     site.put("/", page("start", "/gone", "/image", "/quiet", "/away", "/empty", "/good"))
     site.answers["/image"] = CannedResponse(b"\x89PNG", "image/png")
     site.put("/quiet", page("quiet", head="<meta name=robots content=noindex>"))
     site.answers["/away"] = CannedResponse(b"", status=302, headers={"location": "http://127.0.0.1:9/"})
     site.put("/empty", "<p></p>")
     site.put("/good", page("good"))
-    found = gather(f"{site.address}/", fetcher=site.fetcher(), scope=CRAWL)
+    found = crawl(f"{site.address}/", fetcher=site.fetcher(), scope=CRAWL)
     assert urls(found) == [f"{site.address}/", f"{site.address}/good"]
-    told = {where.removeprefix(site.address): why for where, why in reasons(found).items()}
-    assert told["/gone"] == "the server answered 404"
-    assert told["/quiet"] == "it asks not to be indexed"
-    assert told["/empty"] == "there is no text in it"
-    assert told["/away"] == "this address is not fetched: only public web pages are"
-    assert "image/png" in told["/image"]
+    skipped = {where.removeprefix(site.address): why for where, why in reasons(found).items()}
+    assert skipped["/gone"] == "the server answered 404"
+    assert skipped["/quiet"] == "it asks not to be indexed"
+    assert skipped["/empty"] == "there is no text in it"
+    assert skipped["/away"] == "this address is not fetched: only public web pages are"
+    assert "image/png" in skipped["/image"]
 
 
 def test_a_page_with_many_addresses_is_reported_once(site: Site) -> None:
@@ -103,38 +103,38 @@ def test_a_page_with_many_addresses_is_reported_once(site: Site) -> None:
     site.put("/", page("start", "/x?a=1", "/x?a=2", "/x?utm_source=mail", "/own"))
     for path in ("/x?a=1", "/x?a=2", "/x?utm_source=mail", "/own"):
         site.put(path, page("the same", head=own))
-    found = gather(f"{site.address}/", fetcher=site.fetcher(), scope=CRAWL)
+    found = crawl(f"{site.address}/", fetcher=site.fetcher(), scope=CRAWL)
     assert urls(found) == [f"{site.address}/", f"{site.address}/own"]
 
 
-def test_a_site_that_makes_up_addresses_ends(site: Site) -> None:
+def test_a_site_with_endless_urls_ends(site: Site) -> None:
     def invent(path: str) -> None:
         site.put(path, page(path, *(f"{path}{letter}" for letter in "abc")))
 
     site.before = invent
     site.answers["/robots.txt"] = CannedResponse(b"", status=404)
-    found = gather(f"{site.address}/x", fetcher=site.fetcher(), scope=CrawlOptions(follow=True, pages=25))
+    found = crawl(f"{site.address}/x", fetcher=site.fetcher(), scope=CrawlOptions(follow=True, pages=25))
     assert len(found) == 25
 
 
-def test_an_interrupted_crawl_goes_on_where_it_was(site: Site, tmp_path: Path) -> None:
+def test_an_interrupted_crawl_is_resumed(site: Site, tmp_path: Path) -> None:
     build(site)
 
     async def begin() -> list[str]:
         fetcher = site.fetcher()
-        gathering = Crawler(fetcher, CRAWL, kept=tmp_path / "crawls", pace=quick())
-        outcomes = gathering.outcomes([f"{site.address}/p1"])
+        crawler = Crawler(fetcher, CRAWL, kept=tmp_path / "crawls", pace=quick())
+        outcomes = crawler.outcomes([f"{site.address}/p1"])
         found = [await anext(outcomes) for _ in range(11)]
-        gathering.checkpoint()
-        found.append(await anext(outcomes))  # told, and not kept
+        crawler.checkpoint()
+        found.append(await anext(outcomes))  # yielded, but not stored
         await outcomes.aclose()
         await fetcher.aclose()
         return urls(found)
 
     before = asyncio.run(begin())
     assert len(list((tmp_path / "crawls").iterdir())) == 1
-    site.asked.clear()
-    after = urls(gather(f"{site.address}/p1", fetcher=site.fetcher(), scope=CRAWL, kept=tmp_path / "crawls"))
+    site.requests.clear()
+    after = urls(crawl(f"{site.address}/p1", fetcher=site.fetcher(), scope=CRAWL, kept=tmp_path / "crawls"))
     assert before[:11] + after == [f"{site.address}/p{number}" for number in range(1, 31)]
     assert len(site.paths) == 1 + 19
     assert list((tmp_path / "crawls").iterdir()) == []
@@ -143,24 +143,24 @@ def test_an_interrupted_crawl_goes_on_where_it_was(site: Site, tmp_path: Path) -
 @pytest.mark.parametrize(
     "junk", ["", "{", "[]", '{"version": 1}', '{"version": 9, "queue": [], "seen": []}', "[" * 9999]
 )
-def test_a_frontier_that_cannot_be_read_is_none(site: Site, tmp_path: Path, junk: str) -> None:
+def test_an_unreadable_frontier_file_is_ignored(site: Site, tmp_path: Path, junk: str) -> None:
     build(site, 3)
 
     async def begin() -> None:
         fetcher = site.fetcher()
-        gathering = Crawler(fetcher, CRAWL, kept=tmp_path, pace=quick())
-        outcomes = gathering.outcomes([f"{site.address}/p1"])
+        crawler = Crawler(fetcher, CRAWL, kept=tmp_path, pace=quick())
+        outcomes = crawler.outcomes([f"{site.address}/p1"])
         await anext(outcomes)
-        gathering.checkpoint()
+        crawler.checkpoint()
         await outcomes.aclose()
         await fetcher.aclose()
 
     asyncio.run(begin())
     next(tmp_path.iterdir()).write_text(junk)
-    assert len(urls(gather(f"{site.address}/p1", fetcher=site.fetcher(), scope=CRAWL, kept=tmp_path))) == 3
+    assert len(urls(crawl(f"{site.address}/p1", fetcher=site.fetcher(), scope=CRAWL, kept=tmp_path))) == 3
 
 
-async def test_requests_keep_their_distance() -> None:
+async def test_requests_to_a_host_are_spaced_out() -> None:
     waits: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -179,12 +179,12 @@ async def test_requests_keep_their_distance() -> None:
     assert waits == [0.25, 0.5, 2.5]
 
 
-def test_a_site_s_own_delay_is_kept(site: Site) -> None:
+def test_the_crawl_delay_of_a_site_is_respected(site: Site) -> None:
     build(site, 3)
     site.put("/robots.txt", "User-agent: *\nCrawl-delay: 0.2", "text/plain")
-    assert len(urls(gather(f"{site.address}/p1", fetcher=site.fetcher(), scope=CRAWL))) == 3
-    moments = [moment for moment, path in site.asked if path != "/robots.txt"]
-    assert all(later - earlier > 0.15 for earlier, later in pairwise(moments))
+    assert len(urls(crawl(f"{site.address}/p1", fetcher=site.fetcher(), scope=CRAWL))) == 3
+    times = [seconds for seconds, path in site.requests if path != "/robots.txt"]
+    assert all(later - earlier > 0.15 for earlier, later in pairwise(times))
 
 
 XMLNS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -214,7 +214,7 @@ def test_nested_and_compressed_sitemaps_are_read(site: Site) -> None:
     )
     for path in ("/a", "/b?x=1&y=2", "/c"):
         site.put(path, page(path))
-    found = gather(f"{base}/sitemap.xml", fetcher=site.fetcher())
+    found = crawl(f"{base}/sitemap.xml", fetcher=site.fetcher())
     assert urls(found) == [f"{base}/a", f"{base}/b?x=1&y=2", f"{base}/c"]
     assert reasons(found) == {
         "https://other.example/": "it is on another site than its sitemap",
@@ -222,19 +222,19 @@ def test_nested_and_compressed_sitemaps_are_read(site: Site) -> None:
     }
 
 
-def test_bounds_and_robots_txt_hold_here_too(site: Site) -> None:
+def test_bounds_and_robots_txt_apply(site: Site) -> None:
     site.put("/sitemap.xml", urlset(*(f"{site.address}/p{number}" for number in range(20))))
     site.put("/robots.txt", "User-agent: *\nDisallow: /p0$", "text/plain")
     for number in range(20):
         site.put(f"/p{number}", page(f"page {number}"))
-    found = gather(f"{site.address}/sitemap.xml", fetcher=site.fetcher(), scope=CrawlOptions(pages=5))
+    found = crawl(f"{site.address}/sitemap.xml", fetcher=site.fetcher(), scope=CrawlOptions(pages=5))
     assert len(urls(found)) == 4
     assert list(reasons(found).values()) == ["robots.txt asks not to visit it"]
 
 
-def test_what_is_not_a_sitemap_is_reported(site: Site) -> None:
+def test_invalid_sitemaps_are_reported(site: Site) -> None:
     site.put("/sitemap.xml", "<html><p>Not here")
-    found = gather(f"{site.address}/sitemap.xml", fetcher=site.fetcher())
+    found = crawl(f"{site.address}/sitemap.xml", fetcher=site.fetcher())
     assert reasons(found) == {f"{site.address}/sitemap.xml": "not a sitemap, or an empty one"}
 
 
@@ -264,12 +264,12 @@ BOMB = (
         ("<", Sitemap()),
     ],
 )
-def test_what_a_sitemap_lists(text: str, listed: Sitemap) -> None:
+def test_sitemaps_are_parsed(text: str, listed: Sitemap) -> None:
     assert parse_sitemap(text.encode()) == listed
     assert parse_sitemap(gzip.compress(text.encode())) == listed
 
 
-def test_a_bomb_is_unpacked_only_so_far() -> None:
+def test_a_decompression_bomb_is_unpacked_only_to_a_limit() -> None:
     assert (
         parse_sitemap(gzip.compress(b" " * 60_000_000 + urlset("https://a.example/").encode(), 1))
         == Sitemap()

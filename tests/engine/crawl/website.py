@@ -1,4 +1,4 @@
-"""A web site on this machine: answers from a table, and remembers what it was asked."""
+"""A website on loopback: it serves responses from a table and records the requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from groundwire.transport.ssrf import SsrfPolicy
 
 @value
 class CannedResponse:
-    """What stands at a path."""
+    """The response at a path."""
 
     body: bytes
     media_type: str = "text/html; charset=utf-8"
@@ -24,32 +24,32 @@ class CannedResponse:
 
 
 class Site:
-    """The paths, with what stands there; all else is 404."""
+    """The responses by path; all other paths are 404."""
 
     def __init__(self, port: int) -> None:
         self.port = port
         self.address = f"http://127.0.0.1:{port}"
         self.answers: dict[str, CannedResponse] = {}
-        self.asked: list[tuple[float, str]] = []
+        self.requests: list[tuple[float, str]] = []
         self.before: Callable[[str], None] = lambda _: None
         """Called before a path is answered."""
 
     @property
     def paths(self) -> list[str]:
-        """What was asked for, in order."""
-        return [path for _, path in self.asked]
+        """The requested paths, in order."""
+        return [path for _, path in self.requests]
 
     def put(self, path: str, body: str, media_type: str = "text/html; charset=utf-8") -> None:
-        """Let a text stand at a path."""
+        """Serve a text at a path."""
         self.answers[path] = CannedResponse(body.replace("{site}", self.address).encode(), media_type)
 
     def fetcher(self) -> SafeFetcher:
-        """A fetcher that may come here."""
+        """A fetcher that may connect to this site."""
         return SafeFetcher(SsrfPolicy(trusted=frozenset({("127.0.0.1", self.port)})))
 
 
 def page(title: str, *links: str, head: str = "") -> str:
-    """A page with enough to read on it."""
+    """An HTML page with enough text to be indexed."""
     menu = "".join(f"<li><a href='{link}'>{link}</a></li>" for link in links)
     words = f"This page is about {title} and tells everything there is to know about {title}. " * 4
     return (
@@ -59,13 +59,13 @@ def page(title: str, *links: str, head: str = "") -> str:
 
 @contextmanager
 def website() -> Iterator[Site]:
-    """A site, as long as it is needed."""
+    """Run a site until the block ends."""
 
     class SiteHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            site.asked.append((time.monotonic(), self.path))
+            site.requests.append((time.monotonic(), self.path))
             site.before(self.path)
             answer = site.answers.get(self.path, CannedResponse(b"nothing here", status=404))
             self.send_response(answer.status)
@@ -73,7 +73,7 @@ def website() -> Iterator[Site]:
             self.send_header("content-length", str(len(answer.body)))
             for name, text in answer.headers.items():
                 self.send_header(name, text)
-            with suppress(ConnectionError):  # whoever asked may have left
+            with suppress(ConnectionError):  # the client may have disconnected
                 self.end_headers()
                 self.wfile.write(answer.body)
 

@@ -1,4 +1,4 @@
-"""Engines as their callers see them, with services and pages on loopback."""
+"""Engines for tests, with services and pages on loopback."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ANY = SearchOptions()
 
 
 def admits(options: SearchOptions, source: Source) -> bool:
-    """Domain lists by the host alone."""
+    """Apply domain lists to the host alone."""
 
     def covers(entry: str) -> bool:
         host = domain_of(source.url)
@@ -38,7 +38,7 @@ def admits(options: SearchOptions, source: Source) -> bool:
 
 
 class FakeFetcher:
-    """A fetcher that knows some pages, and what was asked of it."""
+    """A fetcher with a fixed set of pages, which records the requested URLs."""
 
     def __init__(self, pages: Mapping[str, str | Fetched | GroundwireError]) -> None:
         self._pages = pages
@@ -52,7 +52,7 @@ class FakeFetcher:
         return found if isinstance(found, Fetched) else fetched(url, found)
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
 
 def fetched(url: str, text: str, status: int = 200) -> Fetched:
@@ -60,7 +60,7 @@ def fetched(url: str, text: str, status: int = 200) -> Fetched:
 
 
 def read(item: Fetched) -> Page | None:
-    """A page whose text is its body, and which claims an address that is not its own."""
+    """A page whose text is the body, and whose canonical URL is not its own."""
     return Page("https://bank.example/", "", item.body.decode()) if item.status == 200 else None
 
 
@@ -76,7 +76,7 @@ async def service(
     key: str = KEY,
     pages: Mapping[str, str | Fetched | GroundwireError] | None = None,
 ) -> AsyncIterator[tuple[ApiEngine, Upstream]]:
-    """An engine whose service plays a script."""
+    """An engine whose service is scripted."""
 
     async def credential() -> Credential | None:
         return Credential(Secret(key), "api", "test") if key else None

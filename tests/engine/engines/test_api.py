@@ -1,4 +1,4 @@
-"""Search services: what they are asked, what their documented answers come to, what their errors mean."""
+"""Search services: their requests, documented responses, and errors."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ async def test_brave_s_marks_and_entities_are_not_part_of_the_page() -> None:
 
 
 @NAMES
-async def test_nothing_found_is_no_error(name: str) -> None:
+async def test_finding_nothing_is_not_an_error(name: str) -> None:
     found, _ = await requested(name, EMPTY[name])
     assert found.passages == ()
 
@@ -201,7 +201,7 @@ async def test_brave_requests_are_as_documented() -> None:
     assert received.headers["x-subscription-token"] == KEY
     assert received.headers["x-loc-timezone"] == "Europe/Berlin"
     assert received.headers["x-loc-lat"] == "50.0"
-    assert "x-loc-city" not in received.headers  # no header holds an umlaut
+    assert "x-loc-city" not in received.headers  # headers are ASCII
     fields = fields_of(received)
     assert fields["q"] == "asyncio timeout site:a.com"
     assert fields["freshness"] == "2025-01-01to2025-11-15"
@@ -273,7 +273,7 @@ async def _honours(name: str) -> frozenset[str]:
 
 
 @NAMES
-async def test_results_of_another_time_are_left_out(name: str) -> None:
+async def test_results_outside_the_date_range_are_left_out(name: str) -> None:
     for options in (SearchOptions(since="2025-03-05"), SearchOptions(until="2025-03-03")):
         found, _ = await requested(name, ANSWERS[name], options)
         assert found.passages == ()
@@ -282,7 +282,7 @@ async def test_results_of_another_time_are_left_out(name: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "file:///etc/passwd", "", "//x"])
-async def test_an_address_that_cannot_be_shown_is_no_result(url: str) -> None:
+async def test_a_result_with_an_unsafe_url_is_dropped(url: str) -> None:
     answer: JsonObject = {"results": [{"url": url, "title": "x", "content": "asyncio"}]}
     found, _ = await requested("searxng", answer)
     assert found.passages == ()
@@ -305,7 +305,7 @@ def test_a_status_becomes_its_error_and_no_key_is_in_it(
     name: str, status: int, kind: type[UpstreamError]
 ) -> None:
     body: JsonObject = {"error": f"no {KEY}", "detail": {"error": KEY}, "tag": KEY}
-    echo = KEY if ROWS[name].lookups else "r1"  # who has no key cannot echo it
+    echo = KEY if ROWS[name].lookups else "r1"  # without a key there is none to echo
     error = failed(
         name, json_response(body, status, {"retry-after": "7", "x-request-id": echo, "location": "/"})
     )
@@ -357,7 +357,7 @@ def test_a_status_becomes_its_error_and_no_key_is_in_it(
         ("brave", 403, "<html>", AuthRejected, "Brave Search: HTTP 403"),
     ],
 )
-def test_a_service_s_own_words_are_understood(
+def test_error_responses_of_each_service_are_classified(
     name: str, status: int, body: Json, kind: type[UpstreamError], words: str
 ) -> None:
     error = failed(name, json_response(body, status))
@@ -374,7 +374,7 @@ def test_the_retry_delay_of_brave_is_read() -> None:
     assert error.retry_after is None
 
 
-def test_a_searxng_that_gives_no_json_says_what_to_change() -> None:
+def test_a_searxng_without_json_is_an_error_with_advice() -> None:
     error = failed("searxng", ScriptedResponse(403, {"content-type": "text/html"}, b"<h1>Forbidden</h1>"))
     assert isinstance(error, ConfigError)
     assert "search.formats" in error.message
@@ -391,18 +391,18 @@ def test_garbage_is_a_wire_error(name: str, body: bytes) -> None:
 
 
 @NAMES
-def test_a_service_that_never_answers_is_given_up(name: str) -> None:
+def test_a_service_without_a_response_times_out(name: str) -> None:
     row = replace(ROWS[name], deadlines=Deadlines(first_byte=0.1, total=0.2))
     assert isinstance(failed(name, ScriptedResponse(delay=float("inf")), row), TimedOut)
 
 
 @NAMES
-async def test_without_key_or_address_the_error_says_what_to_set(name: str) -> None:
+async def test_a_missing_key_or_url_is_an_error_that_names_the_setting(name: str) -> None:
     async def main() -> GroundwireError:
         row = ROWS[name]
         async with service(row, ScriptedResponse(), key="") as (engine, upstream):
             if not row.lookups:
-                engine._row = row  # the address is all it needs, and its row has none
+                engine._row = row  # it needs only the URL, and its row has none
             with pytest.raises(MissingCredential) as caught:
                 await engine.find("q", ANY)
             assert upstream.requests == []
@@ -415,7 +415,7 @@ async def test_without_key_or_address_the_error_says_what_to_set(name: str) -> N
 
 
 @NAMES
-async def test_what_no_live_search_can_do_is_refused_before_anything_is_sent(name: str) -> None:
+async def test_unsupported_options_are_refused_before_a_request(name: str) -> None:
     async with service(ROWS[name], ScriptedResponse()) as (engine, upstream):
         with pytest.raises(UnsupportedFeature):
             await engine.find("q", SearchOptions(live=False))
@@ -453,7 +453,7 @@ async def test_pages_are_opened_where_the_service_only_quotes_them() -> None:
     assert found.passages[0].title == "Timeouts"
 
 
-async def test_at_most_so_many_pages_and_passages_come_back() -> None:
+async def test_the_number_of_pages_and_passages_is_limited() -> None:
     results: list[Json] = [
         {"url": f"https://{n}.example.com/", "title": "t", "content": "asyncio timeout"} for n in range(9)
     ]

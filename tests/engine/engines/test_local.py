@@ -1,4 +1,4 @@
-"""The embedded engine: what it knows at first, where it keeps it, and how several get along."""
+"""The embedded engine: its initial index, its data directory, and several processes at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ANY = SearchOptions()
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small library: how an engine behaves does not depend on how much there is to know."""
+    """A small index, which makes the tests fast."""
     monkeypatch.setattr(build, "CORE_MODULES", ("json", "decimal"))
     monkeypatch.setattr(build, "DOCUMENTED_MODULES", ("json", "decimal", "glob"))
     monkeypatch.setattr(build, "installed", list)
@@ -60,13 +60,13 @@ def test_an_empty_data_directory_answers_at_once_and_shows_progress(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("few")
-def test_a_thin_answer_comes_with_advice_until_the_index_is_complete(tmp_path: Path) -> None:
+def test_a_thin_answer_has_advice_until_the_index_is_complete(tmp_path: Path) -> None:
     found = find(LocalEngine(tmp_path), "zorkmid")
     assert [advice.code for advice in found.advice] == ["index_partial"]
-    told = [
+    warnings = [
         event for event in composition_events("zorkmid", found, Composition()) if isinstance(event, Warned)
     ]
-    assert [warning.code for warning in told] == ["index_partial", NOTHING_FOUND]
+    assert [warning.code for warning in warnings] == ["index_partial", NOTHING_FOUND]
     firm = Composition("Yes.", found=True)
     assert not [event for event in composition_events("zorkmid", found, firm) if isinstance(event, Warned)]
     asyncio.run(LocalEngine(tmp_path).complete())
@@ -74,7 +74,7 @@ def test_a_thin_answer_comes_with_advice_until_the_index_is_complete(tmp_path: P
 
 
 @pytest.mark.usefixtures("few")
-def test_restrictions_are_kept(tmp_path: Path) -> None:
+def test_restrictions_are_enforced(tmp_path: Path) -> None:
     own = Page("https://team.example/json", "JSON at home", "Serialize JSON.", published="2024-05-01")
     with open_index(tmp_path) as index:
         index.put([own])
@@ -122,16 +122,16 @@ def test_a_data_directory_that_cannot_be_written_is_reported_and_a_temporary_ind
 def test_an_index_that_can_be_read_and_not_written_is_searched_as_it_is(tmp_path: Path) -> None:
     index = MemoryIndex()
     index.fails_after = 0
-    told = Page("https://docs.python.org/3/library/decimal.html", "decimal", "Decimal arithmetic.")
-    index.stored[told.url] = told
+    page = Page("https://docs.python.org/3/library/decimal.html", "decimal", "Decimal arithmetic.")
+    index.stored[page.url] = page
     found = find(LocalEngine(tmp_path, opener=lambda folder: index), "decimal arithmetic")
-    assert [passage.url for passage in found.passages] == [told.url]
+    assert [passage.url for passage in found.passages] == [page.url]
     assert found.warnings == ()
     assert index.closed
 
 
 @pytest.mark.usefixtures("few")
-def test_if_nothing_can_be_kept_anywhere_the_reason_is_raised(tmp_path: Path) -> None:
+def test_an_error_is_raised_if_no_index_can_be_opened(tmp_path: Path) -> None:
     def refused(folder: Path) -> Index:
         raise ConfigError("no space left")
 
@@ -140,7 +140,7 @@ def test_if_nothing_can_be_kept_anywhere_the_reason_is_raised(tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("few")
-async def test_the_rest_is_learned_on_request_and_once(tmp_path: Path) -> None:
+async def test_the_full_index_is_built_on_request_and_once(tmp_path: Path) -> None:
     async def learned() -> tuple[int, int, EngineResult]:
         engine = LocalEngine(tmp_path)
         before = await engine.find("Return a list of paths matching a pathname pattern", ANY)
@@ -159,7 +159,7 @@ async def test_the_rest_is_learned_on_request_and_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("few")
-async def test_many_questions_at_once_open_the_index_once(tmp_path: Path) -> None:
+async def test_concurrent_questions_open_the_index_once(tmp_path: Path) -> None:
     opened: list[Path] = []
 
     def opener(folder: Path) -> Index:
@@ -196,8 +196,8 @@ asyncio.run(main())
 def test_processes_that_start_together_on_an_empty_directory_all_answer(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", "-c", PROCESS, str(tmp_path)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]  # noqa: S603
-    told = [process.communicate(timeout=120)[0].split() for process in running]
-    assert told == [["https://docs.python.org/3/library/json.html#json.dumps"]] * 3
+    outputs = [process.communicate(timeout=120)[0].split() for process in running]
+    assert outputs == [["https://docs.python.org/3/library/json.html#json.dumps"]] * 3
     with open_index(tmp_path) as index:
         urls = [info.url for info in index.pages()]
     assert len(urls) == len(set(urls)) > 1500

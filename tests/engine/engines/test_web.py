@@ -1,4 +1,4 @@
-"""The live web: what the metasearch is asked, what becomes of its errors, which pages are opened."""
+"""The live web: requests to the metasearch package, its errors, and the pages that are opened."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def found(
     return run(engine.find("asyncio timeout", options)), requested[0]
 
 
-def test_a_page_gives_passages_and_one_that_does_not_come_keeps_its_snippet() -> None:
+def test_a_fetched_page_gives_passages_and_a_failed_one_keeps_its_snippet() -> None:
     text = "Nothing.\n\nAn asyncio timeout raises TimeoutError. See http://169.254.169.254/latest and " + C
     pages = FakeFetcher({A: text, B: TimedOut("late"), C: fetched(C, "gone", 404)})
     answer, _ = found(pages=pages)
@@ -69,7 +69,7 @@ def test_a_page_gives_passages_and_one_that_does_not_come_keeps_its_snippet() ->
     assert "raises TimeoutError" in first.text
     assert by_url[B].text == "Another snippet."
     assert by_url[C].text == "A third one, with timeout."
-    assert pages.requested == [A, B, C]  # and nothing that stands in a page
+    assert pages.requested == [A, B, C]  # and no links in a page
 
 
 def test_a_page_is_cited_under_the_address_it_came_from_not_the_one_it_claims() -> None:
@@ -154,14 +154,14 @@ def test_language_and_country_become_a_region(options: SearchOptions, region: st
     assert region_of(options) == region
 
 
-def test_what_the_live_web_cannot_do_is_refused() -> None:
+def test_unsupported_options_of_the_live_web_are_refused() -> None:
     with pytest.raises(UnsupportedFeature):
         found(SearchOptions(live=False))
     with pytest.raises(InvalidQuery):
         run(WebEngine(opener()).find(" ", ANY))
 
 
-async def test_a_search_that_does_not_come_back_is_given_up() -> None:
+async def test_a_search_without_a_response_times_out() -> None:
     ended = threading.Event()
 
     def search(_: MetasearchQuery) -> list[SearchHit]:
@@ -176,7 +176,7 @@ async def test_a_search_that_does_not_come_back_is_given_up() -> None:
 
 
 def wrapped(inner: Exception | str) -> DDGSException:
-    """As the package tells that no service had an answer."""
+    """The error of the package if no service has a result."""
     return DDGSException(inner)
 
 
@@ -201,7 +201,7 @@ def test_the_package_s_errors_become_ours(
     assert type(caught.value) is kind
 
 
-def test_no_results_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_result_is_not_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def text(*_: object, **__: object) -> list[dict[str, str]]:
         raise wrapped("No results found.")
 
@@ -212,10 +212,10 @@ def test_no_results_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_results_of_the_package_become_hits_and_the_query_has_its_parameters(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told: dict[str, object] = {}
+    call: dict[str, object] = {}
 
     def text(_: DDGS, query: str, **options: object) -> list[dict[str, object]]:
-        told.update(options, query=query)
+        call.update(options, query=query)
         return [
             {"title": "A", "href": A, "body": "about"},
             {"title": "", "href": B, "body": None},
@@ -226,7 +226,7 @@ def test_results_of_the_package_become_hits_and_the_query_has_its_parameters(
     monkeypatch.setattr(DDGS, "text", text)
     hits = search_ddgs(MetasearchQuery("q", "at-de", "w", 7))
     assert hits == [SearchHit(A, "A", "about"), SearchHit(B, "b.example.org")]
-    assert told == {"query": "q", "region": "at-de", "timelimit": "w", "max_results": 7}
+    assert call == {"query": "q", "region": "at-de", "timelimit": "w", "max_results": 7}
 
 
 CLOSED = """
@@ -247,7 +247,7 @@ except GroundwireError as error:
 
 
 def test_the_package_is_loaded_with_the_first_search_and_a_closed_network_noticed_at_once() -> None:
-    # The real package, behind a proxy that refuses every connection: nothing leaves this machine.
+    # The real package with a proxy that refuses every connection, so that no request leaves this machine.
     environment = {**os.environ, "DDGS_PROXY": "http://127.0.0.1:9"}
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-c", CLOSED.format(source=str(SOURCE))],
@@ -260,7 +260,7 @@ def test_the_package_is_loaded_with_the_first_search_and_a_closed_network_notice
     assert done.stdout.split() == ["Unreachable", "True"]
 
 
-def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_an_error_that_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ddgs", None)
     with pytest.raises(ConfigError, match="ddgs"):
         search_ddgs(QUESTION)

@@ -1,4 +1,4 @@
-"""A model that writes the answer out of what the embedded engine found, over a real connection."""
+"""A model writes the answer from the passages of the embedded engine, over a real connection."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def says(text: str) -> ScriptedResponse:
 
 
 def requested(home: Path, response: ScriptedResponse, question: str = QUESTION) -> tuple[Answer, list[str]]:
-    """The answer, and what the model was given."""
+    """The answer, and the request that the model received."""
     data = home / "data"
     with open_index(data / "index") as index:
-        begun = Page(module_url(CORE_MODULES[-1]), "decimal", "What was told last of the first things.")
+        begun = Page(module_url(CORE_MODULES[-1]), "decimal", "The last page of the core modules.")
         index.put([Page(URL, "Boiler", TEXT), begun])
 
     async def main() -> tuple[Answer, list[str]]:
@@ -42,15 +42,15 @@ def requested(home: Path, response: ScriptedResponse, question: str = QUESTION) 
             config = f'compose = "house/writer"\ndata_dir = "{data}"\n{server}'
             write_private(home / ".config" / "groundwire" / "config.toml", config)
             env = {"HOME": str(home)}
-            async with Groundwire(load(env, str(home), str(home)), env=env) as here:
-                found = await here.asearch(question, provider="local")
+            async with Groundwire(load(env, str(home), str(home)), env=env) as client:
+                found = await client.asearch(question, provider="local")
             return found, [request.body.decode() for request in upstream.requests]
 
     return run(main())
 
 
 def quotes(found: Answer) -> list[tuple[str, str]]:
-    """What is claimed, and what stands for it in the page."""
+    """Each claim with its quote."""
     return [
         (found.text[slice(*citation.span)], item.quote)
         for citation in found.citations
@@ -59,7 +59,7 @@ def quotes(found: Answer) -> list[tuple[str, str]]:
     ]
 
 
-def test_a_model_writes_the_answer_and_only_what_its_passage_bears_out_is_cited(tmp_path: Path) -> None:
+def test_only_claims_that_a_passage_supports_are_cited_in_the_answer_of_a_model(tmp_path: Path) -> None:
     found, given = requested(
         tmp_path, says("The boiler runs at 3 bar [1]. It was built by elves in 1850 [1].")
     )
@@ -71,7 +71,7 @@ def test_a_model_writes_the_answer_and_only_what_its_passage_bears_out_is_cited(
     assert '"writer"' in given[0]
 
 
-def test_a_model_whose_citations_all_fail_does_not_get_the_word(tmp_path: Path) -> None:
+def test_an_answer_of_a_model_without_valid_citations_is_not_used(tmp_path: Path) -> None:
     found, _ = requested(tmp_path, says("The boiler runs at 9 bar [1]."))
     assert found.text.startswith("The boiler of the works runs at 3 bar.")
     assert "9 bar" not in found.text
@@ -84,9 +84,9 @@ def test_a_model_that_is_unavailable_is_reported_and_the_pages_answer_themselves
 
 
 def test_a_model_may_see_an_answer_where_no_sentence_has_the_words_of_the_question(tmp_path: Path) -> None:
-    said = "The whistle is tested on Monday [1]."
+    written = "The whistle is tested on Monday [1]."
     found, _ = requested(
-        tmp_path, says(said), "When do they try out the thing of the boiler that makes a noise?"
+        tmp_path, says(written), "When do they try out the thing of the boiler that makes a noise?"
     )
     assert found.text == "The whistle is tested on Monday."
     assert quotes(found) == [("The whistle is tested on Monday.", "The whistle is tested on Monday.")]

@@ -1,6 +1,7 @@
-"""Every kind of index, for the tests that all of them must pass.
+"""Fixtures: each kind of index, for the tests that all of them must pass.
 
-A factory is a context manager that yields a function: each call opens the same, at first empty, index anew.
+A factory is a context manager that yields a function. Each call opens the same index, which is empty at
+first.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ FACTORIES: dict[str, Factory] = {"embedded": embedded, "postgres": in_postgres}
 
 @pytest.fixture(params=FACTORIES)
 def opener(request: pytest.FixtureRequest) -> Iterator[Opener]:
-    """Opens the same index again and again."""
+    """A function that opens the same index again."""
     with FACTORIES[request.param](request) as made:
         yield made
 

@@ -1,4 +1,4 @@
-"""What every index does, whatever it is built on."""
+"""Behaviour that every kind of index has."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def filled(index: Index) -> Index:
     return index
 
 
-def test_a_page_comes_back_as_it_was_put(filled: Index) -> None:
+def test_a_page_is_read_back_unchanged(filled: Index) -> None:
     assert [filled.page(page.url) for page in ALL] == list(ALL)
     assert filled.page("https://docs.python.org/3/library/json.html") is None
 
 
-def test_what_was_put_is_there_when_the_index_is_opened_again(opener: Callable[[], Index]) -> None:
+def test_pages_survive_reopening_the_index(opener: Callable[[], Index]) -> None:
     with opener() as index:
         index.put(ALL)
     again = opener()
@@ -72,7 +72,7 @@ def test_what_was_put_is_there_when_the_index_is_opened_again(opener: Callable[[
     assert urls(again, "indent") == [DUMPS.url]
 
 
-def test_another_opener_sees_what_was_put_and_removed_meanwhile(opener: Callable[[], Index]) -> None:
+def test_another_opener_sees_later_changes(opener: Callable[[], Index]) -> None:
     writer, reader = opener(), opener()
     writer.put([DUMPS])
     assert urls(reader, "indent") == [DUMPS.url]
@@ -98,7 +98,7 @@ def test_a_passage_is_verbatim_page_text(index: Index) -> None:
         assert (passage.title, passage.published) == ("Tower", "2020-01-02")
 
 
-def test_scores_fall_among_passages_that_have_equally_much_of_the_query(filled: Index) -> None:
+def test_scores_decrease_among_passages_with_the_same_number_of_query_words(filled: Index) -> None:
     for query in ("json", "houses fire town json"):
         scores = [passage.score for passage in filled.search(query)]
         assert len(scores) > 1
@@ -140,13 +140,13 @@ def test_a_question_finds_the_page_that_answers_it(filled: Index, query: str, pa
     assert urls(filled, query)[0] == page.url
 
 
-def test_a_page_without_a_language_is_stemmed_as_what_it_reads_like(index: Index) -> None:
+def test_a_page_without_a_language_is_stemmed_in_the_detected_language(index: Index) -> None:
     index.put([replace(HOUSES, language=""), replace(NEWS, language="")])
     assert urls(index, "Haus") == [HOUSES.url]
     assert urls(index, "destroying") == [NEWS.url]
 
 
-def test_a_passage_with_all_words_comes_before_one_with_many_of_some(index: Index) -> None:
+def test_a_passage_with_all_words_ranks_before_one_with_many_of_some(index: Index) -> None:
     index.put(
         [
             Page("https://a.example/", "A", "apple apple apple apple apple apple apple apple"),
@@ -171,7 +171,7 @@ def test_a_star_makes_a_prefix(filled: Index) -> None:
     assert urls(filled, "xyzzy*") == []
 
 
-def test_a_page_does_not_fill_the_list(index: Index) -> None:
+def test_one_page_does_not_fill_the_result_list(index: Index) -> None:
     long = "\n\n".join(f"The tower number {n} is high. " * 30 for n in range(20))
     short = Page("https://b.example/", "B", "A tower.")
     index.put([Page("https://a.example/", "Tower tower", long), short])
@@ -180,7 +180,7 @@ def test_a_page_does_not_fill_the_list(index: Index) -> None:
     assert short.url in found
 
 
-def test_the_limit_is_kept(filled: Index) -> None:
+def test_the_result_limit_is_enforced(filled: Index) -> None:
     assert len(filled.search("json python houses fire", limit=2)) == 2
     assert filled.search("json", limit=0) == []
 
@@ -197,7 +197,7 @@ def test_no_query_text_raises(filled: Index, query: str) -> None:
     assert isinstance(filled.search(query), list)
 
 
-def test_allowed_domains_cover_what_lies_below_them(filled: Index) -> None:
+def test_allowed_domains_include_subdomains(filled: Index) -> None:
     query = "json house Häuser"
     assert set(urls(filled, query, SearchOptions(allowed_domains=("python.org",)))) == {DUMPS.url, LOADS.url}
     assert set(urls(filled, query, SearchOptions(allowed_domains=("WWW.stadt.example.", "example.com")))) == {
@@ -229,7 +229,7 @@ def test_a_domain_entry_may_have_a_path(index: Index) -> None:
     }
 
 
-def test_dates_are_kept_to_and_pages_without_one_are_left_out(filled: Index) -> None:
+def test_date_limits_are_enforced_and_pages_without_a_date_are_left_out(filled: Index) -> None:
     query = "json house Häuser fire"
     assert set(urls(filled, query, SearchOptions(since="2023-01-01"))) == {HOUSES.url, NEWS.url}
     assert urls(filled, query, SearchOptions(since="2023-02-03T09:30:01Z")) == [HOUSES.url]
@@ -238,7 +238,7 @@ def test_dates_are_kept_to_and_pages_without_one_are_left_out(filled: Index) -> 
     assert urls(filled, query, SearchOptions(since="2024-05-01", until="2024-05-01")) == [HOUSES.url]
 
 
-def test_pages_in_the_requested_language_come_first(filled: Index) -> None:
+def test_pages_in_the_requested_language_rank_first(filled: Index) -> None:
     filled.put(
         [replace(NEWS, url="https://b.example/", title="Haus", text="Haus ist ein Wort.", language="de")]
     )
@@ -303,7 +303,7 @@ def test_pages_are_listed_by_address(filled: Index) -> None:
     assert list(filled.pages(collection="news", prefix="https://docs.")) == []
 
 
-def test_stats_tell_how_much_there_is(filled: Index) -> None:
+def test_stats_count_pages_and_passages(filled: Index) -> None:
     stats = filled.stats()
     assert (stats.pages, stats.passages) == (4, 4)
     assert stats.collections == (("news", 1), ("python", 2), ("stadt", 1))
@@ -323,7 +323,7 @@ def test_strange_text_is_stored_and_found(index: Index) -> None:
     assert urls(index, "surrogate") == [page.url] == urls(index, "東京")
 
 
-def test_a_page_without_words_is_kept(index: Index) -> None:
+def test_a_page_without_words_is_stored(index: Index) -> None:
     empty = Page("https://example.org/empty", "Nothing here", "")
     index.put([empty, replace(empty, url="https://example.org/blank", text="  \n ")])
     assert index.page(empty.url) == empty

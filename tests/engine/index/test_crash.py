@@ -1,4 +1,4 @@
-"""A process that indexes is killed at any moment: what it acknowledged is there, and the next one goes on."""
+"""If an indexing process is killed, acknowledged pages are stored, and the next process continues."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def page(name: str, number: int) -> Page:
 
 
 def steps(number: int) -> tuple[list[Page], list[str]]:
-    """What is put and what is removed in a step: pages are added, changed and taken away."""
+    """The pages that a step adds or changes, and those that it removes."""
     put = [page(f"changing/{number % 20}", number), page(f"new/{number}", number)]
     return put, [page(f"new/{number - 3}", 0).url] if number % 4 == 3 else []
 
@@ -53,7 +53,7 @@ def work(index: Index, number: int) -> None:
 
 
 def expected(number: int) -> dict[str, Page]:
-    """What is stored after the steps up to this one."""
+    """The pages that are stored after the steps up to this one."""
     pages: dict[str, Page] = {}
     for step in range(number + 1):
         put, removed = steps(step)
@@ -77,7 +77,7 @@ def run_and_kill(folder: Path, first: int, seconds: float) -> int:
 
 
 def check(folder: Path, last: int) -> None:
-    """All that was acknowledged is stored and found; the step after it may have happened in part."""
+    """Check that everything acknowledged is stored and found; the next step may be partly done."""
     put, removed = steps(last + 1)
     unsure = {*(item.url for item in put), *removed}
     with open_index(folder) as index:
@@ -99,11 +99,11 @@ def check(folder: Path, last: int) -> None:
 
 
 @pytest.mark.parametrize("kills", [12, pytest.param(50, marks=pytest.mark.thorough)])
-def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path, kills: int) -> None:
-    chance = random.Random(kills)
+def test_a_kill_loses_nothing_that_was_acknowledged(tmp_path: Path, kills: int) -> None:
+    rng = random.Random(kills)
     last = -1
     for _ in range(kills):
-        last = run_and_kill(tmp_path / "index", last + 1, chance.uniform(0, 0.5))
+        last = run_and_kill(tmp_path / "index", last + 1, rng.uniform(0, 0.5))
         check(tmp_path / "index", last)
     assert last > 0
     sys.stdout.write(f"{kills} kills, {last + 1} steps acknowledged, 0 lost\n")

@@ -1,4 +1,4 @@
-"""What can happen to the folder of an index, and what then happens to the index."""
+"""The embedded index when its folder is damaged, moved, locked, full or changed by another process."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ def change_analysis(folder: Path) -> None:
 
 
 def forget_progress(folder: Path) -> None:
-    """As a process that ended between making pages searchable and noting it."""
+    """Simulate a process that ended after making pages searchable and before recording it."""
     with sqlite3.connect(folder / "pages.sqlite3") as store:
         store.execute("UPDATE state SET indexed = 11, passages = 11")
     store.close()
 
 
 def miscount(folder: Path) -> None:
-    """As a folder of passages that was put back from a copy."""
+    """Simulate a folder of passages that was restored from a backup."""
     with sqlite3.connect(folder / "pages.sqlite3") as store:
         store.execute("UPDATE state SET passages = 31")
     store.close()
@@ -111,7 +111,7 @@ DAMAGES = [
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_what_is_searched_is_made_again_from_the_pages(folder: Path, damage: Callable[[Path], None]) -> None:
+def test_the_passages_are_rebuilt_from_the_pages(folder: Path, damage: Callable[[Path], None]) -> None:
     damage(folder)
     assert_whole(folder)
     assert len(list(folder.glob("passages-*"))) == 1
@@ -123,7 +123,7 @@ def test_passages_that_vanish_under_an_open_index_are_made_again(folder: Path) -
         assert len(index.search("tower", limit=50)) == 30
 
 
-def test_an_open_index_follows_when_another_makes_the_passages_anew(folder: Path) -> None:
+def test_an_open_index_follows_a_rebuild_by_another_process(folder: Path) -> None:
     with open_index(folder) as reader:
         change_analysis(folder)
         with open_index(folder) as other:
@@ -131,7 +131,7 @@ def test_an_open_index_follows_when_another_makes_the_passages_anew(folder: Path
         assert [found.url for found in reader.search("zealous")] == ["https://example.org/new"]
 
 
-def test_files_that_a_killed_writer_left_are_no_obstacle(
+def test_files_of_a_killed_writer_do_not_block_the_next_one(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     catch_up, failures = rebuild.catch_up, ['FileAlreadyExists("x.del")']
@@ -183,25 +183,25 @@ def test_a_replaced_store_is_searched_before_long(folder: Path, monkeypatch: pyt
 
 
 def test_a_search_reads_the_store_only_after_a_write(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[sqlite3.Connection] = []
+    reads: list[sqlite3.Connection] = []
     gone = page_table.removed_pages
 
     def noted(store: sqlite3.Connection) -> list[int]:
-        asked.append(store)
+        reads.append(store)
         return gone(store)
 
     with open_index(folder) as index, open_index(folder) as other:
         index.search("number3")
         monkeypatch.setattr(page_table, "removed_pages", noted)
         index.search("number4")
-        assert asked == []
+        assert reads == []
         other.remove(urls=[PAGES[3].url])
-        asked.clear()
+        reads.clear()
         assert index.search("number3") == []
-        assert len(asked) == 1
+        assert len(reads) == 1
 
 
-def test_what_a_writer_removed_that_then_died_is_not_shown_by_others(
+def test_pages_removed_by_a_process_that_died_are_not_shown(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def die(*_: object) -> None:
@@ -220,7 +220,7 @@ def test_what_a_writer_removed_that_then_died_is_not_shown_by_others(
         assert index.search("number3") == []
 
 
-def test_a_snapshot_made_during_a_write_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snapshot_taken_during_a_write_is_discarded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = page_table.removed_pages
 
     def removed_meanwhile(store: sqlite3.Connection) -> list[int]:
@@ -236,7 +236,7 @@ def test_a_snapshot_made_during_a_write_is_not_kept(folder: Path, monkeypatch: p
 
 
 def test_passages_of_an_earlier_analysis_are_made_again(folder: Path) -> None:
-    # Schema and terms of the passages before this one: tokens were handed over one by one.
+    # Schema and terms of the previous passage format, which stored tokens one by one.
     with sqlite3.connect(folder / "pages.sqlite3") as store:
         store.execute("UPDATE state SET analysis = ?", (ANALYSIS_VERSION - 1,))
     store.close()
@@ -249,14 +249,14 @@ def test_passages_of_an_earlier_analysis_are_made_again(folder: Path) -> None:
     assert passages_of(folder) != earlier
 
 
-def test_what_is_renewed_or_removed_leaves_no_passage(folder: Path) -> None:
+def test_updated_and_removed_pages_leave_no_passages(folder: Path) -> None:
     with open_index(folder) as index:
         index.put([replace(page, text=f"Another {page.text}") for page in PAGES[:10]])
         index.remove(urls=[page.url for page in PAGES[5:20]])
     assert SearchIndex(passages_of(folder)).searcher().num_docs == 15
 
 
-def test_what_a_search_shows_needs_no_page_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_results_do_not_need_the_page_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = Page("https://a.example/", "A\x1ftitle", "Zealous.\x1fAnd \x1f again.", "2024-05-01", "en-GB")
     with open_index(folder) as index:
         index.put([page])
@@ -275,7 +275,7 @@ def test_a_new_index_has_the_latest_format(folder: Path) -> None:
 
 
 def first_format(path: Path) -> None:
-    """An index as format 1 had it: no fingerprints."""
+    """An index of format 1, without fingerprints."""
     store = page_table.connect(path)
     upgrade(store, STEPS[:1])
     rows = [(1, "a.example", "https://a.example/"), (2, "b.example", "https://b.example/")]
@@ -298,7 +298,7 @@ def test_an_index_of_the_first_format_is_brought_up_to_date(tmp_path: Path) -> N
         assert index.put([Page("https://c.example/", "C", "a TOWER and what it sees")]).duplicates == 1
 
 
-def test_a_step_that_fails_has_not_happened(tmp_path: Path) -> None:
+def test_a_failed_upgrade_step_is_rolled_back(tmp_path: Path) -> None:
     def fails(store: sqlite3.Connection) -> None:
         STEPS[1](store)
         raise KeyboardInterrupt
@@ -314,7 +314,7 @@ def test_a_step_that_fails_has_not_happened(tmp_path: Path) -> None:
     open_index(tmp_path).close()
 
 
-def test_an_index_of_a_later_format_is_left_alone(folder: Path) -> None:
+def test_an_index_of_a_later_format_is_not_changed(folder: Path) -> None:
     with sqlite3.connect(folder / "pages.sqlite3") as store:
         store.execute(f"PRAGMA user_version = {FORMAT + 1}")
     store.close()
@@ -322,7 +322,7 @@ def test_an_index_of_a_later_format_is_left_alone(folder: Path) -> None:
         open_index(folder)
 
 
-def test_no_index_is_made_where_none_is_wanted(tmp_path: Path) -> None:
+def test_opening_without_create_does_not_create_an_index(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no index in"):
         open_index(tmp_path / "nowhere", create=False)
     assert not (tmp_path / "nowhere").exists()
@@ -375,7 +375,7 @@ def test_a_folder_without_write_access_is_reported(folder: Path, name: str) -> N
 
 @pytest.mark.parametrize("kilobytes", [64, 200])
 def test_a_full_disk_is_reported_and_keeps_what_was_stored(folder: Path, kilobytes: int) -> None:
-    # A limit on the size of files stands in for a full disk: writing fails in the same places.
+    # A limit on the file size simulates a full disk: the same writes fail.
     many = [Page(f"https://example.org/big/{n}", "Big", f"big{n} " + f"word{n} " * 9000) for n in range(4)]
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     with open_index(folder) as index:
@@ -410,7 +410,7 @@ def test_threads_may_write_and_search_at_once(folder: Path) -> None:
                     page = Page(f"https://example.org/{part}/{n}", "T", f"part{part} step{n} text")
                     assert index.put([page]).added == 1
                     assert index.search(f"part{part} step{n}")[0].url == page.url
-            except BaseException as error:  # noqa: BLE001  told to the test's own thread
+            except BaseException as error:  # noqa: BLE001  raised again in the test's thread
                 problems.append(error)
 
         threads = [Thread(target=work, args=(part,)) for part in range(4)]

@@ -1,4 +1,4 @@
-"""What the index in PostgreSQL must do besides: many writers, migrations, lost connections, hostile text."""
+"""The index in PostgreSQL: concurrent writers, migrations, lost connections, hostile text."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def numbered(number: int, version: int = 0) -> Page:
     )
 
 
-def test_many_who_open_a_new_database_at_once_migrate_it_once(postgres: str) -> None:
+def test_concurrent_openers_migrate_a_new_database_once(postgres: str) -> None:
     with ThreadPoolExecutor(8) as pool:
         for index in pool.map(lambda _: PostgresIndex(postgres), range(8)):
             assert index.stats().format == STEPS[-1].version
@@ -84,7 +84,7 @@ def test_an_address_that_does_not_work_is_reported_without_its_password(address:
     assert "SECRET" not in str(caught.value)
 
 
-def test_a_server_that_cannot_be_reached_is_worth_another_try(tmp_path: Path) -> None:
+def test_an_unreachable_server_is_a_retryable_error(tmp_path: Path) -> None:
     with pytest.raises(GroundwireError) as caught:
         PostgresIndex(f"postgresql://user@/x?host={tmp_path}")
     assert (caught.value.code, caught.value.status_hint, caught.value.retryable) == (
@@ -129,7 +129,7 @@ def test_connections_that_the_server_closed_are_replaced(postgres: str) -> None:
         assert [found.url for found in index.search("topic1")] == ["https://example.org/1"]
 
 
-def test_an_index_recovers_when_its_database_comes_back() -> None:
+def test_an_index_recovers_after_its_database_restarts() -> None:
     server = PostgresServer()
     try:
         with PostgresIndex(server.database()) as index:
@@ -199,7 +199,7 @@ def test_of_too_many_passages_those_with_the_word_in_the_title_are_ranked(
         assert index.search("boats harbour", limit=5)[0].url.startswith("https://a.example/")
 
 
-def test_titles_of_pages_that_were_kept_before_are_known_after_the_upgrade(postgres: str) -> None:
+def test_titles_of_stored_pages_are_indexed_by_the_upgrade(postgres: str) -> None:
     pages = [
         Page("https://a.example/", "Running häuser in JSONDecoder", "Some text. " * 200, language="en"),
         Page("https://b.example/", "Die Häuser am Hafen", "Ein Text."),
@@ -219,7 +219,7 @@ def test_titles_of_pages_that_were_kept_before_are_known_after_the_upgrade(postg
 
 
 def test_every_statement_is_written_out() -> None:
-    # A statement made of pieces is where injection starts; values travel beside it.
+    # Concatenated statements would permit injection; values are parameters.
     folder = Path(groundwire.__file__).parent
     files = [
         path

@@ -1,4 +1,4 @@
-"""What is indexed is for its owner's eyes only, whatever the umask."""
+"""The files of an index are readable only by their owner, whatever the umask."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_an_index_that_was_open_to_others_is_closed_to_them(tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("_open_umask")
-def test_what_is_still_to_be_visited_is_private_too(tmp_path: Path) -> None:
+def test_the_frontier_file_is_private(tmp_path: Path) -> None:
     folder = tmp_path / "data" / "visits"
     Frontier("https://a.example/", folder).save()
     assert list(folder.iterdir())

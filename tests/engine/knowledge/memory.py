@@ -1,4 +1,4 @@
-"""An index that forgets everything: pages in a dictionary, found by the number of words they share."""
+"""An index in memory: pages in a dictionary, ranked by the number of shared words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ANY = SearchOptions()
 
 
 class MemoryIndex:
-    """Fails to put when told to, as a full disk would."""
+    """An index in memory whose writes can be made to fail, as on a full disk."""
 
     def __init__(self) -> None:
         self.stored: dict[str, Page] = {}

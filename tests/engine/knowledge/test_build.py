@@ -1,4 +1,4 @@
-"""Building: quick at first, complete in the end, resumed when interrupted, and forgetting what is gone."""
+"""Building the index: a quick first part, completion, resumption, and removal of old pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.engine.knowledge.memory import MemoryIndex
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A library of some modules and packages: what is said about building does not depend on how many."""
+    """A library of a few modules and packages, which makes the tests fast."""
     some = [item for item in installed() if item.key in ("pytest", "pluggy", "iniconfig")]
     monkeypatch.setattr(
         build, "DOCUMENTED_MODULES", ("builtins", "json", "glob", "decimal", "textwrap", "nosuchmodule")
@@ -25,7 +25,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "BATCH", 100)
 
 
-def test_the_first_things_come_in_one_put() -> None:
+def test_the_core_pages_are_stored_in_one_write() -> None:
     index = MemoryIndex()
     assert not has_core(index)
     stored = add_core(index)
@@ -56,7 +56,7 @@ def test_progress_runs_from_the_first_step_to_the_last() -> None:
     assert {"json", "pytest", "language"} <= {item.what for item in seen}
 
 
-def test_an_interrupted_build_is_not_complete_and_goes_on_where_it_stopped() -> None:
+def test_an_interrupted_build_is_incomplete_and_is_resumed() -> None:
     index = MemoryIndex()
     index.fails_after = 3
     with pytest.raises(ConfigError):
@@ -70,7 +70,7 @@ def test_an_interrupted_build_is_not_complete_and_goes_on_where_it_stopped() -> 
     assert is_complete(index)
 
 
-def test_what_is_gone_is_forgotten_and_what_users_added_stays() -> None:
+def test_obsolete_pages_are_removed_and_user_pages_are_kept() -> None:
     index = MemoryIndex()
     gone = Page("https://docs.python.org/3/library/gone.html", "gone", "Gone.", collection="python")
     own = Page("https://team.example/handbook", "Handbook", "Ours.", collection="team")
@@ -93,7 +93,7 @@ def test_a_new_version_of_a_package_or_of_python_makes_it_incomplete(monkeypatch
     assert not is_complete(index)
 
 
-def test_what_an_earlier_edition_built_is_incomplete_and_built_again() -> None:
+def test_an_index_of_an_earlier_edition_is_incomplete_and_rebuilt() -> None:
     index = MemoryIndex()
     refresh(index)
     contents = index.stored[contents_page(()).url]

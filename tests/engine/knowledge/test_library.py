@@ -1,4 +1,4 @@
-"""What a source file says, read without running it."""
+"""Outlines of source files, read without running them."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_signatures_are_as_written_and_without_the_instance() -> None:
             @property
             def width(self): 'How wide.'
             @width.setter
-            def width(self, width): 'Not told.'
-            def _hidden(self): 'Not told.'
+            def width(self, width): 'Not listed.'
+            def _hidden(self): 'Not listed.'
         """
     ).entries
     assert entries["plain"].signature == "(a, /, b: int=1, *rest, c=None, **more) -> str"
@@ -57,8 +57,8 @@ def test_signatures_are_as_written_and_without_the_instance() -> None:
     assert dict(thing.members)["width"].kind == "property"
 
 
-def test_what_is_exported_is_read_in_all_its_spellings() -> None:
-    said = outline(
+def test_all_forms_of_dunder_all_are_read() -> None:
+    parsed = outline(
         """
         __all__ = ["a"]
         __all__ += ("b",)
@@ -66,14 +66,14 @@ def test_what_is_exported_is_read_in_all_its_spellings() -> None:
         __all__.append("e")
         """
     )
-    assert said.exported == ("a", "b", "c", "d", "e")
-    assert not said.is_open
+    assert parsed.exported == ("a", "b", "c", "d", "e")
+    assert not parsed.is_open
     assert outline("__all__ = ['a']\n__all__ += other.__all__").is_open
     assert outline("x = 1").is_open
 
 
-def test_imports_lead_home_and_under_conditions_too() -> None:
-    said = outline(
+def test_imports_are_resolved_even_inside_conditions() -> None:
+    parsed = outline(
         """
         from .near import one as first
         from ..far import two
@@ -92,14 +92,14 @@ def test_imports_lead_home_and_under_conditions_too() -> None:
         "package.inner",
         is_package=True,
     )
-    assert said.imports["first"] == ("package.inner.near", "one")
-    assert said.imports["two"] == ("package.far", "two")
-    assert said.imports["sibling"] == ("package.inner", "sibling")
-    assert said.imports["three"] == ("_fast", "three")
-    assert said.stars == ("whole",)
-    assert said.entries["three"].doc == "Slow."
-    assert said.aliases["pick"] == "Maker.pick"
-    assert said.aliases["other"] == "three"
+    assert parsed.imports["first"] == ("package.inner.near", "one")
+    assert parsed.imports["two"] == ("package.far", "two")
+    assert parsed.imports["sibling"] == ("package.inner", "sibling")
+    assert parsed.imports["three"] == ("_fast", "three")
+    assert parsed.stars == ("whole",)
+    assert parsed.entries["three"].doc == "Slow."
+    assert parsed.aliases["pick"] == "Maker.pick"
+    assert parsed.aliases["other"] == "three"
 
 
 def test_a_summary_is_the_first_paragraph_on_one_line() -> None:

@@ -1,4 +1,4 @@
-"""Pages about installed distributions, and the docstrings of files nobody imports."""
+"""Pages about installed distributions, and docstrings read without imports."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_distribution_is_described_by_its_metadata_and_its_modules_without_imp
     assert pages[2].text == "module acme.rocket\n\nRockets that fly straight at painted tunnels."
 
 
-def test_the_second_package_of_a_project_goes_by_its_own_page(acme: Path) -> None:
+def test_the_second_package_of_a_project_has_its_own_page(acme: Path) -> None:
     taken = {"https://acme.example/home"}
     pages = list(package_pages(InstalledPackage("acme-tools", PathDistribution(acme)), taken))
     assert pages[0].url == "https://pypi.org/project/acme-tools/"
@@ -93,7 +93,7 @@ def test_the_second_package_of_a_project_goes_by_its_own_page(acme: Path) -> Non
         ("Home-page: UNKNOWN", "https://pypi.org/project/acme-tools/"),
     ],
 )  # fmt: skip
-def test_documentation_comes_before_home_and_home_before_the_repository(
+def test_the_documentation_url_has_precedence_over_home_page_and_repository(
     acme: Path, urls: str, expected: str
 ) -> None:
     (acme / "METADATA").write_text(METADATA.format(urls=urls))
@@ -111,15 +111,15 @@ def test_docstrings_are_those_that_the_parser_finds() -> None:
     package: Distribution = next(item.distribution for item in installed() if item.key == "pytest")
     paths = [Path(str(package.locate_file(file))) for file in package.files or () if file.suffix == ".py"]
     paths += sorted(Path(ast.__file__).parent.glob("*.py"))[::3]
-    told = 0
+    compared = 0
     for path in paths:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             expected = ast.get_docstring(ast.parse(path.read_bytes())) or ""
         if path.read_text("utf-8", "replace").isascii():
             assert file_docstring(path).strip() == expected.strip(), path
-            told += bool(expected)
-    assert told > 60
+            compared += bool(expected)
+    assert compared > 60
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_docstrings_are_those_that_the_parser_finds() -> None:
         ("", ""),
     ],
 )
-def test_odd_beginnings_are_read_without_a_warning(source: str, expected: str) -> None:
+def test_docstrings_of_unusual_sources_are_read_without_a_warning(source: str, expected: str) -> None:
     assert source_docstring(source) == expected
 
 
@@ -166,7 +166,7 @@ See the `docs <https://d.example>`_ of :class:`acme.Thing` and ``code`` on async
 """
 
 
-def test_markup_is_taken_out_and_words_stay() -> None:
+def test_markup_is_removed_and_words_are_kept() -> None:
     assert " ".join(plain_readme(REST, "text/x-rst").split()) == (
         "Title See the docs of acme.Thing and code on asyncio. run() Mind the gap."
     )
@@ -203,7 +203,7 @@ def test_own_documents_have_the_url_of_the_project() -> None:
     assert all(url.startswith("https://") for url in pages)
 
 
-def test_what_a_program_printed_is_no_statement_of_the_page() -> None:
+def test_program_output_is_not_a_statement_of_the_page() -> None:
     page = "Before.\n\n```\n$ run it\nThe moon is cheese.\n```\n\nAfter.\n\n```\ncode()\n```\n"
     text = plain_readme(page, "text/markdown")
     assert "moon" not in text

@@ -1,4 +1,4 @@
-"""What most questions are about stands before what few have heard of."""
+"""The ranking prior: pages about commonly used modules rank first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from groundwire.engine.pages import Page
 from groundwire.model import SearchOptions
 
 LIBRARY = "https://docs.python.org/3/library/"
-SAID = "Return a list of whatever is in the basket of fruit."
+TEXT = "Return a list of whatever is in the basket of fruit."
 
 
 @pytest.fixture
@@ -34,19 +34,19 @@ def index(tmp_path: Path) -> Iterator[Index]:
         (("stdtypes.html#list.sort", "list.sort"), ("optparse.html#optparse.sort", "optparse.sort")),
     ],
 )
-def test_what_is_used_more_ranks_higher(better: tuple[str, str], worse: tuple[str, str]) -> None:
+def test_more_commonly_used_modules_rank_higher(better: tuple[str, str], worse: tuple[str, str]) -> None:
     assert page_prior(LIBRARY + better[0], better[1]) > page_prior(LIBRARY + worse[0], worse[1])
 
 
-def test_pages_of_ones_own_stand_as_high_as_any() -> None:
+def test_user_pages_rank_as_high_as_built_in_ones() -> None:
     assert page_prior("https://handbook.example.com/a.html", "How we work") == 1
     assert page_prior("https://acme.example/#acme.rocket", "acme.rocket — part of acme") < 1
 
 
-def test_of_pages_that_fit_as_well_the_usual_one_comes_first(index: Index) -> None:
+def test_the_more_commonly_used_of_equally_good_pages_is_first(index: Index) -> None:
     names = ("curses.basket", "os.basket", "poplib.basket")
     index.put(
-        Page(f"{LIBRARY}{name.partition('.')[0]}.html#{name}", name, f"{SAID} So says {number}.")
+        Page(f"{LIBRARY}{name.partition('.')[0]}.html#{name}", name, f"{TEXT} So says {number}.")
         for number, name in enumerate(names)
     )
     found = search_with_prior(index, "what is in the basket of fruit", SearchOptions(), 2)

@@ -1,4 +1,4 @@
-"""Pages about the standard library, against what the running interpreter itself says."""
+"""Pages about the standard library, compared with the running interpreter."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def named(module: str, name: str) -> Page:
 def test_modules_have_the_addresses_that_pydoc_gives_them() -> None:
     judged = 0
     for module in CORE_MODULES:
-        told = pydoc.HTMLDoc().getdocloc(import_module(module))
-        if told is not None and module not in ("builtins", "os.path"):
-            assert module_url(module) == re.sub(r"/3\.\d+/", "/3/", told)
+        documented = pydoc.HTMLDoc().getdocloc(import_module(module))
+        if documented is not None and module not in ("builtins", "os.path"):
+            assert module_url(module) == re.sub(r"/3\.\d+/", "/3/", documented)
             judged += 1
     assert judged > 30
 
@@ -46,7 +46,7 @@ def test_modules_have_the_addresses_that_pydoc_gives_them() -> None:
 def test_the_pages_of_functions_match_the_interpreter(module: str) -> None:
     loaded = import_module(module)
     pages = pages_of(module)
-    told = 0
+    compared = 0
     for name in getattr(loaded, "__all__", dir(loaded)):
         item = getattr(loaded, name)
         if (
@@ -64,8 +64,8 @@ def test_the_pages_of_functions_match_the_interpreter(module: str) -> None:
                 re.findall(r"\w+", signature.partition("(")[2])[:1]
                 == [*inspect.signature(item).parameters][:1]
             )
-        told += 1
-    assert told >= 2
+        compared += 1
+    assert compared >= 2
 
 
 def test_a_class_has_a_page_with_its_constructor_and_with_its_methods() -> None:
@@ -112,7 +112,7 @@ def test_names_are_documented_under_their_public_module() -> None:
         ("functools", "functools.reduce", "functools.html#functools.reduce"),
     ],
 )  # fmt: skip
-def test_what_is_documented_elsewhere_has_its_real_address(module: str, name: str, page: str) -> None:
+def test_objects_documented_on_another_page_have_its_url(module: str, name: str, page: str) -> None:
     assert named(module, name).url == LIBRARY + page
 
 
@@ -163,7 +163,7 @@ print(*[name for name in ("tkinter", "turtle", "antigravity", "readline", "sqlit
 """
 
 
-def test_nothing_is_imported_to_be_read_and_every_page_is_built_once() -> None:
+def test_pages_are_built_without_importing_modules() -> None:
     command = [sys.executable, "-W", "error", "-c", PROBE]
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603
     assert result.returncode == 0, result.stderr

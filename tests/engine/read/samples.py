@@ -62,7 +62,7 @@ Lauf in das Schwarze Meer, wo sie ein großes Delta bildet, das zum Weltnaturerb
 
 
 def pdf(*pages: str, title: str = "") -> bytes:
-    """A PDF written by hand: one line of Latin text a page, uncompressed."""
+    """A minimal PDF: one line of Latin text per page, uncompressed."""
     about = f"/Title ({title}) /CreationDate (D:20230405060708Z)".encode("latin-1")
     kids = " ".join(f"{3 + 2 * number} 0 R" for number in range(len(pages)))
     font = 3 + 2 * len(pages)
@@ -80,13 +80,13 @@ def pdf(*pages: str, title: str = "") -> bytes:
     bodies.append(b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>")
     bodies.append(b"<< %s >>" % about)
     out = bytearray(b"%PDF-1.4\n")
-    places = []
+    offsets = []
     for number, body in enumerate(bodies, 1):
-        places.append(len(out))
+        offsets.append(len(out))
         out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
     start = len(out)
     out += b"xref\n0 %d\n0000000000 65535 f \n" % (len(bodies) + 1)
-    out += b"".join(b"%010d 00000 n \n" % place for place in places)
+    out += b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
     out += b"trailer << /Size %d /Root 1 0 R /Info %d 0 R >>\n" % (len(bodies) + 1, len(bodies))
     return bytes(out + b"startxref\n%d\n%%%%EOF\n" % start)
 

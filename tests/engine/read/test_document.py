@@ -1,4 +1,4 @@
-"""Which reader a document is given to, and what happens where a library is missing."""
+"""Selection of the reader for a document, and errors about missing libraries."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_files_are_known_by_name(name: str, media_type: str) -> None:
     assert media_type_of(name) == media_type
 
 
-def test_what_cannot_be_read_is_reported_with_its_type() -> None:
+def test_unreadable_documents_are_reported_with_their_type() -> None:
     assert read(Document(b"\x89PNG", "image/png")).why == "not a document (image/png)"
     assert read(Document(b"\0\1", "")).why == "not a document (unknown type)"
 
@@ -87,7 +87,7 @@ def test_other_data_under_the_name_of_a_text_is_not_read(media_type: str) -> Non
     assert read(Document(data, media_type)).why == "it is called text, but holds other data"
 
 
-def test_text_of_two_bytes_a_sign_and_a_text_with_a_stray_zero_are_read() -> None:
+def test_utf_16_text_and_text_with_a_stray_nul_are_read() -> None:
     for data, charset in (
         ("Steam is hot.".encode("utf-16"), ""),
         ("Steam is hot.".encode("utf-16-le"), "utf-16le"),

@@ -1,4 +1,4 @@
-"""Documents that were made to hurt cost no more than others, and nothing is fetched for them."""
+"""Hostile documents are read within limits, and cause no requests."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ OFTEN = frozenset(
         *("an entity bomb", "a foreign entity", "markdown links", "rest include", "a broken pdf"),
     )
 )
-"""Those of every run."""
+"""The documents of the short form."""
 PROGRAM = """
 import json, resource, sys, time
 def watch(event, args):
@@ -80,7 +80,7 @@ text = reading.page.text if reading.page else ""
 print(json.dumps([spent, (after - before) // 1024, len(text), text[:200]]))
 """
 SECONDS = 20.0
-"""Of a processor that others use as well; alone it takes four at most."""
+"""Seconds on a shared machine; on an idle one it takes at most four."""
 MEGABYTES = 600
 
 

@@ -1,4 +1,4 @@
-"""HTML is read as a person would read it: the text that matters, in order, and nothing else."""
+"""HTML becomes the main text of the page, in order, without boilerplate."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def test_an_article_is_read_with_all_its_metadata() -> None:
     ],
 )
 def test_all_text_is_in_the_page_in_this_order(markup: str) -> None:
-    # What lxml itself says the page holds, scripts and menus included.
+    # All text according to lxml, scripts and menus included.
     whole = iter(lxml.html.document_fromstring(markup).text_content())
-    found = [sign for sign in text_of(markup) if not sign.isspace() and sign != "|"]
+    found = [character for character in text_of(markup) if not character.isspace() and character != "|"]
     assert len(found) > 300
-    assert all(sign in whole for sign in found)
+    assert all(character in whole for character in found)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_all_text_is_in_the_page_in_this_order(markup: str) -> None:
         ("<p>日本語 の 文</p>", "日本語 の 文"),
     ],
 )
-def test_blocks_stand_apart_and_lines_stay_together(body: str, text: str) -> None:
+def test_blocks_are_separated_and_lines_of_a_block_are_joined(body: str, text: str) -> None:
     assert text_of(f"<main>{body}</main>") == text
 
 
@@ -95,7 +95,7 @@ def test_blocks_stand_apart_and_lines_stay_together(body: str, text: str) -> Non
         "<div><a href=/a>menu</a> | <a href=/b>menu</a> | <a href=/c>menu</a></div>",
     ],
 )
-def test_what_is_no_part_of_the_reading_is_left_out(menu: str) -> None:
+def test_boilerplate_is_left_out(menu: str) -> None:
     story = "<p>The story itself, which has <a href=x>one link</a> among many more words than that.</p>"
     assert "menu" not in text_of(f"<body>{menu}{story}{menu}</body>")
     assert "The story itself" in text_of(f"<body>{menu}{story}{menu}</body>")
@@ -113,7 +113,7 @@ def test_a_page_of_nothing_but_links_keeps_them() -> None:
         "<head><title>T</title><section>words</section></head>",
     ],
 )
-def test_tags_that_may_be_left_out_are_not_missed(markup: str) -> None:
+def test_optional_html_tags_may_be_missing(markup: str) -> None:
     assert text_of(markup) == "words"
 
 
@@ -129,7 +129,7 @@ def test_one_of_several_articles_is_not_the_page() -> None:
 
 
 @pytest.mark.parametrize("status", [301, 404, 500])
-def test_an_error_page_is_no_page(status: int) -> None:
+def test_an_error_page_is_not_indexed(status: int) -> None:
     body = b"<p>There is nothing here.</p>"
     assert read_page(Fetched(URL, status, "text/html", "", body)) is None
     assert read_page(Fetched(URL, 200, "text/html", "", body)) is not None
@@ -141,7 +141,7 @@ def test_nothing_to_read_is_reported(data: bytes) -> None:
     assert (reading.page, reading.why) == (None, "there is no text in it")
 
 
-def test_a_page_without_a_title_goes_by_the_last_part_of_its_address() -> None:
+def test_a_page_without_a_title_is_named_by_the_last_part_of_its_url() -> None:
     page = read_bytes(b"<p>x", media_type="text/html", url="https://a.example/one/two%20three/?q")
     assert page is not None
     assert page.title == "two three"
@@ -255,7 +255,7 @@ def test_a_page_names_its_own_address_only_on_its_own_host(href: str, url: str) 
         ("", {"x-robots-tag": "noindex, googlebot: nofollow"}, False),
     ],
 )
-def test_a_page_that_asks_not_to_be_indexed_is_not(head: str, headers: dict[str, str], kept: bool) -> None:
+def test_noindex_is_respected(head: str, headers: dict[str, str], kept: bool) -> None:
     found = read(Document(f"<head>{head}</head><p>words".encode(), "text/html", HEAD_URL, headers=headers))
     assert (found.page is not None) == kept
     assert found.why == ("" if kept else "it asks not to be indexed")

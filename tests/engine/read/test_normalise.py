@@ -1,4 +1,4 @@
-"""Bytes become the text that was meant."""
+"""Decoding of bytes in any charset."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ import pytest
 from groundwire.engine.read import read_bytes
 from groundwire.engine.read.normalise import decode
 
-SAID = "Grüße – „Köln“ €"
+TEXT = "Grüße – „Köln“ €"
 
 
 @pytest.mark.parametrize(
     ("data", "charset"),
     [
-        (SAID.encode(), ""),
-        (SAID.encode(), "utf-8"),
-        (SAID.encode(), "latin-1x"),
-        (codecs.BOM_UTF8 + SAID.encode(), "iso-8859-1"),
-        (codecs.BOM_UTF16_LE + SAID.encode("utf-16-le"), ""),
-        (codecs.BOM_UTF16_BE + SAID.encode("utf-16-be"), "utf-8"),
-        (SAID.encode("cp1252"), ""),
-        (SAID.encode("cp1252"), "ISO-8859-1"),
-        (SAID.encode("cp1252"), "us-ascii"),
-        (SAID.encode("cp1252"), "utf-8"),
-        (SAID.encode("utf-16-le"), "UTF-16LE"),
+        (TEXT.encode(), ""),
+        (TEXT.encode(), "utf-8"),
+        (TEXT.encode(), "latin-1x"),
+        (codecs.BOM_UTF8 + TEXT.encode(), "iso-8859-1"),
+        (codecs.BOM_UTF16_LE + TEXT.encode("utf-16-le"), ""),
+        (codecs.BOM_UTF16_BE + TEXT.encode("utf-16-be"), "utf-8"),
+        (TEXT.encode("cp1252"), ""),
+        (TEXT.encode("cp1252"), "ISO-8859-1"),
+        (TEXT.encode("cp1252"), "us-ascii"),
+        (TEXT.encode("cp1252"), "utf-8"),
+        (TEXT.encode("utf-16-le"), "UTF-16LE"),
     ],
 )
 def test_text_is_read_in_the_charset_it_is_in(data: bytes, charset: str) -> None:
-    assert decode(data, charset) == SAID
+    assert decode(data, charset) == TEXT
 
 
 @pytest.mark.parametrize(
@@ -60,19 +60,19 @@ def test_the_charsets_that_browsers_know_are_known(text: str, codec: str, label:
 @pytest.mark.parametrize(
     "charset", ["punycode", "idna", "rot13", "unicode_escape", "hex", "undefined", "\0", "x" * 999]
 )
-def test_no_page_chooses_a_codec_that_is_none_of_the_web_s(charset: str) -> None:
-    assert decode(SAID.encode(), charset) == SAID
+def test_only_charsets_of_the_web_are_used(charset: str) -> None:
+    assert decode(TEXT.encode(), charset) == TEXT
 
 
-def test_a_declaration_in_the_page_gives_way_to_the_header_and_to_plain_sight() -> None:
+def test_the_header_and_detection_have_precedence_over_the_charset_in_the_page() -> None:
     page = read_bytes(
-        b"<meta charset=windows-1251><p>" + SAID.encode(), media_type="text/html", charset="utf-8"
+        b"<meta charset=windows-1251><p>" + TEXT.encode(), media_type="text/html", charset="utf-8"
     )
     assert page is not None
-    assert page.text == SAID
-    page = read_bytes(b"<meta charset=utf-16><p>" + SAID.encode(), media_type="text/html")
+    assert page.text == TEXT
+    page = read_bytes(b"<meta charset=utf-16><p>" + TEXT.encode(), media_type="text/html")
     assert page is not None
-    assert page.text == SAID
+    assert page.text == TEXT
 
 
 def test_an_xml_declaration_counts() -> None:

@@ -1,4 +1,4 @@
-"""PDF: page by page, and a clear reason where there is nothing to read."""
+"""PDF documents are read page by page, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -43,19 +43,21 @@ def encrypted(password: str) -> bytes:
     return out.getvalue()
 
 
-def test_an_encrypted_file_says_so_unless_it_opens_without_a_password() -> None:
+def test_an_encrypted_file_is_refused_unless_its_password_is_empty() -> None:
     assert reading_of(encrypted("sesame")).why == "it is encrypted"
     page = reading_of(encrypted("")).page
     assert page is not None
     assert page.text == "secret words"
 
 
-def test_pages_without_text_say_so() -> None:
+def test_pages_without_text_are_refused_with_a_reason() -> None:
     assert reading_of(pdf("")).why == "there is no text in it (scanned pages?)"
 
 
 @pytest.mark.parametrize("cut", range(0, 900, 75))
-def test_a_cut_file_is_read_as_far_as_it_goes_or_refused(cut: int, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_truncated_file_is_read_up_to_its_end_or_refused(
+    cut: int, capfd: pytest.CaptureFixture[str]
+) -> None:
     reading = reading_of(b"%PDF-1.4\n" + pdf("words words words")[9:cut])
     assert reading.page is not None or reading.why in (
         "it is not a readable PDF",
@@ -64,10 +66,10 @@ def test_a_cut_file_is_read_as_far_as_it_goes_or_refused(cut: int, capfd: pytest
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("place", range(20, 560, 20))
-def test_a_damaged_file_is_read_or_refused(place: int, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("offset", range(20, 560, 20))
+def test_a_damaged_file_is_read_or_refused(offset: int, capfd: pytest.CaptureFixture[str]) -> None:
     data = bytearray(pdf("words words words"))
-    data[place : place + 8] = b"<<[(99 0"
+    data[offset : offset + 8] = b"<<[(99 0"
     reading = reading_of(bytes(data))
     assert (reading.page is None) == bool(reading.why)
     assert capfd.readouterr() == ("", "")

@@ -1,4 +1,4 @@
-"""Documents of strangers are read in a process apart: a bad one costs itself, whatever it does."""
+"""Documents are read in worker processes, so that a bad one does not affect the others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.engine.read.samples import ARTICLE
 pytestmark = pytest.mark.server
 
 SOON = 20.0
-"""Seconds for whatever must end by itself: a bound, not an expectation."""
+"""Timeout in seconds for work that must end by itself."""
 
 # libxml2 compares each attribute with those before it.
 MANY_ATTRIBUTES = "<p " + " ".join(f"a{number}=1" for number in range(100_000)) + ">timeout</p>"
@@ -33,7 +33,7 @@ MANY_ATTRIBUTES = "<p " + " ".join(f"a{number}=1" for number in range(100_000)) 
 
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerPool]:
-    """Workers of the test's own."""
+    """A separate pool of workers."""
     pool = WorkerPool("groundwire.engine.read.worker", most=3)
     monkeypatch.setattr(sandbox, "POOL", pool)
     yield pool
@@ -65,7 +65,7 @@ def test_a_document_read_apart_is_the_same_as_one_read_here(sample: Document) ->
     assert read_isolated(sample, SOON) == read(sample)
 
 
-def test_a_document_that_takes_too_long_is_given_up_and_the_next_is_read(pool: WorkerPool) -> None:
+def test_a_document_that_takes_too_long_times_out_and_the_next_is_read(pool: WorkerPool) -> None:
     reading = read_isolated(document(MANY_ATTRIBUTES), 1.0)
     assert reading.page is None
     assert "cannot be read" in reading.why
@@ -74,7 +74,7 @@ def test_a_document_that_takes_too_long_is_given_up_and_the_next_is_read(pool: W
 
 
 @pytest.mark.usefixtures("pool")
-def test_a_book_of_twenty_thousand_pages_is_given_up_and_the_next_is_read() -> None:
+def test_a_document_of_twenty_thousand_pages_times_out_and_the_next_is_read() -> None:
     writer = PdfWriter()
     for _ in range(20_000):
         writer.add_blank_page(200, 200)
@@ -85,7 +85,7 @@ def test_a_book_of_twenty_thousand_pages_is_given_up_and_the_next_is_read() -> N
 
 
 @pytest.mark.usefixtures("pool")
-def test_a_bad_document_next_to_good_ones_costs_itself_alone() -> None:
+def test_a_bad_document_does_not_affect_the_others() -> None:
     documents = [document(page(f"Good {number}.")) for number in range(5)]
     documents.insert(2, document(MANY_ATTRIBUTES))
     with ThreadPoolExecutor(6) as threads:
@@ -104,7 +104,7 @@ print(worker.respond(worker_request).why)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits of memory are POSIX")
-def test_a_document_that_wants_too_much_memory_is_given_up() -> None:
+def test_a_document_that_needs_too_much_memory_is_refused() -> None:
     program = f"worker_request = {sandbox.encode_document(document('x'), SOON)!r}\n{GREEDY}"
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SOON, check=True)  # noqa: S603
@@ -127,7 +127,7 @@ def test_a_worker_that_ended_while_idle_is_replaced(pool: WorkerPool) -> None:
     assert read_isolated(document(page("Two.")), SOON).page is not None
 
 
-def test_workers_know_nothing_of_our_environment(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_do_not_inherit_the_environment(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     pool.warm(1)
     (process_id,) = pool.process_ids()
@@ -147,7 +147,7 @@ def test_no_more_workers_are_started_than_allowed(pool: WorkerPool) -> None:
 
 
 @pytest.mark.usefixtures("pool")
-async def test_a_search_keeps_the_neighbours_of_a_bad_page_and_says_which_it_was() -> None:
+async def test_a_search_warns_about_an_unreadable_page_and_keeps_the_others() -> None:
     hits = [SearchHit(f"https://{number}.example/", "", f"snippet {number}") for number in range(4)]
     bodies: dict[str, Fetched | GroundwireError | str] = {
         hit.url: Fetched(hit.url, 200, "text/html", "", page(f"An asyncio timeout on {hit.url}.").encode())

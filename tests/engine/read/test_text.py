@@ -103,7 +103,7 @@ def test_markdown_without_front_matter_has_its_heading_for_a_title() -> None:
     assert page_of("intro\n\n# The *one*\n", "text/markdown").title == "The one"
 
 
-def test_restructuredtext_keeps_its_words_even_where_only_sphinx_knows_them() -> None:
+def test_restructuredtext_keeps_the_text_of_sphinx_roles() -> None:
     page = page_of(REST, "text/x-rst")
     assert page.title == "JSON"
     assert page.text == (
@@ -120,7 +120,7 @@ def test_restructuredtext_reads_no_file_and_prints_nothing(capfd: pytest.Capture
     assert capfd.readouterr() == ("", "")
 
 
-def test_plain_text_is_kept_as_it_is() -> None:
+def test_plain_text_is_unchanged() -> None:
     page = page_of("\ufeffNotes\r\n=====\r\n\r\n  indented\ttext\r\n\r\n\r\nend\r\n", "text/plain")
     assert page.text == "Notes\n=====\n\n  indented\ttext\n\n\nend"
     assert page.title == "Notes"
@@ -128,7 +128,7 @@ def test_plain_text_is_kept_as_it_is() -> None:
 
 
 def described() -> list[tuple[str, str, str]]:
-    """What authors wrote about the packages that are installed here."""
+    """The descriptions of the installed packages."""
     found = []
     for distribution in distributions():
         about = distribution.metadata
@@ -141,18 +141,18 @@ def described() -> list[tuple[str, str, str]]:
 
 
 def test_descriptions_of_real_packages_are_read_word_for_word() -> None:
-    """Against what the parsers themselves call text: nothing is made up, and little is lost."""
+    """Compare with the text of the parsers: nothing is added, and little is lost."""
     entries = described()
     assert {kind for _, kind, _ in entries} == {"text/markdown", "text/x-rst"}
     for name, kind, text in entries:
         page = page_of(text, kind)
         known = set(words(text))
         made_up = [word for word in words(page.text) if word not in known]
-        # Smart parts such as the word "Note" of an admonition come from docutils itself.
+        # Generated words, such as "Note" of an admonition, are added by docutils.
         assert len(made_up) <= 0.02 * len(words(page.text)) + 2, (name, made_up)
         expected = words(_by_the_parser(text, kind))
-        got = set(words(page.text))
-        lost = [word for word in expected if word not in got]
+        found = set(words(page.text))
+        lost = [word for word in expected if word not in found]
         assert len(lost) <= 0.1 * len(expected), (name, lost[:30])
 
 
@@ -169,5 +169,5 @@ def _by_the_parser(text: str, kind: str) -> str:
         text, settings_overrides={"report_level": 5, "halt_level": 5, "warning_stream": False}
     )
     for picture in list(tree.findall(nodes.image)):
-        picture.parent.remove(picture)  # a picture's name is no text of ours
+        picture.parent.remove(picture)  # names of images are not text
     return str(tree.astext())

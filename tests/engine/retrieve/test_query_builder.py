@@ -1,4 +1,4 @@
-"""What is made of a question, and for how long it is remembered."""
+"""Queries built from questions, and their cache."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ PLAIN = SearchOptions()
 
 
 class ReaderThread:
-    """Stands in for matching and notes what was read."""
+    """A fake query builder that records the questions."""
 
     def __init__(self) -> None:
         self.read: list[tuple[str, ...]] = []
 
     def queries(self, question: ParsedQuery, options: SearchOptions) -> Iterator[Query]:
-        """One query for whatever is asked."""
+        """Return the same query for every question."""
         self.read.append(question.words)
         yield Query.empty_query()
 
@@ -40,13 +40,15 @@ def ask(reader: ReaderThread) -> CachedQueries:
     return cached_queries(cast("QueryBuilder", reader))
 
 
-def test_a_question_is_read_once(ask: CachedQueries, reader: ReaderThread) -> None:
+def test_a_repeated_question_is_cached(ask: CachedQueries, reader: ReaderThread) -> None:
     queries = [[*ask(query, PLAIN)] for query in ("red tower", "blue tower", "red tower")]
     assert queries[0] == queries[2]
     assert reader.read == [("red", "tower"), ("blue", "tower")]
 
 
-def test_options_that_limit_nothing_change_no_question(ask: CachedQueries, reader: ReaderThread) -> None:
+def test_options_without_a_restriction_share_the_cache_entry(
+    ask: CachedQueries, reader: ReaderThread
+) -> None:
     for options in (
         PLAIN,
         SearchOptions(max_uses=3, live=True),
@@ -66,7 +68,7 @@ def test_options_that_limit_nothing_change_no_question(ask: CachedQueries, reade
         SearchOptions(language="de"),
     ],
 )
-def test_a_question_with_limits_is_another_each_time(
+def test_a_restricted_query_is_not_cached(
     ask: CachedQueries, reader: ReaderThread, options: SearchOptions
 ) -> None:
     for each in (PLAIN, options, PLAIN, options):
@@ -74,7 +76,7 @@ def test_a_question_with_limits_is_another_each_time(
     assert reader.read == [("tower",)] * 3
 
 
-def test_what_is_not_read_of_a_long_question_is_not_remembered(
+def test_only_the_part_of_a_long_question_that_is_read_is_the_cache_key(
     ask: CachedQueries, reader: ReaderThread
 ) -> None:
     start = "tower ".ljust(LONGEST_QUERY)
@@ -82,7 +84,7 @@ def test_what_is_not_read_of_a_long_question_is_not_remembered(
     assert reader.read == [("tower",)]
 
 
-def test_only_the_latest_questions_are_remembered(ask: CachedQueries, reader: ReaderThread) -> None:
+def test_only_the_latest_questions_are_cached(ask: CachedQueries, reader: ReaderThread) -> None:
     for number in range(2000):
         ask(f"tower{number}", PLAIN)
     ask("tower1999", PLAIN)
@@ -90,7 +92,7 @@ def test_only_the_latest_questions_are_remembered(ask: CachedQueries, reader: Re
     assert reader.read[2000:] == [("tower0",)]
 
 
-def test_a_repeated_query_sees_what_was_written_meanwhile(tmp_path: Path) -> None:
+def test_a_repeated_query_sees_later_writes(tmp_path: Path) -> None:
     page = Page("https://a.example/", "Lighthouse", "The lighthouse on the cliff is white.")
 
     with open_index(tmp_path / "index") as index, open_index(tmp_path / "index") as writer:

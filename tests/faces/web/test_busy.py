@@ -26,7 +26,7 @@ from groundwire.store.sqlite import open_sqlite
 from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Dribble
 from groundwire.testing.upstream import Upstream, answer
-from tests.chat.speaking import answered
+from tests.chat.scripted_chat import answered
 from tests.faces.gateway.serving import provider_at
 from tests.faces.web.serving import running_page
 

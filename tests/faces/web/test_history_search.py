@@ -12,7 +12,7 @@ from groundwire.chat.questions import ChatQuestion
 from groundwire.store.base import Agent
 from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
-from tests.chat.speaking import answered
+from tests.chat.scripted_chat import answered
 from tests.faces.gateway.serving import provider_at
 from tests.faces.web.serving import running_page
 

@@ -21,7 +21,7 @@ from groundwire.store.base import Agent
 from groundwire.testing.answers import answer_events
 from groundwire.testing.script import ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer
-from tests.chat.speaking import answered
+from tests.chat.scripted_chat import answered
 from tests.faces.gateway.serving import provider_at
 from tests.faces.web.serving import RunningPage, running_page
 

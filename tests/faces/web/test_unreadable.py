@@ -11,7 +11,7 @@ import pytest
 
 from groundwire.chat.questions import ChatQuestion
 from groundwire.store.base import Agent
-from tests.chat.speaking import answered
+from tests.chat.scripted_chat import answered
 from tests.faces.web.test_pages import open_page, stream_of, token_of
 
 pytestmark = pytest.mark.server

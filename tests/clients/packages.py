@@ -1,4 +1,4 @@
-"""The clients, as they are published, in fixed versions, outside of the checkout."""
+"""Installs the published clients in fixed versions, outside of the checkout."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 SECONDS = 300.0
-"""For one client: some are half a gigabyte."""
+"""Timeout for installing one client; some have half a gigabyte."""
 
 
-class Package(NamedTuple):
+class ClientPackage(NamedTuple):
     """A client in one version."""
 
     name: str
@@ -22,45 +22,45 @@ class Package(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What it is called in reports."""
+        """The name in reports."""
         return f"{self.command} {self.version}"
 
 
-CLAUDE_OLD = Package("@anthropic-ai/claude-code", "2.1.197", "claude")
-CLAUDE_NEW = Package("@anthropic-ai/claude-code", "2.1.325", "claude")
-GEMINI = Package("@google/gemini-cli", "0.61.0", "gemini")
-CODEX = Package("@openai/codex", "0.166.0", "codex")
-OPENCODE = Package("opencode-ai", "1.18.33", "opencode")
-INSPECTOR = Package("@modelcontextprotocol/inspector", "2.12.0", "mcp-inspector")
+CLAUDE_OLD = ClientPackage("@anthropic-ai/claude-code", "2.1.197", "claude")
+CLAUDE_NEW = ClientPackage("@anthropic-ai/claude-code", "2.1.325", "claude")
+GEMINI = ClientPackage("@google/gemini-cli", "0.61.0", "gemini")
+CODEX = ClientPackage("@openai/codex", "0.166.0", "codex")
+OPENCODE = ClientPackage("opencode-ai", "1.18.33", "opencode")
+INSPECTOR = ClientPackage("@modelcontextprotocol/inspector", "2.12.0", "mcp-inspector")
 PACKAGES = (CLAUDE_OLD, CLAUDE_NEW, GEMINI, CODEX, OPENCODE, INSPECTOR)
 
 
 class NotInstalled(RuntimeError):
-    """A client is missing, and why."""
+    """A client could not be installed."""
 
 
 def folder() -> Path:
-    """Where the clients are kept."""
+    """The folder of the installed clients."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(base) / "groundwire-clients"
 
 
-def program(package: Package) -> Path:
+def program(package: ClientPackage) -> Path:
     """The executable of a client."""
-    return _place(package) / "node_modules" / ".bin" / package.command
+    return _folder(package) / "node_modules" / ".bin" / package.command
 
 
-def install(package: Package) -> None:
-    """Install a client, unless it is there. Raises a sentence where that fails."""
+def install(package: ClientPackage) -> None:
+    """Install a client if it is missing. Raises NotInstalled with the reason."""
     if program(package).exists():
         return
     what = f"{package.name}@{package.version}"
     npm = shutil.which("npm")
     if npm is None:
-        raise NotInstalled(f"{what} could not be installed: npm is missing (node 20 or newer brings it)")
-    place = _place(package)
-    place.mkdir(parents=True, exist_ok=True)
-    words = [npm, "install", "--prefix", str(place), "--no-audit", "--no-fund", "--no-progress", what]
+        raise NotInstalled(f"{what} could not be installed: npm is missing (it is part of Node 20 or newer)")
+    target = _folder(package)
+    target.mkdir(parents=True, exist_ok=True)
+    words = [npm, "install", "--prefix", str(target), "--no-audit", "--no-fund", "--no-progress", what]
     try:
         done = subprocess.run(  # noqa: S603  a fixed command
             words, capture_output=True, text=True, timeout=SECONDS, check=False, stdin=subprocess.DEVNULL
@@ -71,10 +71,10 @@ def install(package: Package) -> None:
         raise NotInstalled(f"{what} could not be installed on {platform.machine()}: {_reason(done.stderr)}")
 
 
-def _place(package: Package) -> Path:
+def _folder(package: ClientPackage) -> Path:
     return folder() / f"{package.name.rpartition('/')[2]}-{package.version}"
 
 
 def _reason(text: str) -> str:
     errors = [line for line in text.splitlines() if "error" in line.lower()]
-    return " ".join(errors[:3]) or text[-300:] or "npm says nothing"
+    return " ".join(errors[:3]) or text[-300:] or "npm printed nothing"

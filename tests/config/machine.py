@@ -1,4 +1,4 @@
-"""A small machine for configuration tests: a home, a project, and the files in them."""
+"""A temporary machine for configuration tests: a home, a project, and their files."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ NOW = 1_790_000_000.0
 """2026-09-21T14:13:20Z"""
 
 
-class World:
-    """Paths, and a way to load what is in them."""
+class Machine:
+    """The paths of the configuration files, and functions that write and load them."""
 
     def __init__(self, root: Path) -> None:
         self.home = root / "home"
@@ -31,11 +31,11 @@ class World:
         for folder in (self.home, self.project / ".git", self.managed):
             folder.mkdir(parents=True)
 
-    def user(self, text: str) -> Path:
+    def write_user_file(self, text: str) -> Path:
         """Write the user's own file."""
         return write(self.user_file, text)
 
-    def of_project(self, text: str) -> Path:
+    def write_project_file(self, text: str) -> Path:
         """Write the project's file."""
         return write(self.project_file, text)
 
@@ -45,11 +45,13 @@ class World:
         flags: Mapping[str, Json] | None = None,
         cwd: Path | None = None,
     ) -> Config:
-        """What is configured here."""
+        """Load the configuration."""
         return load(env or {}, str(self.home), str(cwd or self.project), flags, lambda: NOW)
 
-    def refusal(self, env: Mapping[str, str] | None = None, flags: Mapping[str, Json] | None = None) -> str:
-        """Why nothing can be loaded."""
+    def load_error(
+        self, env: Mapping[str, str] | None = None, flags: Mapping[str, Json] | None = None
+    ) -> str:
+        """The message of the error when loading fails."""
         with pytest.raises(ConfigError) as caught:
             self.load(env, flags)
         return caught.value.message
@@ -68,10 +70,10 @@ def origin(config: Config, name: str) -> str:
 
 
 def websearch(model: Json, provider: str = "google") -> Json:
-    """A configuration of OpenCode's that sets the model for web search."""
+    """An OpenCode configuration that sets the model for web search."""
     return {"provider": {provider: {"options": {"websearch": {"model": model}}}}}
 
 
 def geminisearch(**options: Json) -> Json:
-    """A configuration of OpenCode's with the block of geminisearch."""
+    """An OpenCode configuration with the geminisearch block."""
     return {"provider": {"geminisearch": {"options": dict(options)}}}

@@ -1,4 +1,4 @@
-"""What a client meets: an index of our pages, a scripted model, and `groundwire serve` as its own process."""
+"""A gateway for the proofs: an index, a scripted model, and a `groundwire serve` process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
 
-from tests.clients.model import Asked, scripted_model
+from tests.clients.model import ModelRequest, scripted_model
 from tests.clients.pages import BASE, write_pages
 
 GROUNDWIRE = str(Path(sys.executable).with_name("groundwire"))
@@ -39,29 +39,29 @@ search = "engine:local"
 
 
 @dataclass
-class Stage:
-    """Everything that runs."""
+class RunningGateway:
+    """A running gateway with its index and its scripted model."""
 
     url: str
-    asked: list[Asked]
-    """What the model was asked."""
+    model_requests: list[ModelRequest]
+    """Requests that the model received."""
     env: dict[str, str]
-    """With which any process of groundwire finds the same pages and the same model."""
+    """Environment with which any groundwire process uses the same index and model."""
     log: Path
     script: list[str]
-    """Which of our tools the model uses, in order; with none, the first search that it is offered."""
+    """The tools that the model calls, in order; if empty, the first search tool that it is offered."""
 
 
 @contextmanager
-def staged() -> Iterator[Stage]:
-    """Serve until the block ends."""
+def run_gateway() -> Iterator[RunningGateway]:
+    """Run the gateway until the block ends."""
     script: list[str] = []
     with (
         tempfile.TemporaryDirectory(prefix="groundwire-clients-") as name,
-        scripted_model(script) as (model, asked),
+        scripted_model(script) as (model, model_requests),
     ):
         folder = Path(name)
-        env = surroundings(folder, model)
+        env = environment(folder, model)
         write_pages(folder / "pages")
         add = [GROUNDWIRE, "index", "add", str(folder / "pages"), "--base-url", BASE]
         subprocess.run(add, env=env, check=True, capture_output=True, timeout=BOUND)  # noqa: S603
@@ -77,7 +77,7 @@ def staged() -> Iterator[Stage]:
                 start_new_session=True,
             )
         try:
-            yield Stage(_address(process, log), asked, env, log, script)
+            yield RunningGateway(_address(process, log), model_requests, env, log, script)
         finally:
             os.killpg(process.pid, signal.SIGTERM)
             try:
@@ -87,8 +87,8 @@ def staged() -> Iterator[Stage]:
                 process.wait(10)
 
 
-def surroundings(folder: Path, model: str) -> dict[str, str]:
-    """The environment of somebody who has keys of all vendors, each of which is the scripted model."""
+def environment(folder: Path, model: str) -> dict[str, str]:
+    """An environment with keys for all vendors; every base URL is that of the scripted model."""
     home = folder / "home"
     home.mkdir()
     config = folder / "config.toml"

@@ -1,4 +1,4 @@
-"""Running a client: a fresh home, no input, bounded time, and nothing of it left behind."""
+"""Runs a client in an empty home, without input, with a timeout, and kills its process group."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.clients.installing import Package, program
+from tests.clients.packages import ClientPackage, program
 
 SECONDS = 90.0
 _KEPT = ("PATH", "LANG", "TERM")
 
 
 @dataclass
-class Run:
-    """What a client did."""
+class ClientRun:
+    """The exit code and the output of a client."""
 
     code: int
     out: str
@@ -28,8 +28,8 @@ class Run:
         return f"exit code {self.code}\n{self.out[-6000:]}\n{self.err[-3000:]}"
 
 
-def drive(package: Package, words: Sequence[str], home: Path, env: Mapping[str, str]) -> Run:
-    """Run a client in a home of its own, in the folder `work` there."""
+def run_client(package: ClientPackage, words: Sequence[str], home: Path, env: Mapping[str, str]) -> ClientRun:
+    """Run a client in a home directory, with the folder `work` in it as the current directory."""
     work = home / "work"
     work.mkdir(exist_ok=True)
     own = {name: os.environ[name] for name in _KEPT if name in os.environ}
@@ -47,10 +47,10 @@ def drive(package: Package, words: Sequence[str], home: Path, env: Mapping[str, 
     except subprocess.TimeoutExpired:
         _end(process.pid)
         out, err = process.communicate()
-        err += f"\nended after {SECONDS:.0f} s".encode()
+        err += f"\nkilled after {SECONDS:.0f} s".encode()
     finally:
         _end(process.pid)
-    return Run(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+    return ClientRun(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 
 
 def _end(group: int) -> None:

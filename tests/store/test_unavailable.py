@@ -1,4 +1,4 @@
-"""Full, read-only and held: the store says what is wrong, and goes on when that is over, not restarted."""
+"""Full, read-only and locked stores report what is wrong, and recover without a restart."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ pytestmark = pytest.mark.server
 KEPT = Session("s", "a", "", title="before")
 
 
-def said(name: str, size: int = 10) -> StoredMessage:
+def user_message(name: str, size: int = 10) -> StoredMessage:
     return StoredMessage(name, "s", Message("user", (Text("x" * size),)))
 
 
 def mount(*words: str) -> bool:
-    """Only who owns the machine may, and not in every container."""
+    """Run mount; it needs root, and does not work in every container."""
     program = which("mount") or "mount"
     done = subprocess.run([program, *words], check=False, capture_output=True)  # noqa: S603
     return done.returncode == 0
@@ -40,21 +40,21 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "disk"
     folder.mkdir()
     if os.geteuid() != 0 or not mount("-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)):
-        pytest.skip("a file system of its own needs a machine of its own")
+        pytest.skip("mounting a file system is not permitted here")
     yield folder
     subprocess.run([which("umount") or "umount", "--lazy", str(folder)], check=True)  # noqa: S603
 
 
 def fill_up(store: Store) -> tuple[list[str], GroundwireError]:
-    """Write until it is refused; says what was acknowledged."""
+    """Write until the store refuses; return the acknowledged ids and the error."""
     acknowledged: list[str] = []
     for number in range(1000):
         try:
-            store.add_message(said(f"m{number}", 5000))
+            store.add_message(user_message(f"m{number}", 5000))
         except GroundwireError as error:
             return acknowledged, error
         acknowledged.append(f"m{number}")
-    pytest.fail("the disk never was full")
+    pytest.fail("the disk did not fill up")
 
 
 def test_a_full_disk_has_its_own_error_and_the_store_works_again_when_there_is_space(
@@ -69,7 +69,7 @@ def test_a_full_disk_has_its_own_error_and_the_store_works_again_when_there_is_s
         assert [message.id for message in store.messages("s")] == acknowledged
         assert store.find_messages("x" * 100, "") != []
         ballast.unlink()
-        store.add_message(said("after"))
+        store.add_message(user_message("after"))
         assert [message.id for message in store.messages("s")] == [*acknowledged, "after"]
     with closing(sqlite3.connect(small_disk / "store.db")) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -83,7 +83,7 @@ def test_a_read_only_disk_is_reported_with_advice_and_used_when_it_is_writable(s
         open_sqlite(small_disk / "store.db")
     assert mount("-o", "remount,rw", str(small_disk))
     with open_sqlite(small_disk / "store.db") as store:
-        store.add_message(said("m2"))
+        store.add_message(user_message("m2"))
         assert [message.id for message in store.messages("s")] == ["m2"]
 
 
@@ -99,8 +99,8 @@ def test_a_store_locked_by_another_process_is_reported_and_works_again(
         other.execute("BEGIN EXCLUSIVE")
         for _ in range(3):
             with pytest.raises(GroundwireError) as caught:
-                store.add_message(said("m1"))
+                store.add_message(user_message("m1"))
             assert (caught.value.code, caught.value.status_hint) == ("STORE_UNAVAILABLE", 503)
         other.execute("COMMIT")
-        store.add_message(said("m2"))
+        store.add_message(user_message("m2"))
         assert [message.id for message in store.messages("s")] == ["m2"]

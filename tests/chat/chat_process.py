@@ -1,8 +1,7 @@
-"""A process that asks one question after the other and prints what it was told, until somebody ends it.
+"""A process that asks one question after the other and prints every update, until it is killed.
 
-python -m tests.chat.answering FOLDER STORE ADDRESS
-
-Every line is something its reader was told: what it says was acknowledged.
+Run with `python -m tests.chat.chat_process FOLDER STORE URL`. Everything in a printed line counts as
+acknowledged.
 """
 
 from __future__ import annotations
@@ -20,20 +19,20 @@ from groundwire.chat.chat import Chat
 from groundwire.chat.questions import ChatQuestion
 from groundwire.chat.turns import Turn
 from groundwire.errors import GroundwireError
-from tests.chat.speaking import chatting, said
+from tests.chat.scripted_chat import answer_in, open_chat
 from tests.faces.gateway.serving import provider_at
 
-TALKERS = 2
+CLIENTS = 2
 TURNS = 3
 """Questions in one session."""
 
 
-def tell(turn: Turn, *, over: bool = False) -> None:
-    answer = said(turn.answer)
+def print_turn(turn: Turn, *, over: bool = False) -> None:
+    answer = answer_in(turn.answer)
     line = {
         "session": turn.session.id,
         "question": turn.question.id,
-        "asked": turn.question.content.text,
+        "question_text": turn.question.content.text,
         "answer": turn.answer.id,
         "text": answer.text,
         "state": state_of(answer),
@@ -45,26 +44,26 @@ def tell(turn: Turn, *, over: bool = False) -> None:
     sys.stdout.flush()
 
 
-async def talk(chat: Chat) -> None:
-    """Session after session."""
+async def ask_repeatedly(chat: Chat) -> None:
+    """Ask questions in one session after the other."""
     while True:
         session = ""
         for _ in range(TURNS):
             try:
-                asked = ChatQuestion(f"{uuid4().hex}?", "", session=session, agent="finder")
-                async with aclosing(chat.ask(asked)) as turns:
+                question = ChatQuestion(f"{uuid4().hex}?", "", session=session, agent="finder")
+                async with aclosing(chat.ask(question)) as turns:
                     async for turn in turns:
                         session = turn.session.id
-                        tell(turn)
-                tell(turn, over=True)
+                        print_turn(turn)
+                print_turn(turn, over=True)
             except GroundwireError:
                 await asyncio.sleep(0.05)
                 break
 
 
 async def run(folder: Path, store: str, url: str) -> None:
-    async with chatting(folder, {"p": provider_at("anthropic_messages", url)}, address=store) as chat:
-        await asyncio.gather(*(talk(chat) for _ in range(TALKERS)))
+    async with open_chat(folder, {"p": provider_at("anthropic_messages", url)}, address=store) as chat:
+        await asyncio.gather(*(ask_repeatedly(chat) for _ in range(CLIENTS)))
 
 
 if __name__ == "__main__":

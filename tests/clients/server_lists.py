@@ -1,4 +1,4 @@
-"""How each client is asked which MCP servers it knows, and what its own file looks like before that."""
+"""How each client lists its MCP servers, and sample contents of its configuration file."""
 
 from __future__ import annotations
 
@@ -8,45 +8,47 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.clients import claude_code, opencode
-from tests.clients.driving import Run, drive
-from tests.clients.installing import CLAUDE_NEW, CLAUDE_OLD, CODEX, GEMINI, OPENCODE, Package
+from tests.clients.packages import CLAUDE_NEW, CLAUDE_OLD, CODEX, GEMINI, OPENCODE, ClientPackage
+from tests.clients.run_client import ClientRun, run_client
 
 OTHER = "harbour"
-"""A server that the user has already."""
+"""A server that the user has already configured."""
 STATES = ("missing", "empty", "existing", "with comments", "connected")
 
 
-class Listing(NamedTuple):
-    """A client, its file, and its word for "what have you got?"."""
+class ServerList(NamedTuple):
+    """A client, its configuration file, and its command that lists servers."""
 
     client: str
-    package: Package
+    package: ClientPackage
     file: str
     words: tuple[str, ...]
     env: Mapping[str, str]
     existing: str
     commented: str
-    """Empty where the client itself takes a comment for damage."""
-    servers: Callable[[Run], dict[str, str]]
-    """What is printed about each server."""
+    """Empty if the client does not support comments."""
+    servers: Callable[[ClientRun], dict[str, str]]
+    """Parses what is printed about each server."""
 
 
-def ask_for_servers(listing: Listing, home: Path) -> Run:
-    """Let the client tell."""
-    return drive(listing.package, listing.words, home, {**listing.env, "CODEX_HOME": str(home / ".codex")})
+def ask_for_servers(server_list: ServerList, home: Path) -> ClientRun:
+    """Run the command that lists servers."""
+    return run_client(
+        server_list.package, server_list.words, home, {**server_list.env, "CODEX_HOME": str(home / ".codex")}
+    )
 
 
-def _lines(run: Run) -> dict[str, str]:
-    """`name: command - state`, one to a line, perhaps with a mark before it."""
-    said = (line.lstrip("✓✔✘✗○… ").partition(": ") for line in (run.out + run.err).splitlines())
-    return {name: rest for name, colon, rest in said if colon and " - " in rest}
+def _lines(run: ClientRun) -> dict[str, str]:
+    """Parse lines of `name: command - state`, possibly with a check mark before the name."""
+    output = (line.lstrip("✓✔✘✗○… ").partition(": ") for line in (run.out + run.err).splitlines())
+    return {name: rest for name, colon, rest in output if colon and " - " in rest}
 
 
-def _codex(run: Run) -> dict[str, str]:
+def _codex(run: ClientRun) -> dict[str, str]:
     return {entry["name"]: json.dumps(entry["transport"]) for entry in json.loads(run.out)}
 
 
-def _opencode(run: Run) -> dict[str, str]:
+def _opencode(run: ClientRun) -> dict[str, str]:
     return {name: json.dumps(entry) for name, entry in json.loads(run.out).get("mcp", {}).items()}
 
 
@@ -69,7 +71,7 @@ _GEMINI = """\
 _GEMINI_COMMENTED = """\
 // how I like it
 {
-  "privacy": {"usageStatisticsEnabled": false}, /* nobody's business */
+  "privacy": {"usageStatisticsEnabled": false}, /* no telemetry */
   "mcpServers": {
     // ships that are in
     "harbour": {"command": "false", "args": ["--all"]}
@@ -93,7 +95,7 @@ model = "gpt-5.1" # for now
 [mcp_servers.harbour] # ships that are in
 command = "false"
 
-# nobody's business
+# no telemetry
 [analytics]
 enabled = false
 # the end
@@ -111,7 +113,7 @@ _OPENCODE_COMMENTED = """\
 // how I like it
 {
   "$schema": "https://opencode.ai/config.json",
-  "share": "disabled", /* nobody's business */
+  "share": "disabled", /* no telemetry */
   "mcp": {
     // ships that are in
     "harbour": {"type": "local", "command": ["false"], "enabled": false},
@@ -120,9 +122,9 @@ _OPENCODE_COMMENTED = """\
 """
 _ASK_GEMINI = {"GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
 
-LISTINGS = (
+SERVER_LISTS = (
     *(
-        Listing(
+        ServerList(
             "claude-code",
             package,
             ".claude.json",
@@ -134,7 +136,7 @@ LISTINGS = (
         )
         for package in (CLAUDE_OLD, CLAUDE_NEW)
     ),
-    Listing(
+    ServerList(
         "gemini-cli",
         GEMINI,
         ".gemini/settings.json",
@@ -144,7 +146,7 @@ LISTINGS = (
         _GEMINI_COMMENTED,
         _lines,
     ),
-    Listing(
+    ServerList(
         "codex",
         CODEX,
         ".codex/config.toml",
@@ -154,7 +156,7 @@ LISTINGS = (
         _CODEX_COMMENTED,
         _codex,
     ),
-    Listing(
+    ServerList(
         "opencode",
         OPENCODE,
         ".config/opencode/opencode.json",
@@ -167,7 +169,7 @@ LISTINGS = (
 )
 
 
-def text_in(listing: Listing, state: str) -> str | None:
-    """What stands in the file before it is connected; None if there is no file."""
-    texts = {"missing": None, "empty": "", "with comments": listing.commented}
-    return texts.get(state, listing.existing)
+def text_in(server_list: ServerList, state: str) -> str | None:
+    """The content of the file before connecting; None if there is no file."""
+    texts = {"missing": None, "empty": "", "with comments": server_list.commented}
+    return texts.get(state, server_list.existing)

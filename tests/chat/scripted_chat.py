@@ -21,40 +21,38 @@ SEARCHING = Agent("finder", {"en": "Finder", "de": "Finder"}, web_search=True)
 
 
 @asynccontextmanager
-async def chatting(
+async def open_chat(
     folder: Path,
     providers: Mapping[str, ProviderSettings],
     agent: Agent = SEARCHING,
     clock: Callable[[], float] = time,
     address: str = "",
 ) -> AsyncIterator[Chat]:
-    """A chat with one agent, over a store in a folder or at an address."""
+    """Open a chat with one agent, over a store in a folder or at a URL."""
     config = Config(providers=dict(providers), order=tuple(providers), data_dir=str(folder))
     with open_store(address or f"sqlite:///{folder}/chat.db") as store:
-        async with Groundwire(
-            config, env={"HOME": str(folder), "OPENAI_API_KEY": "sk-of-nobody"}
-        ) as groundwire:
+        async with Groundwire(config, env={"HOME": str(folder), "OPENAI_API_KEY": "sk-dummy"}) as groundwire:
             chat = Chat(groundwire, store, clock=clock)
             await chat.save_agent(agent, "")
             yield chat
 
 
 def expire_leases(chat: Chat) -> None:
-    """Let the time pass after which an answer without a writer is given up, by the clock of the database."""
+    """Expire all leases, as if their holders had died."""
     store = chat._store
     assert isinstance(store, SqlStore)
     with store._database.transaction() as transaction:
         transaction.rows("UPDATE groundwire_leases SET expires = 0", {})
 
 
-async def answered(chat: Chat, asked: ChatQuestion) -> Turn:
-    """The turn when it is complete."""
-    async with aclosing(chat.ask(asked)) as turns:
-        told = [turn async for turn in turns]
-    return told[-1]
+async def answered(chat: Chat, question: ChatQuestion) -> Turn:
+    """Ask a question and return the complete turn."""
+    async with aclosing(chat.ask(question)) as turns:
+        snapshots = [turn async for turn in turns]
+    return snapshots[-1]
 
 
-def said(message: StoredMessage) -> Answer:
-    """The answer that a message is."""
+def answer_in(message: StoredMessage) -> Answer:
+    """The answer that a stored message contains."""
     assert isinstance(message.content, Answer)
     return message.content

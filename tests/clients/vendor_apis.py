@@ -1,7 +1,7 @@
-"""Four wire languages as the scripted model speaks them, written by hand: none of the product's own codecs.
+"""Four vendor APIs as the scripted model serves them, written without the product's own codecs.
 
-Each reads two things out of a request (the names of its tools, and what tools have given back) and writes
-two (words, and a call), whole or as a stream.
+Each one reads the tool names and the tool results of a request, and writes text or a tool call, whole or as a
+stream.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from uuid import uuid4
 
 Body: TypeAlias = Mapping[str, Any]
 ToolName: TypeAlias = tuple[str, str]
-"""Namespace, which is empty for all but Codex, and name."""
+"""Namespace, which only Codex uses, and name."""
 
 _ID = "scripted1"
 
@@ -24,22 +24,22 @@ class Call(NamedTuple):
     tool: ToolName
     arguments: Mapping[str, Any]
     id: str = "call_0"
-    """Clients take two calls of one id for the same."""
+    """Unique: clients treat two calls with the same id as one."""
 
 
-Said: TypeAlias = str | Call
+ModelOutput: TypeAlias = str | Call
 
 
-class Wire(NamedTuple):
-    """A language."""
+class VendorApi(NamedTuple):
+    """How one API reads requests and writes responses."""
 
     name: str
     path: str
-    """A piece of the path by which its requests are known."""
+    """Part of the path that identifies its requests."""
     tools: Callable[[Body], list[ToolName]]
     results: Callable[[Body], list[str]]
-    whole: Callable[[Said, str], Body]
-    stream: Callable[[Said, str], Iterator[tuple[str, Any]]]
+    whole: Callable[[ModelOutput, str], Body]
+    stream: Callable[[ModelOutput, str], Iterator[tuple[str, Any]]]
     """Pairs of event name and data."""
 
 
@@ -57,7 +57,7 @@ def _flat(content: object) -> str:
 
 
 def _texts(content: object) -> Iterator[str]:
-    """All strings in a value: what stands in results is looked for, wherever it stands."""
+    """All strings in a value, at any depth."""
     if isinstance(content, str):
         yield content
     elif isinstance(content, dict):
@@ -74,35 +74,40 @@ def _blocks(body: Body) -> Iterator[Body]:
             yield from message["content"]
 
 
-def _anthropic_block(said: Said) -> dict[str, Any]:
-    if isinstance(said, str):
-        return {"type": "text", "text": said}
-    return {"type": "tool_use", "id": f"toolu_{said.id}", "name": said.tool[1], "input": dict(said.arguments)}
+def _anthropic_block(output: ModelOutput) -> dict[str, Any]:
+    if isinstance(output, str):
+        return {"type": "text", "text": output}
+    return {
+        "type": "tool_use",
+        "id": f"toolu_{output.id}",
+        "name": output.tool[1],
+        "input": dict(output.arguments),
+    }
 
 
-def _anthropic_message(said: Said, model: str) -> dict[str, Any]:
+def _anthropic_message(output: ModelOutput, model: str) -> dict[str, Any]:
     return {
         "id": f"msg_{_ID}",
         "type": "message",
         "role": "assistant",
         "model": model,
-        "content": [_anthropic_block(said)],
-        "stop_reason": "end_turn" if isinstance(said, str) else "tool_use",
+        "content": [_anthropic_block(output)],
+        "stop_reason": "end_turn" if isinstance(output, str) else "tool_use",
         "stop_sequence": None,
         "usage": {"input_tokens": 10, "output_tokens": 10},
     }
 
 
-def _anthropic_stream(said: Said, model: str) -> Iterator[tuple[str, Any]]:
-    message = _anthropic_message(said, model)
+def _anthropic_stream(output: ModelOutput, model: str) -> Iterator[tuple[str, Any]]:
+    message = _anthropic_message(output, model)
     opening = {**message, "content": [], "stop_reason": None}
     yield "message_start", {"type": "message_start", "message": opening}
-    block = _anthropic_block(said)
-    if isinstance(said, str):
-        delta = {"type": "text_delta", "text": said}
+    block = _anthropic_block(output)
+    if isinstance(output, str):
+        delta = {"type": "text_delta", "text": output}
         block = {**block, "text": ""}
     else:
-        delta = {"type": "input_json_delta", "partial_json": json.dumps(said.arguments)}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(output.arguments)}
         block = {**block, "input": {}}
     yield "content_block_start", {"type": "content_block_start", "index": 0, "content_block": block}
     yield "content_block_delta", {"type": "content_block_delta", "index": 0, "delta": delta}
@@ -112,7 +117,7 @@ def _anthropic_stream(said: Said, model: str) -> Iterator[tuple[str, Any]]:
     yield "message_stop", {"type": "message_stop"}
 
 
-ANTHROPIC = Wire(
+ANTHROPIC = VendorApi(
     "anthropic_messages",
     "/v1/messages",
     lambda body: [("", tool.get("name", "")) for tool in body.get("tools") or ()],
@@ -139,9 +144,9 @@ def _responses_results(body: Body) -> list[str]:
     return [_flat(item["output"]) for item in items if item.get("type") == "function_call_output"]
 
 
-def _responses_item(said: Said) -> dict[str, Any]:
-    if isinstance(said, str):
-        content = [{"type": "output_text", "text": said, "annotations": []}]
+def _responses_item(output: ModelOutput) -> dict[str, Any]:
+    if isinstance(output, str):
+        content = [{"type": "output_text", "text": output, "annotations": []}]
         return {
             "id": f"msg_{_ID}",
             "type": "message",
@@ -149,19 +154,19 @@ def _responses_item(said: Said) -> dict[str, Any]:
             "status": "completed",
             "content": content,
         }
-    space, name = said.tool
+    space, name = output.tool
     return {
-        "id": f"fc_{said.id}",
+        "id": f"fc_{output.id}",
         "type": "function_call",
-        "call_id": said.id,
+        "call_id": output.id,
         "status": "completed",
         **({"namespace": space} if space else {}),
         "name": name,
-        "arguments": json.dumps(said.arguments),
+        "arguments": json.dumps(output.arguments),
     }
 
 
-def _response(said: Said, model: str) -> dict[str, Any]:
+def _response(output: ModelOutput, model: str) -> dict[str, Any]:
     usage = {
         "input_tokens": 10,
         "input_tokens_details": {"cached_tokens": 0},
@@ -170,30 +175,30 @@ def _response(said: Said, model: str) -> dict[str, Any]:
         "total_tokens": 20,
     }
     head = {"id": f"resp_{_ID}", "object": "response", "created_at": 1_790_000_000, "status": "completed"}
-    return {**head, "model": model, "output": [_responses_item(said)], "usage": usage}
+    return {**head, "model": model, "output": [_responses_item(output)], "usage": usage}
 
 
-def _responses_stream(said: Said, model: str) -> Iterator[tuple[str, Any]]:
-    whole, item = _response(said, model), _responses_item(said)
+def _responses_stream(output: ModelOutput, model: str) -> Iterator[tuple[str, Any]]:
+    whole, item = _response(output, model), _responses_item(output)
     opening = {**whole, "status": "in_progress", "output": [], "usage": None}
-    place = {"item_id": item["id"], "output_index": 0}
+    location = {"item_id": item["id"], "output_index": 0}
     events: list[dict[str, Any]] = [{"type": "response.created", "response": opening}]
-    if isinstance(said, str):
+    if isinstance(output, str):
         begun = {**item, "content": [], "status": "in_progress"}
         part = {"type": "output_text", "text": "", "annotations": []}
-        at = {**place, "content_index": 0}
+        at = {**location, "content_index": 0}
         events += (
             {"type": "response.output_item.added", "output_index": 0, "item": begun},
             {"type": "response.content_part.added", **at, "part": part},
-            {"type": "response.output_text.delta", **at, "delta": said},
-            {"type": "response.output_text.done", **at, "text": said},
-            {"type": "response.content_part.done", **at, "part": {**part, "text": said}},
+            {"type": "response.output_text.delta", **at, "delta": output},
+            {"type": "response.output_text.done", **at, "text": output},
+            {"type": "response.content_part.done", **at, "part": {**part, "text": output}},
         )
     else:
         begun = {**item, "arguments": "", "status": "in_progress"}
         events += (
             {"type": "response.output_item.added", "output_index": 0, "item": begun},
-            {"type": "response.function_call_arguments.done", **place, "arguments": item["arguments"]},
+            {"type": "response.function_call_arguments.done", **location, "arguments": item["arguments"]},
         )
     events.append({"type": "response.output_item.done", "output_index": 0, "item": item})
     events.append({"type": "response.completed", "response": whole})
@@ -201,39 +206,39 @@ def _responses_stream(said: Said, model: str) -> Iterator[tuple[str, Any]]:
         yield event["type"], {**event, "sequence_number": number}
 
 
-RESPONSES = Wire(
+RESPONSES = VendorApi(
     "openai_responses", "/responses", _responses_tools, _responses_results, _response, _responses_stream
 )
 
 
-def _chat_message(said: Said) -> dict[str, Any]:
-    if isinstance(said, str):
-        return {"role": "assistant", "content": said}
-    function = {"name": said.tool[1], "arguments": json.dumps(said.arguments)}
-    call = {"index": 0, "id": said.id, "type": "function", "function": function}
+def _chat_message(output: ModelOutput) -> dict[str, Any]:
+    if isinstance(output, str):
+        return {"role": "assistant", "content": output}
+    function = {"name": output.tool[1], "arguments": json.dumps(output.arguments)}
+    call = {"index": 0, "id": output.id, "type": "function", "function": function}
     return {"role": "assistant", "content": None, "tool_calls": [call]}
 
 
-def _chat_end(said: Said) -> str:
-    return "stop" if isinstance(said, str) else "tool_calls"
+def _chat_end(output: ModelOutput) -> str:
+    return "stop" if isinstance(output, str) else "tool_calls"
 
 
-def _chat(said: Said, model: str) -> dict[str, Any]:
-    choice = {"index": 0, "message": _chat_message(said), "finish_reason": _chat_end(said)}
+def _chat(output: ModelOutput, model: str) -> dict[str, Any]:
+    choice = {"index": 0, "message": _chat_message(output), "finish_reason": _chat_end(output)}
     usage = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
     head = {"id": f"chatcmpl-{_ID}", "object": "chat.completion", "created": 1_790_000_000, "model": model}
     return {**head, "choices": [choice], "usage": usage}
 
 
-def _chat_stream(said: Said, model: str) -> Iterator[tuple[str, Any]]:
-    head = {**_chat(said, model), "object": "chat.completion.chunk", "usage": None}
-    yield "", {**head, "choices": [{"index": 0, "delta": _chat_message(said), "finish_reason": None}]}
-    yield "", {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": _chat_end(said)}]}
-    yield "", {**head, "choices": [], "usage": _chat(said, model)["usage"]}
+def _chat_stream(output: ModelOutput, model: str) -> Iterator[tuple[str, Any]]:
+    head = {**_chat(output, model), "object": "chat.completion.chunk", "usage": None}
+    yield "", {**head, "choices": [{"index": 0, "delta": _chat_message(output), "finish_reason": None}]}
+    yield "", {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": _chat_end(output)}]}
+    yield "", {**head, "choices": [], "usage": _chat(output, model)["usage"]}
     yield "", "[DONE]"
 
 
-CHAT = Wire(
+CHAT = VendorApi(
     "openai_chat",
     "/chat/completions",
     lambda body: [("", tool.get("function", {}).get("name", "")) for tool in body.get("tools") or ()],
@@ -256,10 +261,10 @@ def _gemini_results(body: Body) -> list[str]:
     return [_flat(part["functionResponse"]["response"]) for part in parts if "functionResponse" in part]
 
 
-def _gemini(said: Said, model: str) -> dict[str, Any]:
-    part: dict[str, Any] = {"text": said}
-    if isinstance(said, Call):
-        part = {"functionCall": {"name": said.tool[1], "args": dict(said.arguments)}}
+def _gemini(output: ModelOutput, model: str) -> dict[str, Any]:
+    part: dict[str, Any] = {"text": output}
+    if isinstance(output, Call):
+        part = {"functionCall": {"name": output.tool[1], "args": dict(output.arguments)}}
     candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
     usage = {"promptTokenCount": 10, "candidatesTokenCount": 10, "totalTokenCount": 20}
     return {
@@ -270,12 +275,12 @@ def _gemini(said: Said, model: str) -> dict[str, Any]:
     }
 
 
-GEMINI = Wire(
+GEMINI = VendorApi(
     "gemini",
     "generateContent",
     _gemini_tools,
     _gemini_results,
     _gemini,
-    lambda said, model: iter([("", _gemini(said, model))]),
+    lambda output, model: iter([("", _gemini(output, model))]),
 )
-WIRES = (ANTHROPIC, RESPONSES, CHAT, GEMINI)
+VENDOR_APIS = (ANTHROPIC, RESPONSES, CHAT, GEMINI)

@@ -1,0 +1,85 @@
+"""The workloads of the benchmark, and the limits that groundwire should keep."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+CHAT, RESPONSES, MESSAGES, GEMINI = "openai_chat", "openai_responses", "anthropic_messages", "gemini"
+TITLES = {CHAT: "Chat", RESPONSES: "Responses", MESSAGES: "Messages", GEMINI: "Gemini"}
+
+
+class Limit(NamedTuple):
+    """A limit: at most `times` the cost of another contender."""
+
+    times: float
+    contender: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.contender} / {1 / self.times:.0f}"
+            if self.times < 1
+            else f"{self.times:.0f} x {self.contender}"
+        )
+
+
+class Workload(NamedTuple):
+    """One kind of request."""
+
+    client_dialect: str
+    upstream_dialect: str
+    stream: bool
+    variant: str = "plain"
+    concurrency: tuple[int, ...] = (1, 32)
+    limits: tuple[Limit, ...] = ()
+
+    @property
+    def same(self) -> bool:
+        return self.client_dialect == self.upstream_dialect
+
+    @property
+    def title(self) -> str:
+        form = (
+            {"plain": "burst", "paced": "paced"}.get(self.variant, self.variant) if self.stream else "unary"
+        )
+        return f"{form} {TITLES[self.client_dialect]}" + (
+            "" if self.same else f" <- {TITLES[self.upstream_dialect]}"
+        )
+
+
+def _litellm(part: int) -> Limit:
+    return Limit(1 / part, "LiteLLM")
+
+
+_SAME = (_litellm(25), Limit(3, "pass-through"))
+_CROSS = (_litellm(15),)
+
+WORKLOADS = (
+    Workload(CHAT, CHAT, stream=False, limits=_SAME),
+    Workload(MESSAGES, MESSAGES, stream=False, limits=_SAME),
+    Workload(MESSAGES, GEMINI, stream=False, limits=_CROSS),
+    Workload(MESSAGES, RESPONSES, stream=False, limits=_CROSS),
+    Workload(CHAT, GEMINI, stream=False, limits=_CROSS),
+    Workload(CHAT, CHAT, stream=True, limits=(_litellm(60),)),
+    Workload(MESSAGES, MESSAGES, stream=True, limits=(_litellm(60),)),
+    Workload(MESSAGES, GEMINI, stream=True, limits=(_litellm(30),)),
+    Workload(CHAT, GEMINI, stream=True, limits=(_litellm(30),)),
+    Workload(MESSAGES, RESPONSES, stream=True, limits=(_litellm(10),)),
+    Workload(
+        CHAT, CHAT, stream=True, variant="paced", concurrency=(32,), limits=(_litellm(8), Limit(4, "nginx"))
+    ),
+    Workload(MESSAGES, GEMINI, stream=True, variant="paced", concurrency=(32,), limits=(_litellm(8),)),
+)
+
+FIRST_TOKENS = (
+    Workload(CHAT, CHAT, stream=True, variant="brief"),
+    Workload(MESSAGES, MESSAGES, stream=True, variant="brief"),
+)
+ADDED_MS = 1.0
+"""Limit for the time added to the first token, with one stream at a time."""
+
+MEMORY_LIMIT = Limit(1 / 3, "LiteLLM")
+
+LENGTHS = (10, 100, 1000, 10_000)
+GROWTH_WORKLOADS = (Workload(CHAT, CHAT, stream=True), Workload(MESSAGES, GEMINI, stream=True))
+MAX_GROWTH = 1.5
+"""Limit for the cost per event in the longest stream, relative to a stream a tenth as long."""
