@@ -1,4 +1,4 @@
-"""Shared by all tests: where the recordings are, how properties are searched, and what is collected when."""
+"""Shared by all tests: recordings, Hypothesis profiles, garbage collection, async tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# A change must not turn red by chance: the same cases in every run, new ones in `make test-all`.
+# CI must not fail at random: the same cases in every run, new ones in `make test-all`.
 settings.register_profile("steady", derandomize=True, deadline=None, database=None)
 settings.register_profile("searching", deadline=None)
 settings.load_profile("searching" if os.environ.get("GROUNDWIRE_TEST_SEARCH") else "steady")
@@ -26,7 +26,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Thousands of tests stay for the whole run: looking through them for garbage is a third of the cost."""
+    """Disable garbage collection while tests are collected: they live for the whole run."""
     gc.disable()
     try:
         return (yield)
@@ -58,7 +58,7 @@ def is_ours(task: asyncio.Task[object]) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run each `async def` test in its own event loop, with a time limit. It must leave no task behind."""
+    """Run each `async def` test in its own event loop, with a time limit. It must leave no task running."""
     test = pyfuncitem.obj
     if not inspect.iscoroutinefunction(test):
         return None

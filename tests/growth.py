@@ -1,4 +1,4 @@
-"""How cost grows with size: the same work on little and on much, so that no machine is too slow."""
+"""Growth of cost with size, measured as a ratio, which does not depend on the speed of the machine."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from time import process_time
 
 TIMES = 16
 LINEAR = 64.0
-"""Sixteen times the size: what is linear takes as much longer, a square 256 times."""
+"""Limit for sixteen times the size: linear work takes 16 times as long, quadratic work 256 times."""
 FLOOR = 0.002
-"""Seconds below which a clock tells nothing."""
+"""Seconds below which a measurement means nothing."""
 
 
 def growth(work: Callable[[int], object], size: int) -> float:
-    """How many times as long it takes when the size is `TIMES` as large as `size`; the best of some tries."""
+    """How many times longer the work takes if the size is multiplied by `TIMES`; the best of some tries."""
     return min(_spent(work, size * TIMES) for _ in range(2)) / max(
         FLOOR, min(_spent(work, size) for _ in range(3))
     )

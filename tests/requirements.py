@@ -1,8 +1,8 @@
-"""The manifest: every behaviour named in the documents the product comes from, and the tests that show it.
+"""Requirements: every behaviour named in the original documents, and the tests that prove it.
 
-`id` is the document and a running number, `line` where the document says it. A behaviour that reality
-overruled keeps its entry: `overruled` says what is done instead, and the tests show that.
-`test_requirements.py` keeps all this true.
+`id` is the document and a running number, `line` the line in the document. A behaviour that was replaced
+keeps its entry: `overruled` describes what is done instead, and the tests prove that. `test_requirements.py`
+checks that all named tests exist.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _000 = (
     (67, "only `query` is accepted", (f"{_REGISTRY}test_a_provider_tool_takes_a_query_and_nothing_else",)),
     (68, "extra keys: INVALID_TOOL_ARGUMENTS", (f"{_RUN}test_an_extra_argument_is_refused_by_name",)),
     (69, "blank query: INVALID_QUERY", (f"{_RUN}test_a_blank_query_is_refused_without_a_request",)),
-    (75, "the words of the example of an error", (f"{_RUN}test_an_extra_argument_is_refused_by_name",)),
+    (75, "the message of the example error", (f"{_RUN}test_an_extra_argument_is_refused_by_name",)),
     (86, "no interactive login", (f"{_CONTRACT}test_chatgpt_without_a_session_is_an_error_even_with_a_key",)),
     (
         87,
@@ -71,7 +71,7 @@ _000 = (
     ),
     (
         120,
-        "the options go before the defaults",
+        "the options take precedence over the defaults",
         (f"{_CONTRACT}test_gemini_requests_have_the_configured_model_and_the_native_search",),
     ),
     (131, "the tool `websearch_gemini`", (f"{_REGISTRY}test_every_documented_tool_is_registered",)),
@@ -103,12 +103,12 @@ _000 = (
     ),
     (
         153,
-        "a configured model goes before it",
+        "a configured model takes precedence over it",
         (f"{_CONTRACT}test_gemini_requests_have_the_configured_model_and_the_native_search",),
     ),
     (
         155,
-        "the key goes in x-goog-api-key, the body is JSON",
+        "the key is sent in x-goog-api-key, the body is JSON",
         (f"{_CONTRACT}test_the_key_of_opencode_has_precedence_over_the_gemini_variable",),
     ),
     (
@@ -116,7 +116,7 @@ _000 = (
         "one user message and the googleSearch tool",
         (f"{_CONTRACT}test_gemini_requests_have_the_configured_model_and_the_native_search",),
     ),
-    (171, "giving up ends the request", (f"{_CONTRACT}test_cancelling_the_tool_cancels_the_request",)),
+    (171, "cancelling ends the request", (f"{_CONTRACT}test_cancelling_the_tool_cancels_the_request",)),
     (
         176,
         "the text is all parts of the first candidate but thoughts",
@@ -153,7 +153,7 @@ _000 = (
     ),
     (
         214,
-        "GEMINI_WEB_SEARCH_FAILED with words for the user and details",
+        "GEMINI_WEB_SEARCH_FAILED with a message for the user and details",
         (f"{_CONTRACT}test_a_failure_of_gemini_is_reported_with_its_details",),
     ),
     (235, "the tool `websearch_openai_oauth`", (f"{_REGISTRY}test_every_documented_tool_is_registered",)),
@@ -184,14 +184,14 @@ _000 = (
         "plain HTTP to the Codex backend in the shape of the Responses API",
         (
             f"{_CONTRACT}test_chatgpt_requests_use_the_stored_session",
-            "tests/providers/test_openai.py::test_what_it_insists_on_is_always_there",
+            "tests/providers/test_openai.py::test_required_fields_are_always_sent",
         ),
     ),
     (
         276,
         "answers of ChatGPT are text without sources",
         (f"{_CONTRACT}test_chatgpt_links_become_sources",),
-        "the backend searches and cites; sources are told where it names them, and left out where not",
+        "the backend searches and cites; sources are listed if it names them",
     ),
     (
         301,
@@ -239,7 +239,7 @@ _000 = (
     ),
     (
         404,
-        "OPENROUTER_WEB_SEARCH_FAILED with what OpenRouter said",
+        "OPENROUTER_WEB_SEARCH_FAILED with the message of OpenRouter",
         (f"{_CONTRACT}test_a_failure_of_openrouter_contains_its_message",),
     ),
     (
@@ -260,7 +260,7 @@ _001 = (
         8,
         "the official client of Google is used",
         (f"{_OWN}test_the_query_is_sent_as_one_user_message_with_google_search",),
-        "plain HTTP says the same and costs no second to import",
+        "plain HTTP does the same and is faster to import",
     ),
     (
         10,
@@ -274,17 +274,17 @@ _001 = (
     ),
     (
         41,
-        "the key comes from the environment",
+        "the key is read from the environment",
         (f"{_OWN}test_an_incomplete_block_falls_back_to_the_variable_and_the_default",),
     ),
     (
         32,
-        "stored credentials of others are not touched",
+        "stored credentials of other providers are not touched",
         (f"{_OWN}test_settings_of_other_providers_are_not_used",),
     ),
     (83, "the description, word for word", (f"{_REGISTRY}test_geminisearch_is_described_as_callers_expect",)),
     (91, "`query` is required", (f"{_REGISTRY}test_a_provider_tool_takes_a_query_and_nothing_else",)),
-    (98, "a blank query asks nobody", (f"{_RUN}test_a_blank_query_is_refused_without_a_request",)),
+    (98, "a blank query sends no request", (f"{_RUN}test_a_blank_query_is_refused_without_a_request",)),
     (105, "the text starts with the query", (f"{_RUN}test_an_answer_has_numbers_and_sources",)),
     (
         106,
@@ -304,7 +304,7 @@ _001 = (
     ),
     (
         122,
-        "the text of an error agrees with its message",
+        "the text of an error matches its message",
         (f"{_RUN}test_a_failure_carries_the_code_of_its_tool",),
     ),
     (
@@ -335,7 +335,7 @@ _001 = (
     ),
     (
         164,
-        "inserting a number moves no other",
+        "inserting a number does not move the others",
         (f"{_GROUNDING}test_every_citation_survives_in_any_script",),
     ),
     (
@@ -380,10 +380,8 @@ _001 = (
     ),
     (
         248,
-        "no endless waiting",
-        (
-            "tests/providers/test_streaming.py::test_whatever_does_not_happen_is_not_waited_for_beyond_its_deadline",
-        ),
+        "every wait has a deadline",
+        ("tests/providers/test_streaming.py::test_every_wait_ends_at_its_deadline",),
     ),
     (
         255,
@@ -395,7 +393,7 @@ _001 = (
         "a limit of the sources is kept",
         ("tests/providers/test_policy.py::test_a_limit_of_sources_is_kept_in_the_answer",),
     ),
-    (257, "raw metadata in a field of its own", (f"{_OWN}test_the_raw_metadata_is_returned_on_request",)),
+    (257, "raw metadata in a separate field", (f"{_OWN}test_the_raw_metadata_is_returned_on_request",)),
     (
         258,
         "the insertion of markers is tested in any script",
@@ -407,7 +405,7 @@ _004 = (
     (
         9,
         "web search is on by default",
-        (f"{_COPILOT}test_provider.py::test_turned_off_means_off",),
+        (f"{_COPILOT}test_provider.py::test_a_disabled_provider_starts_nothing",),
         "a subprocess is never started unless the user chooses it",
     ),
     (
@@ -415,7 +413,7 @@ _004 = (
         "the search is done by Copilot CLI",
         (f"{_COPILOT}test_provider.py::test_a_search_is_requested_and_its_answer_is_cited",),
     ),
-    (13, "the answer is told in Anthropic's words", (f"{_BLOCKS}test_the_text_is_last",)),
+    (13, "the answer is encoded as Anthropic blocks", (f"{_BLOCKS}test_the_text_is_last",)),
     (
         15,
         "the default model is gpt-4.1",
@@ -423,7 +421,7 @@ _004 = (
     ),
     (
         17,
-        "a CLI that is missing or not logged in is told",
+        "a CLI that is missing or not logged in is reported",
         (
             f"{_COPILOT}test_provider.py::test_a_cli_that_is_not_installed_is_named",
             f"{_COPILOT}test_provider.py::test_a_cli_without_a_login_fails_with_advice",
@@ -431,7 +429,7 @@ _004 = (
     ),
     (
         46,
-        "the side request is known by its system text",
+        "the side request is recognised by its system text",
         (
             f"{_SIDE}test_every_version_gets_a_search_and_its_result_before_the_text",
             f"{_SIDE}test_requests_that_only_look_similar_are_not_changed",
@@ -440,7 +438,7 @@ _004 = (
     ),
     (
         47,
-        "the side request is known by its message",
+        "the side request is recognised by its message",
         (
             f"{_SIDE}test_every_version_gets_a_search_and_its_result_before_the_text",
             f"{_SIDE}test_requests_that_only_look_similar_are_not_changed",
@@ -450,28 +448,28 @@ _004 = (
         57,
         "ENABLE_WEB_SEARCH",
         (
-            f"{_COPILOT}test_provider.py::test_turned_off_means_off",
+            f"{_COPILOT}test_provider.py::test_a_disabled_provider_starts_nothing",
             f"{_SIDE}test_with_the_feature_disabled_it_is_an_ordinary_request",
-            f"{_COPILOT}test_command.py::test_settings_follow_the_environment_before_the_configuration",
+            f"{_COPILOT}test_command.py::test_the_environment_takes_precedence_over_configured_settings",
         ),
     ),
     (
         58,
         "WEB_SEARCH_MODEL",
-        (f"{_COPILOT}test_command.py::test_settings_follow_the_environment_before_the_configuration",),
+        (f"{_COPILOT}test_command.py::test_the_environment_takes_precedence_over_configured_settings",),
     ),
     (
         59,
         "WEB_SEARCH_TIMEOUT in milliseconds",
         (
-            f"{_COPILOT}test_command.py::test_settings_follow_the_environment_before_the_configuration",
-            f"{_COPILOT}test_provider.py::test_time_out_kills_the_whole_group",
+            f"{_COPILOT}test_command.py::test_the_environment_takes_precedence_over_configured_settings",
+            f"{_COPILOT}test_provider.py::test_a_timeout_kills_the_whole_process_group",
         ),
     ),
     (
         60,
         "COPILOT_PATH",
-        (f"{_COPILOT}test_command.py::test_settings_follow_the_environment_before_the_configuration",),
+        (f"{_COPILOT}test_command.py::test_the_environment_takes_precedence_over_configured_settings",),
     ),
     (
         83,
@@ -483,29 +481,29 @@ _004 = (
         93,
         "the CLI is started with --allow-all and the query in its arguments",
         (
-            f"{_COPILOT}test_command.py::test_nothing_is_ever_allowed_wholesale",
+            f"{_COPILOT}test_command.py::test_tools_are_never_allowed_wholesale",
             f"{_COPILOT}test_command.py::test_the_arguments_are_these_and_no_others",
             f"{_COPILOT}test_provider.py::test_fifty_hostile_queries_reach_the_cli_byte_for_byte_and_none_is_executed",
         ),
-        "that would run whatever the web says: only its search tool is there, and the query goes to stdin",
+        "that would run commands from the web: only its search tool is allowed; the query is sent to stdin",
     ),
     (
         96,
-        "the CLI is asked for JSON: query, summary, sources",
+        "the CLI must print JSON: query, summary, sources",
         (
-            f"{_COPILOT}test_output.py::test_recorded_bare_text_holds_the_requested_object",
+            f"{_COPILOT}test_output.py::test_recorded_bare_text_contains_the_requested_object",
             f"{_COPILOT}test_output.py::test_bare_text_that_is_not_the_requested_object_is_not_grounded",
         ),
-        "the raw result of its tool is preferred to what the model retells",
+        "the raw result of its tool is preferred to the summary of the model",
     ),
     (
         109,
-        "first the server tool use with the query",
+        "first the server_tool_use block with the query",
         (f"{_BLOCKS}test_the_query_is_first_as_a_server_tool_use",),
     ),
     (
         110,
-        "then the results with title and address",
+        "then the results with title and URL",
         (f"{_BLOCKS}test_the_results_follow_with_title_and_url",),
     ),
     (111, "then the text", (f"{_BLOCKS}test_the_text_is_last",)),
@@ -524,7 +522,7 @@ _004 = (
     (
         180,
         "a search that takes too long is ended",
-        (f"{_COPILOT}test_provider.py::test_time_out_kills_the_whole_group",),
+        (f"{_COPILOT}test_provider.py::test_a_timeout_kills_the_whole_process_group",),
     ),
     (
         201,

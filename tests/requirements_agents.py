@@ -1,4 +1,4 @@
-"""The behaviours of the third document: agents of a chat that search with their provider."""
+"""Requirements of the third document: chat agents that search with their provider."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _RECORDED = "tests/contracts/test_recordings.py::test_each_source_is_cited_where
 
 ENTRIES: tuple[Entry, ...] = (
     (19, "an agent has a switch for web search, and it is stored", (_AGENT_KEPT,)),
-    (20, "the request says to search in the provider's own form", (_ONLY_IF_WANTED,)),
-    (21, "citations of all providers are one model", (_RECORDED,)),
-    (22, "events tell searches and citations", (_NEVER_A_CALL, _RECORDED)),
+    (20, "the request declares the search in the provider's own format", (_ONLY_IF_WANTED,)),
+    (21, "citations of all providers have one data model", (_RECORDED,)),
+    (22, "searches and citations are events", (_NEVER_A_CALL, _RECORDED)),
     (23, "citations are stored with the answer", (_ANSWER_KEPT,)),
     (24, "a list of sources below the answer", (_INDICATOR,)),
     (25, "a search of the server is never a call for the client", (_NEVER_A_CALL,)),
@@ -62,10 +62,10 @@ ENTRIES: tuple[Entry, ...] = (
             "tests/routing/test_tool_loop.py::test_known_numbers_become_citations_of_the_claims_before_them_with_quotes",
         ),
     ),
-    (93, "a citation has an address", (_RECORDED,)),
+    (93, "a citation has a URL", (_RECORDED,)),
     (
         94,
-        "a citation has a title; without one the address stands for it",
+        "a citation has a title; without one the URL is shown",
         ("tests/text/test_sources.py::test_a_source_is_called_by_the_best_name_it_has",),
     ),
     (
@@ -94,8 +94,8 @@ ENTRIES: tuple[Entry, ...] = (
     (144, "citations are stored as JSON", (f"{_STORE}test_question_and_answer_are_read_back_unchanged",)),
     (
         147,
-        "unknown keys in stored JSON are passed over",
-        ("tests/model/test_json.py::test_fields_that_are_not_known_are_passed_over",),
+        "unknown keys in stored JSON are ignored",
+        ("tests/model/test_json.py::test_unknown_fields_are_ignored",),
     ),
     (
         168,
@@ -107,16 +107,16 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     (
         190,
-        "a search that begins is told, with its query",
+        "a search that begins is an event, with its query",
         (
             _INDICATOR,
             "tests/dialects/openai_responses/test_decoder.py::test_a_search_is_emitted_when_it_begins_and_again_when_its_query_is_known",
         ),
-        "for every provider that tells it, not Anthropic alone",
+        "for every provider that reports it, not only Anthropic",
     ),
     (
         191,
-        "citations are told as soon as they are known",
+        "citations are emitted as soon as they are known",
         (
             "tests/dialects/openai_responses/test_decoder.py::test_a_citation_is_emitted_at_once_if_its_link_is_there",
         ),
@@ -147,7 +147,7 @@ ENTRIES: tuple[Entry, ...] = (
         251,
         "each page is listed once",
         (
-            "tests/text/test_sources.py::test_a_page_under_another_address_has_the_same_number_and_keeps_its_first_address",
+            "tests/text/test_sources.py::test_a_page_with_another_url_has_the_same_number_and_keeps_its_first_url",
         ),
     ),
     (
@@ -162,7 +162,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     (
         274,
-        "Anthropic: functions stay beside it",
+        "Anthropic: functions are sent with it",
         ("tests/tools/test_definitions.py::test_anthropic_gets_its_own_search",),
     ),
     (
@@ -172,15 +172,15 @@ ENTRIES: tuple[Entry, ...] = (
         "no limit unless the user sets one (`search.max_uses`): it would cut answers short",
     ),
     (301, "Anthropic: `server_tool_use` is a search", (_NEVER_A_CALL,)),
-    (310, "Anthropic: the results with address and title", (_NEVER_A_CALL, _RECORDED)),
+    (310, "Anthropic: the results with URL and title", (_NEVER_A_CALL, _RECORDED)),
     (
         331,
-        "Anthropic: the query comes piece by piece",
+        "Anthropic: the query arrives in fragments",
         (_RECORDED, "tests/contracts/test_recordings.py::test_every_search_page_and_pattern_is_emitted"),
     ),
     (
         343,
-        "a search of the server is not carried out here",
+        "a search of the server is not executed here",
         (f"{_TURNS}test_an_unrequested_tool_call_is_neither_executed_nor_sent_back",),
     ),
     (
@@ -190,19 +190,19 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     (
         372,
-        "encrypted results go back in the next turn",
+        "encrypted results are sent back in the next turn",
         (f"{_TURNS}test_encrypted_results_are_sent_to_their_provider_and_readable_ones_to_others",),
     ),
     (
         377,
         "raw blocks are not stored",
         (_ANSWER_KEPT,),
-        "they are stored: a reloaded session goes on with what was found",
+        "they are stored: a reloaded session continues with what was found",
     ),
     (404, "Gemini: `google_search`", (f"{_GEMINI}test_search.py::test_search_is_on_in_either_spelling",)),
     (
         393,
-        "Gemini: functions beside it",
+        "Gemini: functions with it",
         (f"{_GEMINI}test_tools.py::test_search_and_functions_together_need_a_flag",),
     ),
     (
@@ -217,15 +217,15 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     (
         424,
-        "Gemini: the domain is told or taken from the address",
+        "Gemini: the domain is given or taken from the URL",
         (f"{_GEMINI}test_grounding.py::test_the_domain_is_given_or_is_the_title_of_a_redirect",),
     ),
     (442, "the agent's switch reaches the provider", (_ONLY_IF_WANTED,)),
     (457, "citations are collected over the stream and saved", (_ANSWER_KEPT,)),
     (479, "a search never waits for a client", (_NEVER_A_CALL,)),
-    (489, "the page is told that a search began", (_INDICATOR,)),
+    (489, "the page shows that a search began", (_INDICATOR,)),
     (496, "the sources can be folded", (_FIRST_TIME,)),
-    (502, "the list says how many there are", (_INDICATOR,)),
+    (502, "the list shows how many there are", (_INDICATOR,)),
     (
         542,
         "a source is a link",
@@ -236,10 +236,10 @@ ENTRIES: tuple[Entry, ...] = (
         "a source shows its title",
         ("tests/faces/web/test_recorded.py::test_recorded_answers_are_shown_as_their_providers_sent_them",),
     ),
-    (588, "while it searches, the page says so", (_INDICATOR,), "for every provider that tells it"),
-    (602, "the words name the query if it is known", (_INDICATOR,)),
+    (588, "while it searches, the page shows it", (_INDICATOR,), "for every provider that reports it"),
+    (602, "the indicator names the query if it is known", (_INDICATOR,)),
     (618, "the agent's form has the switch", (_FIRST_TIME,)),
-    (627, "the form says that searching costs", (_FIRST_TIME,)),
+    (627, "the form mentions the cost of searches", (_FIRST_TIME,)),
     (
         716,
         "the built-in agent does not search",
@@ -254,7 +254,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     (
         748,
-        "a malformed row is not the end of a session",
+        "a malformed row does not break a session",
         ("tests/faces/web/test_unreadable.py::test_a_damaged_message_is_shown_as_a_placeholder",),
     ),
 )

@@ -1,4 +1,4 @@
-"""The behaviours of the second document: web search as a special tool of generic apps."""
+"""Requirements of the second document: web search as a special tool of generic apps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EITHER = f"{_SPECIAL}test_gemini_searches_with_google_by_either_name"
 _EXAMPLE = "tests/test_examples.py::test_the_example_of_an_app_is_an_agent_that_searches"
 
 ENTRIES: tuple[Entry, ...] = (
-    (5, "one special tool, the provider's own search behind it", (_BESIDE, _EITHER)),
+    (5, "one special tool that uses the provider's own search", (_BESIDE, _EITHER)),
     (
         5,
         "no search where the provider has none",
@@ -60,7 +60,7 @@ ENTRIES: tuple[Entry, ...] = (
     (29, "the tool names no provider in an app", (_EXAMPLE,)),
     (
         30,
-        "`isSpecialTool` says that the provider runs it",
+        "`isSpecialTool` means that the provider runs it",
         (f"{_SPECIAL}test_the_definitions_are_marked_as_special_tools",),
     ),
     (
@@ -80,12 +80,12 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     (
         41,
-        "`googleSearch` means Google's search and nobody else's",
+        "`googleSearch` means Google's search and no other",
         (f"{_SPECIAL}test_google_search_is_dropped_for_other_vendors",),
     ),
     (
         42,
-        "apps with `googleSearch` go on working",
+        "apps with `googleSearch` keep working",
         (f"{_APPS}test_an_app_with_a_search_tool_makes_an_agent_that_searches",),
     ),
     (
@@ -115,7 +115,7 @@ ENTRIES: tuple[Entry, ...] = (
     (90, "parameter `user_location` with its five fields", (_DEFINED,)),
     (104, "parameter `external_web_access`, true by default", (_DEFINED,)),
     (75, "descriptions of parameters in both languages", (_LANGUAGES,)),
-    (126, "the search entry is told from functions by its id", (_BESIDE,)),
+    (126, "the search entry is distinguished from functions by its id", (_BESIDE,)),
     (
         131,
         "the entry `{type: web_search}`",
@@ -155,7 +155,7 @@ ENTRIES: tuple[Entry, ...] = (
     (179, "sources of a search are kept", (f"{_RESPONSE}test_sources_have_a_url_or_a_name",)),
     (
         190,
-        "`url_citation` annotations with their places",
+        "`url_citation` annotations with their offsets",
         (f"{_RESPONSE}test_a_citation_has_the_span_of_its_link",),
     ),
     (
@@ -184,7 +184,7 @@ ENTRIES: tuple[Entry, ...] = (
         275,
         "options that only OpenAI has",
         (f"{_SPECIAL}test_a_restriction_that_the_api_cannot_express_is_refused",),
-        "others have them too today; where one cannot be said it is refused",
+        "others have them too today; an unsupported one is refused",
     ),
     (
         281,

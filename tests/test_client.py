@@ -1,4 +1,4 @@
-"""The Python API: options as people write them, and programs with and without an event loop."""
+"""The Python API: search options, and programs with and without an event loop."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ NOW = datetime(2026, 11, 16, 12, tzinfo=UTC).timestamp()
 EVENTS = answer_events("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 
 
-def options(**said: Any) -> SearchOptions:
-    return SearchOptions(**said)
+def options(**values: Any) -> SearchOptions:
+    return SearchOptions(**values)
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("values", "normalised"),
     [
         ({}, {}),
         ({"allowed_domains": ["x"]}, {"allowed_domains": ("x",)}),
@@ -60,14 +60,14 @@ def options(**said: Any) -> SearchOptions:
         ({"max_sources": 3, "max_uses": 1}, {"max_sources": 3, "max_uses": 1}),
     ],
 )
-def test_options_are_taken_as_they_are_obviously_meant(said: dict[str, Any], meant: dict[str, Any]) -> None:
-    found = checked_options(options(**said), NOW)
-    assert found == options(**meant)
+def test_options_are_normalised(values: dict[str, Any], normalised: dict[str, Any]) -> None:
+    found = checked_options(options(**values), NOW)
+    assert found == options(**normalised)
     assert checked_options(found, NOW) == found
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("values", "message"),
     [
         ({"max_sources": -1}, "max_sources: expected a whole number from 1, found -1"),
         ({"max_sources": "three"}, "max_sources: expected a whole number from 1"),
@@ -95,9 +95,9 @@ def test_options_are_taken_as_they_are_obviously_meant(said: dict[str, Any], mea
         ({"language": 5}, "language: expected a text"),
     ],
 )
-def test_options_that_cannot_be_used_are_refused_by_name(said: dict[str, Any], message: str) -> None:
+def test_options_that_cannot_be_used_are_refused_by_name(values: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArguments, match=message):
-        checked_options(options(**said), NOW)
+        checked_options(options(**values), NOW)
 
 
 def test_options_must_be_options() -> None:
@@ -106,7 +106,7 @@ def test_options_must_be_options() -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ["--max-sources", "-1"],
         ["--max-uses", "0"],
@@ -116,9 +116,9 @@ def test_options_must_be_options() -> None:
         ["--allow", "https://example.com"],
     ],
 )
-def test_the_command_line_refuses_the_same(words: list[str]) -> None:
+def test_the_command_line_refuses_the_same(arguments: list[str]) -> None:
     with pytest.raises(UsageError):
-        parse(["search", "why?", *words])
+        parse(["search", "why?", *arguments])
 
 
 async def test_the_client_checks_options_before_it_sends_a_request(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_the_client_satisfies_the_client_protocol(tmp_path: Path) -> None:
     assert {"web", "local"} <= checked.engines
 
 
-async def test_the_client_caches_searches_where_it_is_asked_to(tmp_path: Path) -> None:
+async def test_the_client_caches_searches_if_configured(tmp_path: Path) -> None:
     async def statuses(here: Groundwire, *, cached: bool) -> list[CacheStatus | None]:
         request = search_request("how long?", SearchOptions())
         found = []
@@ -172,12 +172,12 @@ async def test_the_client_caches_searches_where_it_is_asked_to(tmp_path: Path) -
             assert len(upstream.requests) == 3
 
 
-def test_search_works_while_an_event_loop_runs_and_leaves_its_connections_alone(tmp_path: Path) -> None:
+def test_search_works_inside_a_running_event_loop_and_does_not_touch_its_connections(tmp_path: Path) -> None:
     async def main() -> None:
         async with Upstream(answer("openai_chat", EVENTS)) as upstream, client(tmp_path, upstream) as here:
             assert (await here.asearch("how long?")).text == "The Nile is 6650 km long."
             # As a notebook does: a plain call, in a cell that a running loop executes. The upstream lives in
-            # this loop, so the call is made beside it, in a thread whose own loop runs.
+            # this loop, so the call is made in a thread whose own loop runs.
             found = await asyncio.to_thread(lambda: asyncio.run(cell(here)))
             assert found == "The Nile is 6650 km long."
             assert (await here.asearch("how long?")).text == "The Nile is 6650 km long."
@@ -188,7 +188,7 @@ def test_search_works_while_an_event_loop_runs_and_leaves_its_connections_alone(
     run(main())
 
 
-async def test_the_function_works_while_an_event_loop_runs(
+async def test_the_search_function_works_inside_a_running_event_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -201,7 +201,7 @@ async def test_the_function_works_while_an_event_loop_runs(
     assert await cell() == "raised as usual"
 
 
-def test_an_interrupt_cancels_what_runs_apart() -> None:
+def test_an_interrupt_cancels_the_call_in_the_other_thread() -> None:
     began, ended = threading.Event(), threading.Event()
 
     async def forever() -> None:

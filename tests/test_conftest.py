@@ -1,4 +1,4 @@
-"""What the test session itself promises to the programs that tests start."""
+"""Guarantees of the test session for the programs that tests start."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_programs_can_be_interrupted_in_a_session_that_ignores_sigint() -> None:
     def ignore() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    session = subprocess.run(  # noqa: S603  our own words
+    session = subprocess.run(  # noqa: S603  fixed arguments
         [sys.executable, "-c", _INTERRUPTIBLE],
         cwd=PROJECT,
         preexec_fn=ignore,

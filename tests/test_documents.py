@@ -1,6 +1,6 @@
 """Every code block of README.md and docs/ does what it shows.
 
-The first word after the fence says what a block is; a second one says which kind of JSON or TOML:
+The first word after the fence is the language of a block, a second one the kind of JSON or TOML:
 `python` is run as a script, `sh` is read by the real parser and run where no network is needed, `console` is
 a command with its output, `toml` and `json` are read by their own loaders, `text` is a sample of output.
 """
@@ -48,15 +48,15 @@ EVENTS = answer_events("The Nile is 6650 km long.", Source("https://docs.python.
 
 
 class Block(NamedTuple):
-    """A code block, and where it stands."""
+    """A code block and its position."""
 
-    place: str
+    position: str
     language: str
     kind: str
     text: str
 
     def __str__(self) -> str:
-        return self.place
+        return self.position
 
 
 def blocks() -> list[Block]:
@@ -77,7 +77,7 @@ def of(*languages: str) -> list[Block]:
     return [block for block in BLOCKS if block.language in languages]
 
 
-def test_every_block_says_what_it_is() -> None:
+def test_every_block_names_its_language() -> None:
     unknown = [
         f"{block}: {block.language!r}"
         for block in BLOCKS
@@ -88,7 +88,7 @@ def test_every_block_says_what_it_is() -> None:
 
 
 def environment(home: Path, upstream: Upstream) -> dict[str, str]:
-    """Somebody with one key, whose provider is played on this machine."""
+    """The environment of a user with one key, whose provider is a scripted upstream."""
     return {
         "HOME": str(home),
         "PATH": os.environ["PATH"],
@@ -99,7 +99,7 @@ def environment(home: Path, upstream: Upstream) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("block", of("python"), ids=str)
-async def test_python_runs_as_it_stands(block: Block, tmp_path: Path) -> None:
+async def test_python_blocks_run_unchanged(block: Block, tmp_path: Path) -> None:
     async with Upstream(answer("anthropic_messages", EVENTS)) as upstream:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-X", "dev", "-W", "error", "-c", block.text),
@@ -132,7 +132,7 @@ def test_the_translation_of_the_readme_keeps_the_citation() -> None:
     assert texts[0]["citations"][0]["url"] == "https://stadt.example/"
 
 
-def test_the_translation_of_the_readme_takes_a_citation_without_a_place(
+def test_the_translation_of_the_readme_accepts_a_citation_without_a_span(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     code = translation().replace('"endIndex": 5, "text": "Köln"', '"endIndex": 5, "text": "Bonn"')
@@ -146,17 +146,17 @@ def commands(text: str) -> list[list[str]]:
     found = []
     for line in text.splitlines():
         inner = re.findall(r"\$\((groundwire [^)]*)\)", line)
-        words = shlex.split(line.removeprefix("$ "), comments=True)
-        while words and re.fullmatch(r"[A-Z_]+=\S*", words[0]):
-            words.pop(0)
+        command = shlex.split(line.removeprefix("$ "), comments=True)
+        while command and re.fullmatch(r"[A-Z_]+=\S*", command[0]):
+            command.pop(0)
         found += [shlex.split(part)[1:] for part in inner]
-        if not words or inner:
+        if not command or inner:
             continue
-        if words[0] != "groundwire":
-            assert words[0] in OTHER_PROGRAMS, line
+        if command[0] != "groundwire":
+            assert command[0] in OTHER_PROGRAMS, line
             continue
-        ends = [at for at, word in enumerate(words) if word in ("|", ">", ">>", "&&", ";")]
-        found.append(words[1 : min(ends, default=len(words))])
+        ends = [at for at, token in enumerate(command) if token in ("|", ">", ">>", "&&", ";")]
+        found.append(command[1 : min(ends, default=len(command))])
     return found
 
 
@@ -167,7 +167,7 @@ def shell_of(block: Block) -> str:
 
 
 @pytest.mark.parametrize("block", of("sh", "console"), ids=str)
-async def test_shell_commands_are_understood_and_run(block: Block, tmp_path: Path) -> None:
+async def test_shell_commands_are_parsed_and_run(block: Block, tmp_path: Path) -> None:
     lines = commands(shell_of(block))
     assert lines or any(program in block.text for program in OTHER_PROGRAMS)
     for folder in ("docs", "handbook"):
@@ -176,20 +176,20 @@ async def test_shell_commands_are_understood_and_run(block: Block, tmp_path: Pat
 
     async def main() -> None:
         async with Upstream(answer("anthropic_messages", EVENTS)) as upstream:
-            for words in lines:
-                arguments = parse(words)
-                if words[0] in NEEDS_NETWORK or any(word.startswith("https://") for word in words[2:3]):
+            for command in lines:
+                arguments = parse(command)
+                if command[0] in NEEDS_NETWORK or any(token.startswith("https://") for token in command[2:3]):
                     continue
                 out, err = io.StringIO(), io.StringIO()
                 console = Console(
-                    stdin=io.StringIO("a-key-of-somebody"),
+                    stdin=io.StringIO("a-key-of-a-user"),
                     stdout=out,
                     stderr=err,
                     env=environment(tmp_path, upstream),
                     cwd=str(tmp_path),
                 )
-                code = await asyncio.to_thread(run_command, words[0], arguments, console)
-                assert code == 0, (words, err.getvalue())
+                code = await asyncio.to_thread(run_command, command[0], arguments, console)
+                assert code == 0, (command, err.getvalue())
 
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
@@ -205,9 +205,9 @@ def config(text: str, home: Path) -> None:
 
 def credentials(text: str, home: Path) -> None:
     write_private(home / "credentials.toml", text)
-    places = LookupContext({}, str(home), str(home))
+    context = LookupContext({}, str(home), str(home))
     for name in tomllib.loads(text)["providers"]:
-        assert find([Lookup("own", name)], places) is not None
+        assert find([Lookup("own", name)], context) is not None
 
 
 def app(text: str, _: Path) -> None:

@@ -31,7 +31,7 @@ CLASSES = [
 
 
 @pytest.mark.parametrize("kind", [kind for kind in CLASSES if kind is not AllTargetsFailed])
-def test_every_error_takes_a_message_and_says_it(kind: type[GroundwireError]) -> None:
+def test_every_error_has_its_message_as_text(kind: type[GroundwireError]) -> None:
     assert "what happened" in str(kind("what happened"))
 
 
@@ -42,7 +42,7 @@ def test_every_error_has_a_code_of_its_own_and_a_status() -> None:
     assert all(400 <= kind.status_hint <= 599 for kind in CLASSES)
 
 
-def test_the_callers_fault_is_4xx_and_the_providers_is_not_retryable_by_changing_nothing() -> None:
+def test_caller_errors_are_4xx_and_not_retryable() -> None:
     assert all(
         400 <= kind.status_hint < 500 and not kind.retryable
         for kind in CLASSES
@@ -58,7 +58,7 @@ def test_a_wire_error_names_path_and_reason() -> None:
     assert (error.path, error.reason) == ("$.a[1]", "expected a string")
 
 
-def test_many_attempts_are_told_in_order_and_may_be_retried_if_one_may() -> None:
+def test_failed_attempts_are_listed_in_order_and_retryable_if_one_is() -> None:
     error = AllTargetsFailed((("a", RateLimited("slow")), ("b", AuthRejected("no key"))))
     assert str(error) == "a: slow; b: no key"
     assert (error.status_hint, error.retryable) == (AuthRejected.status_hint, True)
@@ -100,7 +100,7 @@ def test_a_bare_status_gives_a_class(status: int, kind: type[UpstreamError]) -> 
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("seconds", "kept"),
     [
         (0.0, 0.0),
         (30, 30),
@@ -111,10 +111,10 @@ def test_a_bare_status_gives_a_class(status: int, kind: type[UpstreamError]) -> 
         (None, None),
     ],
 )
-def test_a_provider_asks_for_a_day_of_patience_at_most(said: float | None, kept: float | None) -> None:
-    assert RateLimited("slow down", retry_after=said).retry_after == kept
-    assert bounded_wait(said) == kept
+def test_a_retry_delay_is_at_most_one_day(seconds: float | None, kept: float | None) -> None:
+    assert RateLimited("slow down", retry_after=seconds).retry_after == kept
+    assert bounded_wait(seconds) == kept
 
 
-def test_a_wait_that_is_no_number_is_none() -> None:
+def test_a_retry_delay_that_is_not_a_number_is_ignored() -> None:
     assert RateLimited("slow down", retry_after=float("nan")).retry_after is None

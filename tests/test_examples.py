@@ -1,4 +1,4 @@
-"""What the README shows is what happens."""
+"""The examples and the first command of the README print what the documentation shows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_first_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
         assert line in result.stdout
 
 
-def test_the_example_reads_and_tells_a_stream() -> None:
+def test_the_example_decodes_a_stream_and_prints_its_citations() -> None:
     result = subprocess.run(  # noqa: S603
         [sys.executable, str(ROOT / "examples" / "cited_answer.py")],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""The names at the top of the package."""
+"""The public names of the package."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_every_public_name_exists_and_they_are_sorted() -> None:
         assert getattr(groundwire, name) is not None
 
 
-def test_a_name_that_is_not_there_is_missed_in_the_usual_way() -> None:
+def test_an_unknown_name_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'serach'"):
         groundwire.serach  # noqa: B018
 

@@ -29,7 +29,7 @@ def name_of(requirement: Requirement) -> str:
     return requirement.id
 
 
-def test_no_id_is_missing_and_none_comes_twice() -> None:
+def test_no_id_is_missing_or_repeated() -> None:
     expected = [
         f"{document}-{number:02}" for document, count in COUNTS.items() for number in range(1, count + 1)
     ]
@@ -51,7 +51,7 @@ def test_every_test_that_is_named_exists(requirement: Requirement) -> None:
 
 
 @pytest.mark.parametrize("document", COUNTS)
-def test_every_line_that_is_named_says_something(document: str) -> None:
+def test_every_line_that_is_named_has_text(document: str) -> None:
     if not DOCUMENTS.is_dir():
         pytest.skip("the documents are not on this machine: not run")
     (path,) = DOCUMENTS.glob(f"{document}_*.txt")

@@ -1,4 +1,4 @@
-"""Who may import whom, and what importing the core brings along."""
+"""Import rules, and what importing the core loads."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_import_contracts_are_kept() -> None:
 
 
 @pytest.mark.parametrize("name", ["", *DIALECTS])
-def test_importing_the_core_opens_nothing_and_brings_nothing_heavy(name: str) -> None:
+def test_importing_the_core_opens_nothing_and_imports_nothing_heavy(name: str) -> None:
     program = PROBE.format(
         path=str(SOURCE.parent), use=f"dialect({name!r})" if name else "", unwanted=UNWANTED
     )
@@ -63,7 +63,7 @@ def test_importing_the_core_opens_nothing_and_brings_nothing_heavy(name: str) ->
     assert result.stdout.split() == []
 
 
-def test_all_dialects_are_imported_when_asked_for_and_not_before() -> None:
+def test_dialects_are_imported_on_first_use() -> None:
     program = (
         f"import sys; sys.path.insert(0, {str(SOURCE.parent)!r})\n"
         "import groundwire.dialects.registry as registry\n"

@@ -1,4 +1,4 @@
-"""What needs POSIX says so when it is used, not when it is imported."""
+"""Features that need POSIX report it on use, not on import."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def test_the_library_its_codecs_and_the_index_are_imported_without_posix() -> No
     assert (done.stdout.strip(), done.stderr) == ("imported", "")
 
 
-def test_the_command_line_explains_itself_without_posix() -> None:
+def test_the_command_line_reports_that_it_needs_posix() -> None:
     done = run_without_posix(
         "import sys; sys.argv = ['groundwire', '--help']; import groundwire.__main__ as it; it.main()"
     )
     assert "usage: groundwire" in done.stdout, done.stderr
 
 
-def test_a_lock_says_what_it_needs() -> None:
+def test_a_lock_reports_that_it_needs_posix() -> None:
     done = run_without_posix(
         "from pathlib import Path\n"
         "from tempfile import TemporaryDirectory\n"

@@ -1,4 +1,4 @@
-"""What every source file keeps to. Each test lists the offenders."""
+"""Rules for every source file. Each test lists the violations."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_source_tree_is_found() -> None:
     assert len(FILES) > 30
 
 
-def test_no_file_or_folder_has_a_name_that_says_nothing() -> None:
+def test_no_file_or_folder_has_a_generic_name() -> None:
     offenders = [
         name_of(path)
         for path in [*FILES, *python_files(TESTS)]
@@ -79,7 +79,7 @@ def test_the_core_reads_and_writes_json_in_one_module() -> None:
     assert offenders == []
 
 
-def test_no_work_is_left_behind_in_comments() -> None:
+def test_no_comment_announces_unfinished_work() -> None:
     offenders = [
         name_of(path)
         for path in FILES

@@ -78,7 +78,7 @@ class AnthropicMessages(Checker):
         self.pieces, self.deltas = [], []
         kind = text(block, "type")
         if kind in ("text", "thinking"):
-            need(text(block, kind) == "", "words in the start of a block")
+            need(text(block, kind) == "", "text in the start of a block")
         elif kind in ("tool_use", "server_tool_use"):
             need(isinstance(block.get("id"), str), "id of a call")
             need(isinstance(block.get("name"), str) and isinstance(block.get("input"), dict), "a call")
@@ -103,7 +103,7 @@ class AnthropicMessages(Checker):
             raise Violation("a delta outside its block")
         delta = obj(body, "delta")
         kind = text(delta, "type")
-        # A block of a kind we do not know is the provider's own, given on as it came.
+        # A block of an unknown type is the provider's, passed on verbatim.
         need(kind in _DELTAS.get(text(self.open, "type"), (kind,)), f"{kind} in {self.open['type']}")
         if kind == "input_json_delta":
             self.pieces.append(text(delta, "partial_json"))
@@ -127,8 +127,8 @@ class AnthropicMessages(Checker):
     def on_content_block_stop(self, body: JsonObject) -> None:
         need(self.open is not None and number(body, "index") == self.index, "a stop without a start")
         late = self.deltas[1:] if self.deltas[:1] == ["citations_delta"] else self.deltas
-        need(self.live or "citations_delta" not in late, f"citations after the words: {self.deltas}")
-        # Arguments of a client's tool are the model's own words and may be cut; a search is ours to write.
+        need(self.live or "citations_delta" not in late, f"citations after the text: {self.deltas}")
+        # Arguments of a client's tool are the model's and may be truncated; those of a search are ours.
         if text(self.open or {}, "type") == "server_tool_use" and any(self.pieces):
             strict_json("".join(self.pieces))
         self.open = None
@@ -152,7 +152,7 @@ class AnthropicMessages(Checker):
 
 
 class Websearch(Checker):
-    """One object; blanks may stand before it."""
+    """One object; blanks may precede it."""
 
     def check(self, data: bytes) -> None:
         body = strict_json(decoded(data).lstrip(" "))
@@ -161,7 +161,7 @@ class Websearch(Checker):
         for source in objs(body, "sources") if "sources" in body else ():
             web = obj(source, "web")
             need(set(web) <= {"title", "uri"}, "a source")
-            need(all(isinstance(value, str) for value in web.values()), "the words of a source")
+            need(all(isinstance(value, str) for value in web.values()), "the fields of a source")
         if "error" in body:
             for key in ("message", "type"):
                 text(obj(body, "error"), key)
@@ -181,7 +181,7 @@ CHECKERS: Mapping[str, type[Checker]] = {
 def check_stream(dialect: str, data: bytes, *, live: bool = False) -> None:
     """Raise `Violation` unless these bytes are one valid stream of the dialect.
 
-    Where words were let through at once, citations may follow them.
+    If text was sent live, citations may follow it.
     """
     checker = CHECKERS[dialect]()
     checker.live = live

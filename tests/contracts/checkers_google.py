@@ -49,7 +49,7 @@ class Gemini(Checker):
 
     def __init__(self) -> None:
         super().__init__()
-        self.words = b""
+        self.sent_text = b""
         self.chunks = 0
 
     def take(self, event: Sent) -> None:
@@ -94,7 +94,7 @@ class Gemini(Checker):
         need(set(part) <= _PART_KEYS, f"a part with {sorted(part)}")
         need(len(_PAYLOADS & set(part)) == 1, f"a part with {sorted(part)}")
         if "text" in part and part.get("thought") is not True:
-            self.words += text(part, "text").encode()
+            self.sent_text += text(part, "text").encode()
         if "functionCall" in part:
             call = obj(part, "functionCall")
             need(isinstance(call.get("name"), str) and isinstance(call.get("args", {}), dict), "a call")
@@ -122,15 +122,15 @@ class Gemini(Checker):
         indices = support["groundingChunkIndices"]
         need(isinstance(indices, list) and bool(indices), "indices of a support")
         assert isinstance(indices, list)
-        need(all(isinstance(place, int) and 0 <= place < self.chunks for place in indices), "chunk index")
+        need(all(isinstance(index, int) and 0 <= index < self.chunks for index in indices), "chunk index")
         scores = support.get("confidenceScores", [0] * len(indices))
         need(isinstance(scores, list) and len(scores) == len(indices), "a score for each index")
         segment = obj(support, "segment")
         need(segment.get("startIndex") != 0, "a start of nought is left out")
         start = number(segment, "startIndex") if "startIndex" in segment else 0
         end = number(segment, "endIndex") if "endIndex" in segment else 0
-        need(start <= end <= len(self.words), f"{start} to {end} of {len(self.words)}")
-        need(self.words[start:end] == text(segment, "text").encode(), "the words of a segment")
+        need(start <= end <= len(self.sent_text), f"{start} to {end} of {len(self.sent_text)}")
+        need(self.sent_text[start:end] == text(segment, "text").encode(), "the text of a segment")
 
 
 _STEP_DELTAS: Mapping[str, tuple[str, ...]] = {
@@ -154,7 +154,7 @@ class _Step:
 
     def __init__(self, step: JsonObject) -> None:
         self.kind = text(step, "type")
-        self.words = b""
+        self.sent_text = b""
 
 
 class GeminiInteractions(Checker):
@@ -180,7 +180,7 @@ class GeminiInteractions(Checker):
 
     def take(self, event: Sent) -> None:
         kind = text(strict_json(event.data), "event_type")
-        need(event.name in ("", kind), f"event {event.name} holds {kind}")
+        need(event.name in ("", kind), f"event {event.name} has type {kind}")
         need(bool(self.id) or kind in ("interaction.created", "error"), f"{kind} before the start")
         super().take(event)
 
@@ -212,15 +212,15 @@ class GeminiInteractions(Checker):
             raise Violation("a delta outside its step")
         delta = obj(body, "delta")
         kind = text(delta, "type")
-        # Steps and deltas of a kind we do not know are the provider's own, given on as they came.
+        # Steps and deltas of an unknown type are the provider's, passed on verbatim.
         own = kind not in _KNOWN_DELTAS or step.kind not in _STEP_DELTAS
         need(own or kind in _STEP_DELTAS[step.kind], f"{kind} in {step.kind}")
         match kind:
             case "text":
-                step.words += text(delta, "text").encode()
+                step.sent_text += text(delta, "text").encode()
             case "text_annotation_delta":
                 for annotation in objs(delta, "annotations"):
-                    self._annotation(annotation, step.words)
+                    self._annotation(annotation, step.sent_text)
             case "google_search_call" | "url_context_call":
                 obj(delta, "arguments")
             case "google_search_result" | "url_context_result":
@@ -228,14 +228,14 @@ class GeminiInteractions(Checker):
             case "arguments_delta":
                 text(delta, "arguments")
 
-    def _annotation(self, annotation: JsonObject, words: bytes) -> None:
+    def _annotation(self, annotation: JsonObject, sent_text: bytes) -> None:
         names = {"url_citation": "url", "file_citation": "file_name"}
         need(text(annotation, "type") in names, "annotation type")
         need(bool(text(annotation, names[text(annotation, "type")])), "a name")
         start = number(annotation, "start_index") if "start_index" in annotation else 0
         end = number(annotation, "end_index") if "end_index" in annotation else 0
-        need(start <= end <= len(words), f"{start} to {end} of {len(words)}")
-        words[start:end].decode()
+        need(start <= end <= len(sent_text), f"{start} to {end} of {len(sent_text)}")
+        sent_text[start:end].decode()
 
     def on_step_stop(self, body: JsonObject) -> None:
         need(self.open.pop(number(body, "index"), None) is not None, "a stop without a start")

@@ -19,24 +19,26 @@ from tests.contracts.strict_parser import (
 _CHAT_ENDS = {"stop", "length", "tool_calls", "content_filter", "function_call", "error"}
 
 
-def check_annotation(annotation: JsonObject, words: str | None) -> None:
-    """A flat url_citation over these words; annotations of other kinds go as they came."""
+def check_annotation(annotation: JsonObject, sent_text: str | None) -> None:
+    """A flat url_citation within a text; annotations of other types are passed on verbatim."""
     if text(annotation, "type") != "url_citation":
         return
     text(annotation, "url")
     text(annotation, "title")
     start, end = number(annotation, "start_index"), number(annotation, "end_index")
-    need(start <= end and (words is None or end <= len(words)), f"{start} to {end} is outside the text")
+    need(
+        start <= end and (sent_text is None or end <= len(sent_text)), f"{start} to {end} is outside the text"
+    )
 
 
 class OpenaiChat(Checker):
-    """Unnamed chunks: a role, words and calls, one finish, perhaps usage, and the sentinel."""
+    """Unnamed chunks: a role, text and calls, one finish, perhaps usage, and the sentinel."""
 
     def __init__(self) -> None:
         super().__init__()
         self.head: tuple[str, Json] | None = None
         self.finished = self.counted = False
-        self.words = ""
+        self.sent_text = ""
         self.calls = 0
 
     def take(self, event: Sent) -> None:
@@ -83,9 +85,9 @@ class OpenaiChat(Checker):
 
     def _delta(self, delta: JsonObject) -> None:
         if delta.get("content") is not None:
-            self.words += text(delta, "content")
+            self.sent_text += text(delta, "content")
         if delta.get("refusal") is not None:
-            self.words += text(delta, "refusal")
+            self.sent_text += text(delta, "refusal")
         for annotation in objs(delta, "annotations") if "annotations" in delta else ():
             need(annotation["type"] == "url_citation", "annotation type")
             check_annotation({"type": "url_citation", **obj(annotation, "url_citation")}, None)
@@ -118,7 +120,7 @@ class _Item:
     def __init__(self, item: JsonObject) -> None:
         self.id, self.kind = text(item, "id"), text(item, "type")
         self.content: list[JsonObject] = []
-        self.words: str | None = None
+        self.sent_text: str | None = None
         self.annotations: list[JsonObject] = []
         self.arguments = ""
         self.progress: list[str] = []
@@ -147,7 +149,7 @@ class OpenaiResponses(Checker):
         need(body.get("sequence_number") == self.sequence, f"sequence_number is not {self.sequence}")
         self.sequence += 1
         kind = text(body, "type")
-        need(event.name == kind, f"event {event.name} holds {kind}")
+        need(event.name == kind, f"event {event.name} has type {kind}")
         head = ("response.created", "response.failed", "error")
         need(self.created or kind in head, f"{kind} before response.created")
         need(not self.warned or kind == "response.failed", f"{kind} after error")
@@ -185,10 +187,10 @@ class OpenaiResponses(Checker):
         return response
 
     def on_response_output_item_added(self, body: JsonObject) -> None:
-        place = number(body, "output_index")
-        need(place == len(self.open) + len(self.done), f"item {place} out of order")
+        index = number(body, "output_index")
+        need(index == len(self.open) + len(self.done), f"item {index} out of order")
         item = obj(body, "item")
-        self.open[place] = opened = _Item(item)
+        self.open[index] = opened = _Item(item)
         need(opened.id not in self.ids, f"id {opened.id} twice")
         self.ids.add(opened.id)
         if opened.kind == "message":
@@ -200,11 +202,11 @@ class OpenaiResponses(Checker):
 
     def on_response_content_part_added(self, body: JsonObject) -> None:
         item = self._item(body, "message")
-        need(item.words is None, "a part in a part")
+        need(item.sent_text is None, "a part in a part")
         need(number(body, "content_index") == len(item.content), "content_index")
         part = obj(body, "part")
         need(text(part, "type") in ("output_text", "refusal"), "a part")
-        item.words, item.annotations = "", []
+        item.sent_text, item.annotations = "", []
 
     def on_response_output_text_delta(self, body: JsonObject) -> None:
         item = self._item(body, "message")
@@ -215,33 +217,36 @@ class OpenaiResponses(Checker):
         self._add(self._item(body, "message"), body)
 
     def _add(self, item: _Item, body: JsonObject) -> None:
-        if item.words is None or number(body, "content_index") != len(item.content):
-            raise Violation("words outside a part")
-        item.words += text(body, "delta")
+        if item.sent_text is None or number(body, "content_index") != len(item.content):
+            raise Violation("text outside a part")
+        item.sent_text += text(body, "delta")
 
     def on_response_output_text_annotation_added(self, body: JsonObject) -> None:
         item = self._item(body, "message")
-        need(item.words is not None, "an annotation outside a part")
+        need(item.sent_text is not None, "an annotation outside a part")
         need(number(body, "annotation_index") == len(item.annotations), "annotation_index")
         item.annotations.append(obj(body, "annotation"))
 
     def on_response_output_text_done(self, body: JsonObject) -> None:
-        need(self._item(body, "message").words == text(body, "text"), "done is not what was said")
+        need(self._item(body, "message").sent_text == text(body, "text"), "done differs from the deltas")
 
     def on_response_refusal_done(self, body: JsonObject) -> None:
-        need(self._item(body, "message").words == text(body, "refusal"), "done is not what was refused")
+        need(
+            self._item(body, "message").sent_text == text(body, "refusal"),
+            "done differs from the refusal deltas",
+        )
 
     def on_response_content_part_done(self, body: JsonObject) -> None:
         item = self._item(body, "message")
         part = obj(body, "part")
-        spoken = text(part, "refusal" if part["type"] == "refusal" else "text")
-        need(spoken == item.words, "a part is not what was said")
+        content = text(part, "refusal" if part["type"] == "refusal" else "text")
+        need(content == item.sent_text, "a part differs from its deltas")
         if part["type"] == "output_text":
             need(part["annotations"] == item.annotations, "annotations differ")
             for annotation in item.annotations:
-                check_annotation(annotation, spoken)
+                check_annotation(annotation, content)
         item.content.append(part)
-        item.words = None
+        item.sent_text = None
 
     def on_response_function_call_arguments_delta(self, body: JsonObject) -> None:
         self._item(body, "function_call").arguments += text(body, "delta")
@@ -252,25 +257,25 @@ class OpenaiResponses(Checker):
         item.arguments = text(body, "arguments")
 
     def on_response_output_item_done(self, body: JsonObject) -> None:
-        place = number(body, "output_index")
-        opened, item = self.open.pop(place, None), obj(body, "item")
+        index = number(body, "output_index")
+        opened, item = self.open.pop(index, None), obj(body, "item")
         if opened is None:
             raise Violation("an item done twice")
         need((text(item, "id"), item["type"]) == (opened.id, opened.kind), "another item is done")
-        need(opened.words is None, "an item done amid its words")
-        # Other kinds than messages hold content of their own, or are the provider's, given on as they came.
+        need(opened.sent_text is None, "an item done before its text")
+        # Items other than messages have their own content, or are passed on verbatim.
         need(opened.kind != "message" or item["content"] == opened.content, "content differs")
         if opened.kind == "function_call":
             need(text(item, "arguments") == opened.arguments, "arguments of the call")
         if opened.kind == "web_search_call":
             need(opened.progress == [state for state in _PROGRESS if state in opened.progress], "progress")
             need(bool(text(obj(item, "action"), "type")), "action of a search")
-        self.done[place] = item
+        self.done[index] = item
 
     def _finish(self, body: JsonObject, status: str) -> None:
         response = self._response(body)
         need(response["status"] == status and not self.open, f"{status} with open items")
-        need(response["output"] == [self.done[place] for place in sorted(self.done)], "output differs")
+        need(response["output"] == [self.done[index] for index in sorted(self.done)], "output differs")
         for key in ("input_tokens", "output_tokens", "total_tokens") if response["usage"] is not None else ():
             number(obj(response, "usage"), key)
         self.end()

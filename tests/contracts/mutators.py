@@ -43,7 +43,7 @@ _ODD_CHARACTERS = (
 
 
 def blocks_of(data: bytes) -> Blocks:
-    """The events of a stream as they stand, without the empty lines between."""
+    """The raw events of a stream, without the empty lines between."""
     return [block for block in data.replace(b"\r\n", b"\n").split(b"\n\n") if block]
 
 
@@ -52,7 +52,7 @@ def _joined(blocks: Blocks) -> bytes:
 
 
 def payload_of(block: bytes) -> tuple[bytes, Json]:
-    """What stands before the JSON of a block, and the JSON; None where there is none."""
+    """The bytes before the JSON of a block, and the JSON, or None."""
     head, mark, body = block.partition(b"data: ")
     if not mark:
         head, body = b"", block
@@ -63,19 +63,19 @@ def payload_of(block: bytes) -> tuple[bytes, Json]:
 
 
 def paths(value: Json, path: Path = ()) -> Iterator[Path]:
-    """Every place in a value but its root."""
+    """Every path in a value but its root."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield (*path, key)
             yield from paths(item, (*path, key))
     elif isinstance(value, list):
-        for place, item in enumerate(value):
-            yield (*path, place)
-            yield from paths(item, (*path, place))
+        for index, item in enumerate(value):
+            yield (*path, index)
+            yield from paths(item, (*path, index))
 
 
 def at(value: Json, path: Path) -> Json:
-    """What stands at a place."""
+    """The value at a path."""
     for step in path:
         if isinstance(step, str):
             assert isinstance(value, dict)
@@ -87,7 +87,7 @@ def at(value: Json, path: Path) -> Json:
 
 
 def put(value: Json, path: Path, new: Json) -> None:
-    """Set what stands at a place."""
+    """Set the value at a path."""
     holder, key = at(value, path[:-1]), path[-1]
     if isinstance(key, str):
         assert isinstance(holder, dict)
@@ -102,21 +102,21 @@ def _on_blocks(change: Callable[[Random, Blocks], Blocks]) -> Mutator:
 
 
 def _on_json(change: Callable[[Random, Json], str | None], keys: set[str] | None = None) -> Mutator:
-    """Break the JSON of one event, if any holds one of the keys. `change` may give text for the hole."""
+    """Break the JSON of one event, if any has one of the keys. `change` may return text for the hole."""
 
     def mutate(random: Random, data: bytes) -> bytes:
         blocks = blocks_of(data)
         order = list(range(len(blocks)))
         random.shuffle(order)
-        for place in order:
-            head, value = payload_of(blocks[place])
+        for index in order:
+            head, value = payload_of(blocks[index])
             if not isinstance(value, dict) or not _holds(value, keys):
                 continue
             literal = change(random, value)
             body = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
             if literal is not None:
                 body = body.replace(f'"{_HOLE}"', literal)
-            blocks[place] = head + body.encode("utf-8", "surrogatepass")
+            blocks[index] = head + body.encode("utf-8", "surrogatepass")
             break
         return _joined(blocks)
 
@@ -337,7 +337,7 @@ MUTATORS: dict[str, Mutator] = {
     "wrong offset": _on_json(_wrong_offset, _OFFSET_KEYS),
     "wrong chunk index": _on_json(_wrong_chunk, {"groundingChunkIndices"}),
     "list out of order": _on_json(_shuffle_list),
-    "odd sign": _on_json(_odd_character),
+    "odd character": _on_json(_odd_character),
     "half a pair": _hole(lambda random: random.choice(('"\\ud800"', '"a\\udfff b"', '"\\ud83d\\ud83d"'))),
     "no number": _hole(lambda random: random.choice(("NaN", "Infinity", "-Infinity", "1e999", "-1e999"))),
     "long number": _hole(lambda _: "9" * 5000),
@@ -373,7 +373,7 @@ def mutate_json(random: Random, value: JsonObject) -> tuple[bytes, list[str]]:
 
 _FOR_JSON = {
     *("field removed", "field renamed", "field of another type", "unknown type", "wrong index"),
-    *("wrong offset", "wrong chunk index", "list out of order", "odd sign", "half a pair"),
+    *("wrong offset", "wrong chunk index", "list out of order", "odd character", "half a pair"),
 }
 
 

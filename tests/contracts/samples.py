@@ -234,7 +234,7 @@ def _evidenced() -> Iterator[Sample]:
             cites=[unplaced(AMAZON, Evidence(NILE, "somewhere")), cite(_CLAIMS, "The Amazon", RIVERS)],
         ),
     )
-    yield Sample("links that stand for sources", make_answer(_MARKED, cites=_marks()))
+    yield Sample("links in place of sources", make_answer(_MARKED, cites=_marks()))
     yield Sample(
         "claims of a page that is linked elsewhere",
         make_answer(
@@ -246,7 +246,7 @@ def _evidenced() -> Iterator[Sample]:
         ),
     )
     yield Sample(
-        "signs that stand for sources",
+        "markers in place of sources",
         make_answer(
             _SYMBOLS,
             cites=[mark(_SYMBOLS, "【3:2†source】", RIVERS), mark(_SYMBOLS, "【3:4†source】", AMAZON, NILE)],
@@ -256,7 +256,7 @@ def _evidenced() -> Iterator[Sample]:
         "brackets that mean nothing", make_answer(_LITERAL, cites=[cite(_LITERAL, "Rivers flow.", RIVERS)])
     )
     yield Sample(
-        "a link nobody cited", make_answer(_MARKDOWN, cites=[cite(_MARKDOWN, "Rivers flow.", RIVERS)])
+        "a link that is not cited", make_answer(_MARKDOWN, cites=[cite(_MARKDOWN, "Rivers flow.", RIVERS)])
     )
     yield Sample("links without any citation", make_answer(*search(0, "rivers"), _MARKDOWN))
     yield Sample("control characters", make_answer(_CONTROLS, cites=[cite(_CONTROLS, "control", RIVERS)]))
@@ -417,7 +417,7 @@ def _ends() -> Iterator[Sample]:
     yield Sample("all counts", counted)
     yield Sample("counts of nought", make_answer("Free.", usage=Usage(0, 0, 0, 0, 0, 0, 0, 0, 0.0)))
     warnings = (
-        Warned("location_unsaid", "No city for this provider."),
+        Warned("location_dropped", "No city for this provider."),
         Warned("domain_removed", "x.example ⚠"),
     )
     yield Sample("warnings", replace(make_answer("Careful."), warnings=warnings))
@@ -460,11 +460,11 @@ def _broken() -> Iterator[Sample]:
 
 
 BROKEN: tuple[Sample, ...] = tuple(_broken())
-"""Answers that end in an error; only a stream can tell them."""
+"""Answers that end in an error; only a stream can carry them."""
 
 
 def answer_events(answer: Answer, order: Order = "settled", size: int = 7) -> list[Event]:
-    """The events that tell an answer, its text in pieces of `size`."""
+    """The events of an answer, its text in chunks of `size`."""
     placed = [Cited(citation) for citation in answer.citations if citation.span is not None]
     events: list[Event] = [Started("r1", "model-1")]
     if order == "early":
@@ -485,7 +485,7 @@ def answer_events(answer: Answer, order: Order = "settled", size: int = 7) -> li
 
 
 def _text_spans(parts: Sequence[Part]) -> dict[int, Span]:
-    """Where the text of each text part stands in the whole."""
+    """The span of each text part in the whole text."""
     spans: dict[int, Span] = {}
     position = 0
     for number, part in enumerate(parts):
@@ -496,7 +496,7 @@ def _text_spans(parts: Sequence[Part]) -> dict[int, Span]:
 
 
 def _settled(number: int, answer: Answer) -> Iterator[Event]:
-    """The citations that end in a part, and the parts whose citations are now all told."""
+    """The citations that end in a part, and the parts whose citations are now complete."""
     spans = _text_spans(answer.parts)
 
     def last(citation: Citation) -> int:
@@ -542,19 +542,19 @@ REPLY = Reply(id="1", model="model-1", created=1_760_000_000, request=REQUEST)
 
 
 def encode_stream(dialect: Dialect, events: Iterable[Event], reply: Reply = REPLY) -> bytes:
-    """The stream a dialect makes of events."""
+    """Encode events as a stream."""
     encoder = dialect.encoder(reply)
     return b"".join(map(encoder.feed, events)) + encoder.close()
 
 
 def decode_stream(dialect: Dialect, data: bytes) -> list[Event]:
-    """The events a dialect finds in a stream."""
+    """Decode a stream into events."""
     decoder = dialect.decoder()
     return [*decoder.feed(data), *decoder.close()]
 
 
 def round_trip(dialect: Dialect, answer: Answer, form: Form) -> Answer:
-    """The answer after a trip through a dialect, as a whole body or as a stream told in some order."""
+    """Encode and decode an answer, as a whole body or as a stream in some order."""
     if form != "whole":
         return assemble(decode_stream(dialect, encode_stream(dialect, answer_events(answer, form))))
     body = load_json(dump_json(dialect.encode_response(answer, REPLY)), UpstreamWireError)
@@ -577,7 +577,7 @@ _COUNTS = frozenset(
 def same(feature: Feature, before: Answer, after: Answer, lost: Collection[Feature] = ()) -> bool:
     """Do two answers agree on a feature?
 
-    A count nobody told may come back as nought. Where citations of the whole answer are lost, their titles
+    An unknown count may come back as zero. Where citations of the whole answer are lost, their titles
     and quotes are lost with them.
     """
     if Feature.UNPLACED in lost and feature is not Feature.UNPLACED:
@@ -585,8 +585,8 @@ def same(feature: Feature, before: Answer, after: Answer, lost: Collection[Featu
     first, second = project(before, feature), project(after, feature)
     if feature not in _COUNTS:
         return first == second
-    told, back = (value if isinstance(value, tuple) else (value,) for value in (first, second))
-    return all(now == was or (was is None and now == 0) for was, now in zip(told, back, strict=True))
+    sent, received = (value if isinstance(value, tuple) else (value,) for value in (first, second))
+    return all(now == was or (was is None and now == 0) for was, now in zip(sent, received, strict=True))
 
 
 def _placed(answer: Answer) -> Answer:

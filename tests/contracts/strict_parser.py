@@ -1,6 +1,6 @@
 """Strict parsers of server-sent events and JSON, used by the stream checkers.
 
-It shares nothing with the codecs: what it refuses is refused by the standards.
+They share no code with the codecs and refuse what the standards refuse.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Sent(NamedTuple):
 
 
 def need(condition: bool, message: str) -> None:
-    """The condition must hold."""
+    """Require a condition."""
     if not condition:
         raise Violation(message)
 
@@ -76,7 +76,7 @@ def strict_json(data: str) -> JsonObject:
         value: Json = json.loads(data, parse_constant=refuse)
     except ValueError as error:
         raise Violation(f"no JSON: {error}: {data[:80]!r}") from None
-    need(isinstance(value, dict), "data is no object")
+    need(isinstance(value, dict), "data is not an object")
     # What json reads from `\ud800` it would write again only as an escape.
     need(not _SURROGATE.search(json.dumps(value, ensure_ascii=False)), "half a surrogate pair")
     assert isinstance(value, dict)
@@ -134,7 +134,7 @@ class Checker:
         """One event, by the method its type is spelled in."""
         body = strict_json(event.data)
         kind = text(body, self.type_key)
-        need(event.name == kind or not self.named, f"event {event.name} holds {kind}")
+        need(event.name == kind or not self.named, f"event {event.name} has type {kind}")
         handler = getattr(self, "on_" + kind.replace(".", "_"), None)
         if not callable(handler):
             raise Violation(f"unknown event {kind}")

@@ -1,6 +1,6 @@
 """The cost of many citations grows linearly, whatever they have in common.
 
-What costs with the square of their number freezes a gateway: a megabyte holds ten thousand citations.
+Quadratic cost would block a gateway: a megabyte has room for ten thousand citations.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def evidence(number: int, *, page: str = "") -> tuple[Evidence, ...]:
 
 
 SHAPES: dict[str, Callable[[int, int], Citation]] = {
-    "same place": lambda at, _: Citation(Span(0, WIDTH), evidence(at)),
+    "same span": lambda at, _: Citation(Span(0, WIDTH), evidence(at)),
     "same address": lambda at, _: Citation(Span(WIDTH * at, WIDTH * at + 6), evidence(at, page="one")),
     "same start": lambda at, _: Citation(Span(0, WIDTH * at + 6), evidence(at)),
     "same end": lambda at, size: Citation(Span(WIDTH * at, WIDTH * size), evidence(at)),
-    "no place": lambda at, _: Citation(None, evidence(at)),
+    "no span": lambda at, _: Citation(None, evidence(at)),
     "nested": lambda at, size: Citation(Span(3 * at, WIDTH * size - 3 * at), evidence(at)),
     "beyond the text": lambda at, _: Citation(Span(WIDTH * at, 10**9 + at), evidence(at)),
     "points": lambda at, _: Citation(Span(WIDTH * at + 6, WIDTH * at + 6), evidence(at)),
@@ -60,10 +60,10 @@ SHAPES: dict[str, Callable[[int, int], Citation]] = {
 }
 
 
-WORST = ("same place", "same address", "nested", "no place")
+WORST = ("same span", "same address", "nested", "no span")
 
 
-def told(shape: str, size: int, *, parts: bool) -> Iterator[Event]:
+def cited_events(shape: str, size: int, *, parts: bool) -> Iterator[Event]:
     """Text and citations in turns, in one part or in many."""
     yield Started("id", "model")
     for at in range(size):
@@ -73,13 +73,13 @@ def told(shape: str, size: int, *, parts: bool) -> Iterator[Event]:
 
 
 def answer_of(shape: str, size: int) -> Answer:
-    return assemble(told(shape, size, parts=False))
+    return assemble(cited_events(shape, size, parts=False))
 
 
 def stream_through(name: str, events: list[Event]) -> Answer:
-    language = dialect(name)
-    encoder = language.encoder(Reply())
-    decoder = language.decoder()
+    codec = dialect(name)
+    encoder = codec.encoder(Reply())
+    decoder = codec.decoder()
     read: list[Event] = []
     for event in events:
         read += decoder.feed(encoder.feed(event))
@@ -89,43 +89,43 @@ def stream_through(name: str, events: list[Event]) -> Answer:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", DIALECTS)
-def test_a_stream_with_many_citations_goes_out_and_in_at_linear_cost(name: str, shape: str) -> None:
+def test_a_stream_with_many_citations_is_encoded_and_decoded_at_linear_cost(name: str, shape: str) -> None:
     def carry(size: int) -> None:
-        stream_through(name, list(told(shape, size, parts=False)))
+        stream_through(name, list(cited_events(shape, size, parts=False)))
 
     assert growth(carry, SIZE) < LINEAR
 
 
 @pytest.mark.parametrize("shape", WORST)
 @pytest.mark.parametrize("name", DIALECTS)
-def test_a_whole_answer_with_many_citations_goes_out_and_in_at_linear_cost(name: str, shape: str) -> None:
-    language = dialect(name)
+def test_a_whole_answer_with_many_citations_is_encoded_and_decoded_at_linear_cost(
+    name: str, shape: str
+) -> None:
+    codec = dialect(name)
 
     def carry(size: int) -> None:
-        assemble(language.decode_response(language.encode_response(answer_of(shape, size), Reply())))
+        assemble(codec.decode_response(codec.encode_response(answer_of(shape, size), Reply())))
 
     assert growth(carry, SIZE) < LINEAR
 
 
 @pytest.mark.parametrize("shape", WORST)
 @pytest.mark.parametrize("name", DIALECTS)
-def test_a_history_with_many_citations_goes_out_and_in_at_linear_cost(name: str, shape: str) -> None:
-    language = dialect(name)
+def test_a_history_with_many_citations_is_encoded_and_decoded_at_linear_cost(name: str, shape: str) -> None:
+    codec = dialect(name)
     question = Message("user", (Text("And?"),))
 
     def carry(size: int) -> None:
-        body = language.encode_response(answer_of(shape, size), Reply())
-        own = assemble(language.decode_response(body)).message
+        body = codec.encode_response(answer_of(shape, size), Reply())
+        own = assemble(codec.decode_response(body)).message
         for turn in (own, answer_of(shape, size).message):
-            language.decode_request(
-                language.encode_request(Request((question, turn, question), model="m")).body
-            )
+            codec.decode_request(codec.encode_request(Request((question, turn, question), model="m")).body)
 
     assert growth(carry, SIZE) < LINEAR
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_many_citations_are_made_readable_at_linear_cost(shape: str) -> None:
+def test_many_citations_become_text_at_linear_cost(shape: str) -> None:
     def render(size: int) -> None:
         answer = answer_of(shape, size)
         render_answer(answer)
@@ -137,7 +137,7 @@ def test_many_citations_are_made_readable_at_linear_cost(shape: str) -> None:
 @pytest.mark.parametrize("name", DIALECTS)
 def test_citations_of_many_parts_cost_as_much_as_those_of_one(name: str) -> None:
     def carry(size: int) -> None:
-        stream_through(name, list(told("beyond the text", size, parts=True)))
+        stream_through(name, list(cited_events("beyond the text", size, parts=True)))
 
     assert growth(carry, SIZE) < LINEAR
 
@@ -153,7 +153,7 @@ def annotation(start: int, end: int, number: int) -> JsonObject:
 
 
 def wrong_spans(size: int, text: str) -> list[Json]:
-    """Places that no link bears out, though the text has many links."""
+    """Spans that no link confirms, though the text has many links."""
     return [annotation(at, len(text) - at, at) for at in range(1, size + 1)]
 
 
@@ -161,7 +161,7 @@ def links(size: int) -> str:
     return "".join(f"Fact [label](https://a.test/{at % 5}). " for at in range(size))
 
 
-def test_citations_that_the_text_does_not_bear_out_cost_one_look_at_the_text() -> None:
+def test_citations_that_the_text_does_not_confirm_cost_one_scan_of_the_text() -> None:
     def chat(size: int) -> None:
         text = links(size)
         message: JsonObject = {"role": "assistant", "content": text, "annotations": wrong_spans(size, text)}
@@ -177,12 +177,12 @@ def test_citations_that_the_text_does_not_bear_out_cost_one_look_at_the_text() -
     assert growth(responses, SIZE) < LINEAR
 
 
-def test_quotes_that_are_not_where_they_should_be_cost_no_search_each() -> None:
+def test_quotes_with_wrong_offsets_do_not_cost_a_search_each() -> None:
     def gemini(size: int) -> None:
         text = "word " * (200 * size)
         supports: list[Json] = [
             {
-                "segment": {"startIndex": 3, "endIndex": 9, "text": f"never said {at}", "partIndex": 1},
+                "segment": {"startIndex": 3, "endIndex": 9, "text": f"never written {at}", "partIndex": 1},
                 "groundingChunkIndices": [0] * 20,
             }
             for at in range(size)
@@ -199,19 +199,19 @@ def test_quotes_that_are_not_where_they_should_be_cost_no_search_each() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in DIALECTS if name != "websearch"])
-def test_more_citations_than_an_answer_may_have_are_left_out_with_a_warning(name: str) -> None:
-    language = dialect(name)
-    encoder = language.encoder(Reply(citations="live"))
+def test_citations_beyond_the_limit_are_dropped_with_a_warning(name: str) -> None:
+    codec = dialect(name)
+    encoder = codec.encoder(Reply(citations="live"))
     count = MAX_EVIDENCE + 10
     events: list[Event] = [Started("id", "model"), TextDelta(0, "word " * count)]
     events += (Cited(Citation(Span(5 * at, 5 * at + 4), evidence(at))) for at in range(count))
     wire = b"".join(map(encoder.feed, [*events, Finished()]))
-    decoder = language.decoder()
+    decoder = codec.decoder()
     answer = assemble([*decoder.feed(wire), *decoder.close()])
     assert answer.finish == "stop"
     assert 0 < sum(len(citation.evidence) for citation in answer.citations) <= MAX_EVIDENCE
-    said = {warning.code for warning in answer.warnings}
-    assert "citations_cut" in said or b"citations_cut" in wire  # who writes may be the first to count
+    codes = {warning.code for warning in answer.warnings}
+    assert "citations_cut" in codes or b"citations_cut" in wire  # the encoder may be the first to count
 
 
 def test_a_claim_split_by_other_claims_is_cited_on_each_piece_up_to_a_limit() -> None:
@@ -226,7 +226,7 @@ def test_a_claim_split_by_other_claims_is_cited_on_each_piece_up_to_a_limit() ->
     assert MAX_REPEATS <= blocks(MAX_REPEATS) <= MAX_REPEATS + 1
 
 
-def test_evidence_is_joined_by_value_and_kept_in_the_order_of_its_coming() -> None:
+def test_evidence_is_merged_by_value_and_kept_in_order_of_arrival() -> None:
     one, two = evidence(1)[0], evidence(2)[0]
     other = Evidence(one.source, one.quote, extras={"x": {"list": [1, {"a": None}]}})
     again = Evidence(one.source, one.quote, extras={"x": {"list": [1, {"a": None}]}})

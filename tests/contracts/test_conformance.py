@@ -1,6 +1,6 @@
 """Conformance of all dialects, case by case: framing, domain lists, early close, unusual characters.
 
-What is particular to one vendor stands in the files beside this one.
+Cases of one vendor are in `test_conformance_*.py`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ EVENTS: list[Event] = [
     Started("r", "m"),
     SearchCalled(0, SearchCall("s", ("größte Stadt",))),
     SearchReturned(1, SearchResult("s", (SOURCE,))),
-    *(TextDelta(2, sign) for sign in TEXT),
+    *(TextDelta(2, character) for character in TEXT),
     Cited(Citation(Span(7, 12), (Evidence(SOURCE, "grüß Gott"),))),
     TextSettled(2),
     Finished(),
@@ -142,7 +142,7 @@ def test_both_domain_lists_are_encoded_or_named_as_unsupported(name: str) -> Non
     try:
         body, unsupported = dialect(name).encode_request(request)
     except RequestError:
-        return  # refused: nothing is dropped in silence
+        return  # refused: nothing is dropped silently
     body_text = json.dumps(body)
     assert "good.example" in body_text or "allowed_domains" in unsupported
     assert "bad.example" in body_text or "blocked_domains" in unsupported
@@ -186,23 +186,23 @@ def _responses(allowed: list[str] | None, blocked: list[str] | None) -> JsonObje
     return {"model": "m", "input": "q", "tools": [{"type": "web_search", "filters": filters}]}
 
 
-ASKED = {"anthropic_messages": _anthropic, "openai_responses": _responses}
+REQUESTS = {"anthropic_messages": _anthropic, "openai_responses": _responses}
 
 
 @pytest.mark.parametrize("lists", [(None, None), ([], []), (None, []), ([], None)])
-@pytest.mark.parametrize("name", ASKED)
-def test_domain_lists_that_come_empty_are_absent(
+@pytest.mark.parametrize("name", REQUESTS)
+def test_empty_domain_lists_are_decoded_as_absent(
     name: str, lists: tuple[list[str] | None, list[str] | None]
 ) -> None:
-    search = dialect(name).decode_request(ASKED[name](*lists)).search
+    search = dialect(name).decode_request(REQUESTS[name](*lists)).search
     assert search is not None
     assert (search.allowed_domains, search.blocked_domains) == ((), ())
 
 
-@pytest.mark.parametrize("name", ASKED)
-def test_domain_lists_that_both_come_are_kept_or_refused(name: str) -> None:
+@pytest.mark.parametrize("name", REQUESTS)
+def test_both_domain_lists_together_are_kept_or_refused(name: str) -> None:
     try:
-        search = dialect(name).decode_request(ASKED[name](["good.example"], ["bad.example"])).search
+        search = dialect(name).decode_request(REQUESTS[name](["good.example"], ["bad.example"])).search
     except (ClientWireError, RequestError):
         return
     assert search is not None
@@ -216,12 +216,12 @@ COPILOT = "The release is out【3:2†source】【3:0†source】. More【4:1†
 def test_copilot_markers_are_resolved_to_their_sources() -> None:
     other = Source("https://b.example/y", "B")
 
-    def marker(number: int, source: Source) -> Citation:
-        sign = ["【3:2†source】", "【3:0†source】", "【4:1†source】"][number]
-        start = COPILOT.index(sign)
-        return Citation(Span(start, start + len(sign)), (Evidence(source),), "marker")
+    def marked(number: int, source: Source) -> Citation:
+        text = ["【3:2†source】", "【3:0†source】", "【4:1†source】"][number]
+        start = COPILOT.index(text)
+        return Citation(Span(start, start + len(text)), (Evidence(source),), "marker")
 
-    answer = Answer((Text(COPILOT),), (marker(0, SOURCE), marker(1, other), marker(2, SOURCE)))
+    answer = Answer((Text(COPILOT),), (marked(0, SOURCE), marked(1, other), marked(2, SOURCE)))
     assert render_answer(answer) == (
         "The release is out[1][2]. More[1].\n"
         "\n"

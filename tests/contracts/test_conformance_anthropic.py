@@ -57,8 +57,8 @@ RESULT: JsonObject = {
 }
 
 
-def text(words: str, *citations: JsonObject) -> JsonObject:
-    return {"type": "text", "text": words, **({"citations": [*citations]} if citations else {})}
+def text(content: str, *citations: JsonObject) -> JsonObject:
+    return {"type": "text", "text": content, **({"citations": [*citations]} if citations else {})}
 
 
 def message(blocks: Sequence[JsonObject], stop: str = "end_turn") -> JsonObject:
@@ -101,16 +101,16 @@ def _opened(block: JsonObject, *, text_first: bool) -> tuple[JsonObject, list[Js
         return {**block, "input": {}}, deltas
     if block["type"] != "text":
         return block, []
-    words = str(block["text"])
-    said: list[JsonObject] = [
-        {"type": "text_delta", "text": words[:2]},
-        {"type": "text_delta", "text": words[2:]},
+    content = str(block["text"])
+    text_events: list[JsonObject] = [
+        {"type": "text_delta", "text": content[:2]},
+        {"type": "text_delta", "text": content[2:]},
     ]
     citations = block.get("citations") or []
     assert isinstance(citations, list)
     sources: list[JsonObject] = [{"type": "citations_delta", "citation": item} for item in citations]
     empty: JsonObject = {"type": "text", "text": "", **({"citations": []} if sources else {})}
-    return empty, said + sources if text_first else sources + said
+    return empty, text_events + sources if text_first else sources + text_events
 
 
 def decode_both(blocks: Sequence[JsonObject], stop: str = "end_turn") -> Answer:
@@ -136,7 +136,7 @@ def test_several_citations_per_block() -> None:
     assert [item.quote for item in answer.citations[0].evidence] == ["one", "two", "three"]
 
 
-def test_blocks_with_equal_text_are_cited_apart() -> None:
+def test_blocks_with_equal_text_keep_their_own_citations() -> None:
     answer = decode_both([text("Yes.", location(A, "one")), text(" "), text("Yes.", location(B, "two"))])
     assert [citation.span for citation in answer.citations] == [(0, 4), (5, 9)]
 

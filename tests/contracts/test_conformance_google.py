@@ -264,7 +264,7 @@ def test_web_search_queries_without_chunks() -> None:
 
 
 @pytest.mark.parametrize("metadata", [{}, {"webSearchQueries": []}, {"webSearchQueries": [""]}])
-def test_empty_queries_alone_are_no_search(metadata: JsonObject) -> None:
+def test_empty_queries_alone_are_not_a_search(metadata: JsonObject) -> None:
     answer = answer_of("gemini", body([{"text": "Words."}], metadata))
     assert queries(answer) == []
     assert not answer.grounded

@@ -63,14 +63,14 @@ def stream(
         {"type": "response.in_progress", "response": head},
     ]
     for index, item in enumerate(items):
-        place: JsonObject = {"output_index": index, "item_id": item["id"]}
+        position: JsonObject = {"output_index": index, "item_id": item["id"]}
         if item["type"] == "message":
-            frames += _message(item, place, deltas, annotations)
+            frames += _message(item, position, deltas, annotations)
             continue
         started: JsonObject = {**item, "status": "in_progress", "action": {"type": "search"}}
         frames.append({"type": "response.output_item.added", "output_index": index, "item": started})
         frames += [
-            {"type": f"response.web_search_call.{state}", **place}
+            {"type": f"response.web_search_call.{state}", **position}
             for state in ("in_progress", "searching", "completed")
         ]
         frames.append({"type": "response.output_item.done", "output_index": index, "item": item})
@@ -79,13 +79,13 @@ def stream(
 
 
 def _message(
-    item: JsonObject, place: JsonObject, deltas: Sequence[str], annotations: str
+    item: JsonObject, position: JsonObject, deltas: Sequence[str], annotations: str
 ) -> list[JsonObject]:
-    index = place["output_index"]
+    index = position["output_index"]
     assert isinstance(item["content"], list)
     part = item["content"][0]
     assert isinstance(part, dict)
-    where: JsonObject = {**place, "content_index": 0}
+    where: JsonObject = {**position, "content_index": 0}
     notes = part["annotations"]
     assert isinstance(notes, list)
     added: list[JsonObject] = [
@@ -97,15 +97,15 @@ def _message(
         }
         for number, note in enumerate(notes)
     ]
-    said: list[JsonObject] = [
+    deltas_sent: list[JsonObject] = [
         {"type": "response.output_text.delta", **where, "delta": delta, "logprobs": []}
         for delta in deltas or [str(part["text"])]
     ]
     done: JsonObject = {"type": "response.output_text.done", **where, "text": part["text"], "logprobs": []}
     middle = {
-        "interleaved": [*said, *added, done],
-        "after_done": [*said, done, *added],
-        "at_the_end": [*said, done],
+        "interleaved": [*deltas_sent, *added, done],
+        "after_done": [*deltas_sent, done, *added],
+        "at_the_end": [*deltas_sent, done],
     }
     return [
         {
@@ -219,9 +219,9 @@ def test_utm_source_openai() -> None:
 
 
 @pytest.mark.parametrize("before", ["😀 ", "👩\u200d👩\u200d👧 und 𠮷 "])
-def test_offsets_in_utf16_units_are_drawn_to_the_link(before: str) -> None:
+def test_offsets_in_utf16_units_are_corrected_to_the_link(before: str) -> None:
     text = f"{before}Fact {LINK_A} more."
-    shift = sum(ord(sign) > 0xFFFF for sign in before)
+    shift = sum(ord(character) > 0xFFFF for character in before)
     note = annotation(text, LINK_A, A)
     assert isinstance(note["start_index"], int)
     assert isinstance(note["end_index"], int)
@@ -348,10 +348,15 @@ def test_chat_annotations_before_and_after_the_text(when: str) -> None:
         return {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
     notes: JsonObject = {"annotations": [nested(annotation(text, LINK_A, A))]}
-    said = [chunk({"content": text[:9]}), chunk({"content": text[9:]})]
+    deltas_sent = [chunk({"content": text[:9]}), chunk({"content": text[9:]})]
     frames: dict[str, list[JsonObject | str]] = {
-        "first": [chunk({"role": "assistant", "content": "", **notes}), *said, chunk({}, "stop"), "[DONE]"],
-        "last": [chunk({"role": "assistant", "content": ""}), *said, chunk(notes, "stop"), "[DONE]"],
+        "first": [
+            chunk({"role": "assistant", "content": "", **notes}),
+            *deltas_sent,
+            chunk({}, "stop"),
+            "[DONE]",
+        ],
+        "last": [chunk({"role": "assistant", "content": ""}), *deltas_sent, chunk(notes, "stop"), "[DONE]"],
     }
     answer = streamed("openai_chat", b": OPENROUTER PROCESSING\n\n" + sse(frames[when]))
     assert cited(answer) == [(LINK_A, [A])]

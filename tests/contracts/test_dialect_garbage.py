@@ -48,8 +48,8 @@ MAX_GOLDEN = 60_000
 @cache
 def golden(name: str) -> tuple[bytes, ...]:
     """Valid streams of a dialect: what it makes of the samples, and what was recorded."""
-    speaker = dialect(name)
-    made = [encode_stream(speaker, answer_events(sample.answer)) for sample in (*SAMPLES, *BROKEN)]
+    codec = dialect(name)
+    made = [encode_stream(codec, answer_events(sample.answer)) for sample in (*SAMPLES, *BROKEN)]
     files = (RECORDINGS / path for path in RECORDED.get(name, ()))
     found = [path.read_bytes().replace(b"\r\n", b"\n") for path in files if path.is_file()]
     return tuple(data for data in (*made, *found) if len(data) <= MAX_GOLDEN)
@@ -63,7 +63,7 @@ def decode(source: Dialect, pieces: Iterable[bytes]) -> list[Event]:
 
 def check_events(events: Sequence[Event]) -> None:
     """One end, an error of the right kind, and no citation outside the text."""
-    ends = [place for place, event in enumerate(events) if isinstance(event, Finished | Failed)]
+    ends = [index for index, event in enumerate(events) if isinstance(event, Finished | Failed)]
     assert ends == [len(events) - 1], f"ends at {ends} of {len(events)}"
     last = events[-1]
     assert not isinstance(last, Failed) or isinstance(last.error, UpstreamError | UpstreamWireError)
@@ -72,8 +72,10 @@ def check_events(events: Sequence[Event]) -> None:
         assert citation.span is None or 0 <= citation.span.start <= citation.span.end <= len(answer.text)
 
 
-def check_told(target: Dialect, events: Sequence[Event], random: Random, *, shuffled: bool = False) -> None:
-    """The stream that tells the events, with signs of life where something has begun, is valid."""
+def check_encoded(
+    target: Dialect, events: Sequence[Event], random: Random, *, shuffled: bool = False
+) -> None:
+    """The encoded stream is valid, with keep-alives between its events."""
     live = random.random() < 0.3
     encoder = target.encoder(replace(REPLY, citations="live" if live else "exact"))
     written = b""
@@ -111,7 +113,7 @@ def survive(source: str, seed: int, targets: Sequence[str]) -> None:
         check_events(events)
         for target in targets or [random.choice(DIALECTS)]:
             step += f" to {target}"
-            check_told(dialect(target), events, random)
+            check_encoded(dialect(target), events, random)
             if seed % 10 == 0:
                 check_whole(dialect(target), events)
     except Exception as error:
@@ -119,7 +121,7 @@ def survive(source: str, seed: int, targets: Sequence[str]) -> None:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_the_strict_readers_accept_every_sample(name: str) -> None:
+def test_the_strict_checkers_accept_every_sample(name: str) -> None:
     for sample in (*SAMPLES, *BROKEN):
         for order in ORDERS:
             for live in (False, True):
@@ -135,12 +137,12 @@ def test_the_strict_readers_accept_every_sample(name: str) -> None:
 
 
 @pytest.mark.parametrize("path", [(name, path) for name, found in RECORDED.items() for path in found])
-def test_the_strict_readers_accept_real_traffic(path: tuple[str, str], recordings: Path) -> None:
+def test_the_strict_checkers_accept_real_traffic(path: tuple[str, str], recordings: Path) -> None:
     check_stream(path[0], (recordings / path[1]).read_bytes())
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_the_strict_readers_refuse_what_is_broken(name: str) -> None:
+def test_the_strict_checkers_refuse_broken_streams(name: str) -> None:
     stream = encode_stream(dialect(name), answer_events(SAMPLES[2].answer))
     odd = stream.replace(b'"', b"'", 1)
     for broken in (stream[:-20], stream + stream, odd, b"", stream + b"data: NaN\n\n"):
@@ -175,13 +177,13 @@ def test_events_in_any_order_make_a_valid_stream(name: str) -> None:
             random.shuffle(events)
         events += [_strayed(event, random) for event in events if isinstance(event, Cited)]
         try:
-            check_told(dialect(name), [*events, Finished()], random, shuffled=True)
+            check_encoded(dialect(name), [*events, Finished()], random, shuffled=True)
         except Exception as error:
             raise AssertionError(f"seed {seed}: {type(error).__name__}: {error}") from error
 
 
 def _strayed(event: Cited, random: Random) -> Cited:
-    """The same citation at an impossible place."""
+    """The same citation with an impossible span."""
     start = random.choice((0, 3, 10**6, -5))
     span = Span(start, start + random.choice((-7, 0, 4, 10**6)))
     return Cited(Citation(span, event.citation.evidence, event.citation.anchor))

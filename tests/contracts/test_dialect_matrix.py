@@ -1,7 +1,7 @@
 """Every dialect into every other: all that both support is kept, and no citation is moved or invented.
 
 The start is what the first dialect really carries: a sample after one trip through it. So a pair is judged
-by what its source can say. What is left of a thing that the source says in part, and the target not at all,
+by what its source can carry. A feature that the source carries in part and the target not at all
 may go too; but a dialect into itself must give back the very same.
 """
 
@@ -35,9 +35,9 @@ FORMS: tuple[Form, ...] = ("whole", "settled", "late")
 
 @cache
 def carried(source: str, form: Form) -> tuple[Sample, ...]:
-    """The samples as a dialect can say them."""
-    speaker = dialect(source)
-    return tuple(Sample(sample.name, round_trip(speaker, sample.answer, form)) for sample in SAMPLES)
+    """The samples as a dialect can carry them."""
+    codec = dialect(source)
+    return tuple(Sample(sample.name, round_trip(codec, sample.answer, form)) for sample in SAMPLES)
 
 
 def differences(source: Dialect, target: Dialect, before: Answer, after: Answer) -> Iterator[str]:
@@ -48,7 +48,7 @@ def differences(source: Dialect, target: Dialect, before: Answer, after: Answer)
 
 
 def claims(answer: Answer) -> set[tuple[str, str]]:
-    """The words of each claim with the address cited for them."""
+    """The text of each claim with the URL cited for it."""
     return {
         (answer.text[citation.span.start : citation.span.end], item.source.url)
         for citation in answer.citations
@@ -66,7 +66,7 @@ def inventions(target: Dialect, before: Answer, after: Answer) -> Iterator[str]:
     if made := addresses(after) - addresses(before):
         yield f"cited from nowhere: {made}"
     if Feature.SPAN_STARTS not in target.losses and (moved := claims(after) - claims(before)):
-        yield f"claims nobody made: {moved}"
+        yield f"invented claims: {moved}"
     ends, known = project(after, Feature.CITATIONS), project(before, Feature.CITATIONS)
     assert isinstance(ends, set)
     assert isinstance(known, set)
@@ -78,24 +78,24 @@ def inventions(target: Dialect, before: Answer, after: Answer) -> Iterator[str]:
 def test_all_that_both_dialects_support_is_kept_and_no_citation_is_moved_or_invented(
     source: str, target: str
 ) -> None:
-    speaker, hearer = dialect(source), dialect(target)
+    codec, hearer = dialect(source), dialect(target)
     wrong = []
     for first, second in product(FORMS[:2], FORMS):
         for sample in carried(source, first):
             before, after = sample.answer, round_trip(hearer, sample.answer, second)
-            lines = (*differences(speaker, hearer, before, after), *inventions(hearer, before, after))
+            lines = (*differences(codec, hearer, before, after), *inventions(hearer, before, after))
             wrong += [f"{first} to {second}: {sample.name}: {line}" for line in lines]
     assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_a_stream_re_encoded_live_keeps_all_that_both_dialects_support(source: str, target: str) -> None:
-    speaker, hearer = dialect(source), dialect(target)
+    codec, hearer = dialect(source), dialect(target)
     lost = []
     for sample in SAMPLES:
-        events = decode_stream(speaker, encode_stream(speaker, answer_events(sample.answer)))
+        events = decode_stream(codec, encode_stream(codec, answer_events(sample.answer)))
         before, after = assemble(events), assemble(decode_stream(hearer, encode_stream(hearer, events)))
-        lost += [f"{sample.name}: {line}" for line in differences(speaker, hearer, before, after)]
+        lost += [f"{sample.name}: {line}" for line in differences(codec, hearer, before, after)]
         lost += [f"{sample.name}: {line}" for line in inventions(hearer, before, after)]
     assert not lost, "\n".join(lost)
 
@@ -103,10 +103,10 @@ def test_a_stream_re_encoded_live_keeps_all_that_both_dialects_support(source: s
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_stream_and_a_whole_body_give_the_same_answer(name: str) -> None:
     apart = [
-        f"{whole.name}: {feature.name}: {project(whole.answer, feature)!r} {project(told.answer, feature)!r}"
-        for whole, told in zip(carried(name, "whole"), carried(name, "settled"), strict=True)
+        f"{whole.name} {feature.name}: {project(whole.answer, feature)!r} {project(stream.answer, feature)!r}"
+        for whole, stream in zip(carried(name, "whole"), carried(name, "settled"), strict=True)
         for feature in Feature
-        if project(whole.answer, feature) != project(told.answer, feature)
+        if project(whole.answer, feature) != project(stream.answer, feature)
     ]
     assert not apart, "\n".join(apart)
 

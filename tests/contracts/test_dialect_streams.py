@@ -20,7 +20,7 @@ from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.model import Event, Failed, Finished, TextDelta, TextSettled, assemble
 from tests.contracts.recorded.catalogue import Recording, body_of, events_of, recorded_answer, recordings_of
 from tests.contracts.recorded.frames import (
-    DRESSES,
+    FRAMINGS,
     LINE_ENDS,
     borders,
     decode,
@@ -44,7 +44,7 @@ ENDS = {
     "gemini": rb'"(finishReason|blockReason)"',
     "gemini_interactions": rb'"interaction\.completed"',
 }
-"""The words in which a wire says that the answer is complete."""
+"""The bytes with which a wire format marks an answer as complete."""
 
 
 class Stream(NamedTuple):
@@ -127,10 +127,10 @@ def test_line_ends_make_no_difference(stream: Stream, end: bytes) -> None:
 
 
 @every_stream
-@pytest.mark.parametrize("dress", DRESSES)
-def test_the_same_events_in_another_dress_make_no_difference(stream: Stream, dress: str) -> None:
+@pytest.mark.parametrize("framing", FRAMINGS)
+def test_the_formatting_of_events_makes_no_difference(stream: Stream, framing: str) -> None:
     if is_sse(stream.data):
-        data = DRESSES[dress](stream.data)
+        data = FRAMINGS[framing](stream.data)
         _check(stream, [data])
         _check(stream, pieces_of(data, 11 if len(data) <= BYTEWISE else 997))
 
@@ -166,44 +166,44 @@ def _texts(events: Iterable[Event]) -> dict[int, str]:
     return texts
 
 
-def _check_broken_off(stream: Stream, places: Iterable[int]) -> None:
+def _check_truncated(stream: Stream, ends: Iterable[int]) -> None:
     data = stream.data
     whole = _texts(_whole(stream))
     end = re.search(ENDS[stream.dialect], data) if stream.dialect in ENDS else None
-    for place in places:
-        events = decode(stream.decoder(), [data[:place]])
-        assert [event for event in events if isinstance(event, Finished | Failed)] == events[-1:], place
+    for end_offset in ends:
+        events = decode(stream.decoder(), [data[:end_offset]])
+        assert [event for event in events if isinstance(event, Finished | Failed)] == events[-1:], end_offset
         for part, text in _texts(events).items():
-            assert whole[part].startswith(text), place
-        if end is not None and place <= end.start():
-            assert isinstance(events[-1], Failed), f"cut at {place}, it claims to be complete"
+            assert whole[part].startswith(text), end_offset
+        if end is not None and end_offset <= end.start():
+            assert isinstance(events[-1], Failed), f"cut at {end_offset}, it claims to be complete"
 
 
 @every_stream
-def test_a_stream_broken_off_between_frames_ends_once_with_the_text_so_far(stream: Stream) -> None:
-    places = borders(stream.data)
-    step = len(places) * len(stream.data) // (2 * EFFORT) + 1
-    _check_broken_off(stream, {0, *places[::step], *places[-5:]})
+def test_a_stream_truncated_between_frames_ends_once_with_the_text_so_far(stream: Stream) -> None:
+    ends = borders(stream.data)
+    step = len(ends) * len(stream.data) // (2 * EFFORT) + 1
+    _check_truncated(stream, {0, *ends[::step], *ends[-5:]})
 
 
 @pytest.mark.thorough
 @every_stream
-def test_a_stream_broken_off_between_any_frames_ends_once_with_the_text_so_far(stream: Stream) -> None:
-    _check_broken_off(stream, borders(stream.data))
+def test_a_stream_truncated_between_any_frames_ends_once_with_the_text_so_far(stream: Stream) -> None:
+    _check_truncated(stream, borders(stream.data))
 
 
 @every_stream
-def test_a_stream_broken_off_anywhere_ends_once_with_the_text_so_far(stream: Stream) -> None:
+def test_a_stream_truncated_anywhere_ends_once_with_the_text_so_far(stream: Stream) -> None:
     random = Random(_name(stream))
     count = max(4, min(60, EFFORT // len(stream.data)))
-    _check_broken_off(stream, [random.randrange(len(stream.data)) for _ in range(count)])
+    _check_truncated(stream, [random.randrange(len(stream.data)) for _ in range(count)])
 
 
 COMPLETE = [recording for recording in recordings_of("stream") if recorded_answer(recording).refusal is None]
 
 
 @pytest.mark.parametrize("recording", COMPLETE, ids=lambda recording: recording.name)
-def test_a_stream_and_the_body_of_the_same_answer_are_one_answer(recording: Recording) -> None:
+def test_a_stream_and_the_body_of_the_same_answer_are_equal(recording: Recording) -> None:
     body = assemble(dialect(recording.dialect).decode_response(body_of(recording)))
     assert assemble(events_of(recording)) == body
 

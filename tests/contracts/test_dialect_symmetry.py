@@ -1,6 +1,6 @@
 """Requests: a dialect decodes what it encodes to the same meaning, and names what it cannot encode.
 
-Also the caller's mistakes: whatever is wrong with a body, the error is the caller's and names the place.
+Also the caller's mistakes: whatever is wrong with a body, the error is the caller's and names the JSON path.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ REQUEST = Request((QUESTION,), model="model-1")
 
 REQUESTS: dict[str, Request] = {
     "a question": REQUEST,
-    "a talk": replace(REQUEST, messages=(QUESTION, Message("assistant", (Text("6650 km."),)), QUESTION)),
+    "a conversation": replace(
+        REQUEST, messages=(QUESTION, Message("assistant", (Text("6650 km."),)), QUESTION)
+    ),
     "instructions": replace(REQUEST, system=(Text("Be brief."), Text("Be kind."))),
     "an instruction from a developer": replace(
         REQUEST, messages=(Message("developer", (Text("Be brief."),)), QUESTION)
@@ -94,7 +96,7 @@ REQUESTS: dict[str, Request] = {
         messages=(Message("user", (Text("And this?"), Image("image/png", url="https://a.example/b.png"))),),
     ),
     "search": replace(REQUEST, search=SearchOptions()),
-    "search beside tools": replace(REQUEST, search=SearchOptions(), tools=(WEATHER,)),
+    "search with tools": replace(REQUEST, search=SearchOptions(), tools=(WEATHER,)),
     "a forced search": replace(REQUEST, search=SearchOptions(), tool_choice=ToolChoice("search")),
     "any tool": replace(REQUEST, tools=(WEATHER,), tool_choice=ToolChoice("required")),
     "no tool": replace(REQUEST, tools=(WEATHER,), tool_choice=ToolChoice("none")),
@@ -112,19 +114,19 @@ REQUESTS: dict[str, Request] = {
     "any JSON": replace(REQUEST, output=OutputFormat()),
     "streamed": replace(REQUEST, stream=True),
     "continued": replace(REQUEST, previous_id="r0"),
-    "a tool of nobody's": replace(REQUEST, tools=(OpaqueTool("nobody", {"type": "x"}), CLOCK)),
+    "a tool of an unknown dialect": replace(REQUEST, tools=(OpaqueTool("unknown", {"type": "x"}), CLOCK)),
 }
 
 
 _ERROR = "Error: "
-"""How dialects without a word for it say that a tool failed."""
+"""How dialects without a field for it mark a failed tool result."""
 _PART_OF = {"strict": "tools", "opaque_tools": "tools", "is_error": "messages"}
-"""What is unsaid together with something greater."""
+"""Unsupported features that belong to a larger one."""
 
 
 def meaning(request: Request) -> dict[str, object]:
-    """What a request says, by the names under which things are unsaid."""
-    said: dict[str, object] = {
+    """The meaning of a request, by the names that `unsupported` uses."""
+    values: dict[str, object] = {
         "system": _instructions(request),
         "messages": _turns(request),
         "is_error": [
@@ -150,12 +152,12 @@ def meaning(request: Request) -> dict[str, object]:
         "output": request.output is not None and (request.output.schema or "any"),
         "previous_id": request.previous_id,
     }
-    return said | search_meaning(request.search or SearchOptions())
+    return values | search_meaning(request.search or SearchOptions())
 
 
 def search_meaning(options: SearchOptions) -> dict[str, object]:
-    said = {name: getattr(options, name) for name in field_names(SearchOptions) if name != "extras"}
-    return said | {"live": options.live is not False}
+    values = {name: getattr(options, name) for name in field_names(SearchOptions) if name != "extras"}
+    return values | {"live": options.live is not False}
 
 
 def _instructions(request: Request) -> str:
@@ -172,17 +174,17 @@ def _turns(request: Request) -> list[tuple[str, list[object]]]:
             continue
         if not turns or turns[-1][0] != message.role:
             turns.append((message.role, []))
-        said = turns[-1][1]
+        parts = turns[-1][1]
         for part in message.parts:
-            words = _words(part)
-            if isinstance(words, str) and said and isinstance(said[-1], str):
-                said[-1] += words
+            value = _part_value(part)
+            if isinstance(value, str) and parts and isinstance(parts[-1], str):
+                parts[-1] += value
             else:
-                said.append(words)
+                parts.append(value)
     return turns
 
 
-def _words(part: Part) -> object:
+def _part_value(part: Part) -> object:
     match part:
         case Text(text):
             return text
@@ -199,10 +201,10 @@ def _result_text(result: ToolResult) -> str:
     return "".join(item.text for item in result.content if isinstance(item, Text))
 
 
-def there_and_back(speaker: Dialect, request: Request) -> tuple[Request, tuple[str, ...]]:
-    encoded = speaker.encode_request(request)
+def there_and_back(codec: Dialect, request: Request) -> tuple[Request, tuple[str, ...]]:
+    encoded = codec.encode_request(request)
     body = Fields.of(load_json(dump_json(encoded.body), ClientWireError), ClientWireError).raw
-    return speaker.decode_request(body), encoded.unsupported
+    return codec.decode_request(body), encoded.unsupported
 
 
 def silent_losses(
@@ -221,7 +223,7 @@ def test_a_request_is_read_as_it_was_meant(name: str, case: str) -> None:
     request = REQUESTS[case]
     after, unsupported = there_and_back(dialect(name), request)
     if name == "websearch":
-        # To speak it is to ask for a search.
+        # Every request of this dialect is a search.
         request = replace(request, search=request.search or SearchOptions())
     lost = silent_losses(meaning(request), meaning(after), unsupported)
     assert not lost, "\n".join(lost)
@@ -249,7 +251,7 @@ _NAMED = st.builds(
     region=st.sampled_from(["", "Bayern"]),
     city=st.sampled_from(["", "München"]),
     timezone=st.sampled_from(["", "Europe/Berlin"]),
-).filter(lambda place: place != Location())
+).filter(lambda location: location != Location())
 _PLACES = st.sampled_from([None, Location(latitude=48.137, longitude=11.575)]) | _NAMED
 _OPTION_VALUES: dict[str, st.SearchStrategy[object]] = {
     "allowed_domains": _DOMAINS,
@@ -304,9 +306,9 @@ def spelled(path: Path) -> str:
     return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
 
 
-def mistakes(speaker: Dialect) -> Iterator[tuple[Path, Json, JsonObject]]:
+def mistakes(codec: Dialect) -> Iterator[tuple[Path, Json, JsonObject]]:
     """Bodies with one value of another type."""
-    text = dump_json(speaker.encode_request(RICH).body)
+    text = dump_json(codec.encode_request(RICH).body)
     whole = json.loads(text)
     for path in paths(whole):
         for odd in _ODD:
@@ -316,10 +318,10 @@ def mistakes(speaker: Dialect) -> Iterator[tuple[Path, Json, JsonObject]]:
                 yield path, odd, body
 
 
-def refusal(speaker: Dialect, body: JsonObject, what: str) -> ClientWireError | RequestError | None:
-    """The error a body meets with, which must be the caller's."""
+def refusal(codec: Dialect, body: JsonObject, what: str) -> ClientWireError | RequestError | None:
+    """The error for a body, which must be the caller's."""
     try:
-        speaker.decode_request(body)
+        codec.decode_request(body)
     except (ClientWireError, RequestError) as error:
         return error
     except Exception as error:
@@ -329,14 +331,14 @@ def refusal(speaker: Dialect, body: JsonObject, what: str) -> ClientWireError | 
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_value_of_the_wrong_type_is_the_callers_fault_and_named(name: str) -> None:
-    speaker = dialect(name)
+    codec = dialect(name)
     refused = 0
-    for path, odd, body in mistakes(speaker):
-        place = spelled(path)
-        error = refusal(speaker, body, f"{place} = {odd!r}")
+    for path, odd, body in mistakes(codec):
+        where = spelled(path)
+        error = refusal(codec, body, f"{where} = {odd!r}")
         refused += error is not None
         if isinstance(error, ClientWireError):
-            assert place.startswith(error.path) or error.path.startswith(place), f"{place} = {odd!r}: {error}"
+            assert where.startswith(error.path) or error.path.startswith(where), f"{where} = {odd!r}: {error}"
     assert refused
 
 
@@ -344,11 +346,11 @@ def test_a_value_of_the_wrong_type_is_the_callers_fault_and_named(name: str) -> 
     "odd", [None, [], {}, [{}], "", 10**400, [None], {"": None}], ids=lambda odd: repr(odd)[:9]
 )
 @pytest.mark.parametrize("name", DIALECTS)
-def test_any_top_level_value_is_taken_or_refused(name: str, odd: Json) -> None:
-    speaker = dialect(name)
-    whole = speaker.encode_request(RICH).body
+def test_any_top_level_value_is_accepted_or_refused(name: str, odd: Json) -> None:
+    codec = dialect(name)
+    whole = codec.encode_request(RICH).body
     for key in [*whole, "temperature", "top_p", "max_tokens", "tools", "messages", "input", "contents"]:
-        error = refusal(speaker, {**whole, key: odd}, key)
+        error = refusal(codec, {**whole, key: odd}, key)
         assert error is None or error.message
 
 
@@ -388,8 +390,8 @@ def test_a_body_that_is_not_an_object_is_the_clients_fault(name: str, case: str)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_half_a_surrogate_pair_is_mended(name: str) -> None:
-    speaker = dialect(name)
-    text = dump_json(speaker.encode_request(REQUEST).body).replace("Nile", "N\\ud800ile")
+def test_a_lone_surrogate_is_replaced(name: str) -> None:
+    codec = dialect(name)
+    text = dump_json(codec.encode_request(REQUEST).body).replace("Nile", "N\\ud800ile")
     body = Fields.of(load_json(text, ClientWireError), ClientWireError).raw
-    assert "N\ufffdile" in speaker.decode_request(body).query
+    assert "N\ufffdile" in codec.decode_request(body).query

@@ -22,16 +22,16 @@ ANSWER = "The Nile is long."
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """A provider's answer, what nobody else may see of it, and what everybody must."""
+class AssistantTurn:
+    """A provider's answer: what no other provider may see of it, and what each must see."""
 
     body: JsonObject
     secrets: tuple[str, ...]
     addresses: tuple[str, ...]
 
 
-TURNS: dict[str, Turn] = {
-    "anthropic_messages": Turn(
+TURNS: dict[str, AssistantTurn] = {
+    "anthropic_messages": AssistantTurn(
         {
             "id": "msg_01",
             "type": "message",
@@ -54,10 +54,10 @@ TURNS: dict[str, Turn] = {
                             "type": "web_search_result",
                             "url": url,
                             "title": "A page",
-                            "encrypted_content": f"ENCRYPTED+{place}/==",
+                            "encrypted_content": f"ENCRYPTED+{index}/==",
                             "page_age": None,
                         }
-                        for place, url in enumerate((ALPHA, UNCITED))
+                        for index, url in enumerate((ALPHA, UNCITED))
                     ],
                 },
                 {
@@ -84,7 +84,7 @@ TURNS: dict[str, Turn] = {
         ),
         (ALPHA, UNCITED),
     ),
-    "openai_responses": Turn(
+    "openai_responses": AssistantTurn(
         {
             "id": "resp_01",
             "object": "response",
@@ -136,7 +136,7 @@ TURNS: dict[str, Turn] = {
         ("gAAAAA+ENCRYPTED/==", "rs_01ABC", "ws_01ABC", "msg_01ABC"),
         (ALPHA, UNCITED),
     ),
-    "openai_chat": Turn(
+    "openai_chat": AssistantTurn(
         {
             "id": "chatcmpl-01",
             "object": "chat.completion",
@@ -170,7 +170,7 @@ TURNS: dict[str, Turn] = {
         ("REASONING+data/==",),
         (ALPHA, BETA),
     ),
-    "gemini": Turn(
+    "gemini": AssistantTurn(
         {
             "responseId": "r01",
             "modelVersion": "gemini-x",
@@ -219,7 +219,7 @@ TURNS: dict[str, Turn] = {
         ("SIGNATURE+call/==", "SIGNATURE+response/==", "SIGNATURE+text/==", "call01ABC"),
         (ALPHA, UNCITED),
     ),
-    "gemini_interactions": Turn(
+    "gemini_interactions": AssistantTurn(
         {
             "id": "v1_01",
             "object": "interaction",
@@ -263,7 +263,7 @@ TURNS: dict[str, Turn] = {
         ("SIGNATURE+thought/==", "SIGNATURE+call/==", "SIGNATURE+result/==", "call01ABC"),
         (ALPHA, BETA),
     ),
-    "websearch": Turn(
+    "websearch": AssistantTurn(
         {
             "llmContent": f'Web search results for "nile":\n\n{ANSWER}[1]\n\nSources:\n[1] A page ({ALPHA})',
             "returnDisplay": 'Search results for "nile" returned.',
@@ -293,8 +293,8 @@ def next_request(message: Message) -> Request:
     return Request((question, message, again), "model-1", search=SearchOptions())
 
 
-def replayed(speaker: Dialect, message: Message) -> str:
-    return "\n".join(strings(speaker.encode_request(next_request(message)).body))
+def replayed(codec: Dialect, message: Message) -> str:
+    return "\n".join(strings(codec.encode_request(next_request(message)).body))
 
 
 def test_every_dialect_has_a_turn() -> None:
@@ -303,27 +303,27 @@ def test_every_dialect_has_a_turn() -> None:
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_its_own_dialect_gets_the_answer_back_verbatim(name: str) -> None:
-    speaker, turn = dialect(name), TURNS[name]
-    body = replayed(speaker, assemble(speaker.decode_response(turn.body)).message)
+    codec, turn = dialect(name), TURNS[name]
+    body = replayed(codec, assemble(codec.decode_response(turn.body)).message)
     missing = [secret for secret in turn.secrets if secret not in body]
     assert not missing
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_stream_in_its_own_dialect_loses_nothing_that_must_come_back(name: str) -> None:
-    speaker, turn = dialect(name), TURNS[name]
-    events = decode_stream(speaker, encode_stream(speaker, speaker.decode_response(turn.body)))
-    body = replayed(speaker, assemble(events).message)
+    codec, turn = dialect(name), TURNS[name]
+    events = decode_stream(codec, encode_stream(codec, codec.decode_response(turn.body)))
+    body = replayed(codec, assemble(events).message)
     missing = [secret for secret in turn.secrets if secret not in body]
     assert not missing
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_body_in_its_own_dialect_loses_nothing_that_must_come_back(name: str) -> None:
-    speaker, turn = dialect(name), TURNS[name]
-    answer = assemble(speaker.decode_response(turn.body))
-    again = assemble(speaker.decode_response(speaker.encode_response(answer, REPLY)))
-    body = replayed(speaker, again.message)
+    codec, turn = dialect(name), TURNS[name]
+    answer = assemble(codec.decode_response(turn.body))
+    again = assemble(codec.decode_response(codec.encode_response(answer, REPLY)))
+    body = replayed(codec, again.message)
     missing = [secret for secret in turn.secrets if secret not in body]
     assert not missing
 
@@ -342,9 +342,9 @@ def test_another_dialect_reads_every_url_and_no_secret(source: str, target: str)
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_an_answer_made_from_foreign_events_is_readable_when_it_comes_back(name: str) -> None:
-    speaker = dialect(name)
+    codec = dialect(name)
     for sample in SAMPLES:
-        encoded = speaker.encode_request(next_request(sample.answer.message))
+        encoded = codec.encode_request(next_request(sample.answer.message))
         body = "\n".join(strings(encoded.body))
         if "messages" not in encoded.unsupported:
             missing = [source.url for source in sample.answer.sources if source.url not in body]
@@ -352,15 +352,15 @@ def test_an_answer_made_from_foreign_events_is_readable_when_it_comes_back(name:
 
 
 def test_signed_tokens_never_reach_the_real_api() -> None:
-    speaker = dialect("anthropic_messages")
+    codec = dialect("anthropic_messages")
     for sample in SAMPLES:
-        content = speaker.encode_response(sample.answer, REPLY)["content"]
+        content = codec.encode_response(sample.answer, REPLY)["content"]
         body: JsonObject = {
             "model": "claude-x",
             "max_tokens": 9,
             "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": content}],
         }
-        sent = "\n".join(strings(speaker.encode_request(speaker.decode_request(body)).body))
+        sent = "\n".join(strings(codec.encode_request(codec.decode_request(body)).body))
         assert not [token for token in _tokens(content) if token and token in sent], sample.name
         placed = (item for item in sample.answer.citations if item.span is not None)
         cited = {item.source.url for citation in placed for item in citation.evidence}

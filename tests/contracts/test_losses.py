@@ -49,7 +49,7 @@ def extensions(value: Json) -> Iterator[JsonObject]:
 
 
 def extension_fields(target: Dialect, answer: Answer, form: Form) -> set[str]:
-    """The names of what the extension says about an answer."""
+    """The names of the fields in the extension."""
     if form == "whole":
         bodies: list[Json] = [target.encode_response(answer, REPLY)]
     else:
@@ -76,8 +76,8 @@ def test_every_feature_is_present_in_some_sample(feature: Feature) -> None:
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_samples_are_complete_whatever_the_order(order: Order) -> None:
     for sample in (*SAMPLES, *BROKEN):
-        told = assemble(answer_events(sample.answer, order))
-        assert all(project(told, feature) == project(sample.answer, feature) for feature in Feature)
+        assembled = assemble(answer_events(sample.answer, order))
+        assert all(project(assembled, feature) == project(sample.answer, feature) for feature in Feature)
 
 
 @pytest.mark.parametrize("form", FORMS)

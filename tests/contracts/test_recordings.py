@@ -77,7 +77,7 @@ def test_every_family_has_recorded_answers(recordings: Path) -> None:
 
 
 @every_answer
-def test_the_text_is_the_text_part_by_part(recording: Recording) -> None:
+def test_the_text_of_every_part_is_that_of_the_wire(recording: Recording) -> None:
     recorded = recorded_answer(recording)
     parts = [part for part in answer_of(recording).parts if isinstance(part, Text) and part.text]
     assert [part.text for part in parts] == recorded.texts
@@ -92,13 +92,13 @@ def test_each_source_is_cited_where_the_wire_put_it(recording: Recording) -> Non
     expected = {(mention.span, mention.url) for mention in recorded.citations if not mention.without_span}
     assert expected - cited == set()
     for span, url in cited - expected:
-        assert _stands_for_itself(recorded, span, url), f"{url} was not cited at {span}"
+        assert _is_unannotated_link(recorded, span, url), f"{url} was not cited at {span}"
 
 
-def _stands_for_itself(recorded: RecordedAnswer, span: Span | None, url: str) -> bool:
-    """A link that nobody annotated, or that was annotated without a place, may be a citation where it stands.
+def _is_unannotated_link(recorded: RecordedAnswer, span: Span | None, url: str) -> bool:
+    """A link without an annotation, or with one that has no offsets, may be a citation at its own span.
 
-    OpenRouter's engines and xAI give no places, the Codex backend no annotations at all.
+    OpenRouter's engines and xAI send no offsets, the Codex backend no annotations at all.
     """
     if any(mention.without_span and mention.url == url for mention in recorded.citations) and span is None:
         return True
@@ -124,12 +124,15 @@ def test_a_link_or_a_number_is_a_marker_and_a_sentence_a_claim(recording: Record
     answer = answer_of(recording)
     for citation in answer.citations:
         if citation.span is not None:
-            said = answer.text[citation.span.start : citation.span.end]
+            marked = answer.text[citation.span.start : citation.span.end]
             is_link = (
-                said.startswith(("[", "(")) and said.endswith(")") and "](http" in said and " [" not in said
+                marked.startswith(("[", "("))
+                and marked.endswith(")")
+                and "](http" in marked
+                and " [" not in marked
             )
-            is_number = re.fullmatch(r"\[\d+\]", said) is not None
-            assert (citation.anchor == "marker") == (is_link or is_number), said
+            is_number = re.fullmatch(r"\[\d+\]", marked) is not None
+            assert (citation.anchor == "marker") == (is_link or is_number), marked
 
 
 @every_answer
@@ -188,8 +191,8 @@ def test_everything_found_is_a_source_with_its_date(recording: Recording) -> Non
 @every_answer
 def test_reasoning_is_shown_in_full(recording: Recording) -> None:
     parts = answer_of(recording).parts
-    said = "".join(part.text for part in parts if isinstance(part, Reasoning))
-    assert "".join(said.split()) == "".join(recorded_answer(recording).reasoning.split())
+    text = "".join(part.text for part in parts if isinstance(part, Reasoning))
+    assert "".join(text.split()) == "".join(recorded_answer(recording).reasoning.split())
 
 
 @every_answer
@@ -210,7 +213,7 @@ def test_usage_is_what_the_wire_counts(recording: Recording) -> None:
     usage = answer_of(recording).usage
     recorded = recorded_answer(recording).usage
     if recording.dialect == "gemini" and usage.searches is not None:
-        # Gemini has no counter; whoever counts its queries must count right.
+        # Gemini has no counter: its queries are counted here.
         recorded = replace(recorded, searches=len(set(recorded_answer(recording).queries or ())))
     assert usage == recorded
 
@@ -226,7 +229,7 @@ def test_the_finish_reason_is_that_of_the_wire(recording: Recording) -> None:
     assert type(answer.error) is recorded.refusal.kind
     assert recorded.refusal.message in answer.error.message
     assert answer.error.retry_after == recorded.refusal.retry_after
-    assert not recorded.refusal.words or answer.error.upstream_code in recorded.refusal.words
+    assert not recorded.refusal.codes or answer.error.upstream_code in recorded.refusal.codes
 
 
 @every_answer
@@ -239,13 +242,13 @@ def test_id_and_model_are_those_of_the_wire(recording: Recording) -> None:
 def test_an_answer_starts_once_and_ends_once(recording: Recording) -> None:
     events = events_of(recording)
     recorded = recorded_answer(recording)
-    starts = [place for place, event in enumerate(events) if isinstance(event, Started)]
+    starts = [index for index, event in enumerate(events) if isinstance(event, Started)]
     assert starts == [0] or (starts == [] and recorded.refusal is not None and not recorded.texts)
     assert [event for event in events if isinstance(event, Finished | Failed)] == [events[-1]]
 
 
 @every_answer
-def test_searches_and_evidence_carry_the_mark_of_their_dialect(recording: Recording) -> None:
+def test_searches_and_evidence_have_the_mark_of_their_dialect(recording: Recording) -> None:
     answer = answer_of(recording)
     marks = [
         *(part.extras for part in answer.parts if isinstance(part, SearchCall | SearchResult)),
@@ -282,7 +285,7 @@ def test_the_error_has_the_message_of_the_provider(recording: Recording) -> None
     error, recorded = _error(recording), _recorded_error(recording)
     assert recorded.message in error.message
     assert error.status == status_and_headers(recording)[0]
-    assert not recorded.words or error.upstream_code in recorded.words
+    assert not recorded.codes or error.upstream_code in recorded.codes
 
 
 @every_error
@@ -356,7 +359,7 @@ def test_offsets_that_cut_a_link_in_two_mean_the_link(recording: Recording, by: 
 
 REQUESTS = recordings_of("request")
 SOURCES = "web_search_call.action.sources"
-"""Asked of Responses whenever there is a search, or its pages would stay unknown."""
+"""Requested from Responses with every search, or its pages would stay unknown."""
 WITHOUT_A_QUESTION = "error-400-empty-messages"
 """OpenAI turned it down, and so may we."""
 ASKING = [recording for recording in REQUESTS if WITHOUT_A_QUESTION not in recording.name]
@@ -376,11 +379,11 @@ def _recorded_request(recording: Recording) -> RecordedRequest:
 
 @cache
 def _request(recording: Recording) -> Request:
-    """What our dialect makes of it."""
+    """The request as the dialect decodes it."""
     return dialect(recording.dialect).decode_request(_body(recording))
 
 
-def test_a_request_without_a_question_is_turned_down(recordings: Path) -> None:
+def test_a_request_without_a_question_is_refused(recordings: Path) -> None:
     (recording,) = [item for item in REQUESTS if item not in ASKING]
     with pytest.raises((ClientWireError, RequestError)):
         _request(recording)
@@ -425,7 +428,7 @@ def test_search_options_are_kept(recording: Recording) -> None:
 
 
 @every_request
-def test_model_limits_and_form_are_kept(recording: Recording) -> None:
+def test_model_limits_and_output_format_are_kept(recording: Recording) -> None:
     facts_of_request, request = _recorded_request(recording), _request(recording)
     assert (request.model, request.stream, request.previous_id) == (
         facts_of_request.model,
@@ -443,7 +446,7 @@ def test_history_keeps_every_url_and_every_opaque_value(recording: Recording) ->
 
 
 @every_request
-def test_encoded_again_in_its_own_dialect_it_is_the_same_request(recording: Recording) -> None:
+def test_a_request_encoded_again_in_its_own_dialect_is_the_same_request(recording: Recording) -> None:
     ours = dialect(recording.dialect)
     request = _request(recording)
     encoded = ours.encode_request(request)
@@ -452,7 +455,7 @@ def test_encoded_again_in_its_own_dialect_it_is_the_same_request(recording: Reco
 
 
 def _essence(request: Request) -> Request:
-    """Without what stands in the path of Gemini's address, and what a dialect may ask for in addition."""
+    """Without what is in the path of Gemini's URL, and what a dialect may request in addition."""
     extras = {name: kept for name, fields in request.extras.items() if (kept := _without_sources(fields))}
     return replace(request, model="", stream=False, extras=extras)
 

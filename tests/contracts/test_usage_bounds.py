@@ -43,7 +43,7 @@ def test_an_answer_with_impossible_counts_ends_well_and_its_counts_fit_a_databas
 
 @pytest.mark.parametrize("number", [HUGE, -1])
 @pytest.mark.parametrize("name", NAMES)
-def test_what_a_whole_answer_cost_is_read_within_the_same_bounds(name: str, number: int) -> None:
+def test_the_usage_of_a_whole_answer_has_the_same_bounds(name: str, number: int) -> None:
     events = (Started("id", "model"), TextDelta(0, "Yes."), UsageSeen(Usage(*COUNTS)), Finished())
     text = json.dumps(dialect(name).encode_response(assemble(events), Reply()))
     for count in COUNTS:

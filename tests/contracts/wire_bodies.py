@@ -10,7 +10,7 @@ from groundwire.model import Answer, Event, Failed, Finished, JsonObject, assemb
 
 
 def answer_of(name: str, body: JsonObject) -> Answer:
-    """The answer that a whole body tells."""
+    """Decode a whole body into an answer."""
     events = dialect(name).decode_response(json.loads(json.dumps(body)))
     assert_one_terminal(events)
     return assemble(events)
@@ -27,7 +27,7 @@ def sse(frames: Iterable[JsonObject | str], *, named: str = "", end: str = "\n")
 
 
 def streamed(name: str, data: bytes) -> Answer:
-    """The answer that a stream tells; fed whole and byte by byte it must be the same."""
+    """Decode a stream into an answer, whole and byte by byte, with the same result."""
     whole = _events(name, [data])
     assert _events(name, [data[index : index + 1] for index in range(len(data))]) == whole
     return assemble(whole)
@@ -48,7 +48,7 @@ def assert_one_terminal(events: Sequence[Event]) -> None:
 
 
 def cited(answer: Answer) -> list[tuple[str | None, list[str]]]:
-    """Each citation as the words it stands on and the addresses behind it."""
+    """The text of each citation and its URLs."""
     return [
         (
             None if item.span is None else answer.text[item.span.start : item.span.end],
@@ -59,7 +59,7 @@ def cited(answer: Answer) -> list[tuple[str | None, list[str]]]:
 
 
 def spans(answer: Answer) -> list[tuple[int, int] | None]:
-    """Where the citations stand."""
+    """The spans of the citations."""
     return [None if item.span is None else (item.span.start, item.span.end) for item in answer.citations]
 
 
@@ -69,5 +69,5 @@ def warned(answer: Answer) -> set[str]:
 
 
 def queries(answer: Answer) -> list[str]:
-    """What was searched for."""
+    """The search queries."""
     return [search.query for search in answer.searches]

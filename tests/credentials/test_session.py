@@ -558,21 +558,18 @@ async def test_a_cancelled_search_does_not_lose_an_inline_session(tmp_path: Path
 
 
 async def test_waiting_too_long_for_another_task_is_an_error(tmp_path: Path) -> None:
-    async def main() -> None:
-        async def send(*_: object) -> tuple[int, bytes]:
-            await asyncio.sleep(60)
-            return 200, b""
+    async def send(*_: object) -> tuple[int, bytes]:
+        await asyncio.sleep(60)
+        return 200, b""
 
-        refresher = Refresher(send, lambda: NOW, timeouts=replace(QUICK, lock=0.01, grace=0.0))
-        stuck = asyncio.ensure_future(refresher.fresh(inline(tmp_path)))
-        await asyncio.sleep(0)
-        with pytest.raises(TimedOut, match="try again"):
-            await refresher.fresh(inline(tmp_path))
-        stuck.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await stuck
-
-    await main()
+    refresher = Refresher(send, lambda: NOW, timeouts=replace(QUICK, lock=0.01, grace=0.0))
+    stuck = asyncio.ensure_future(refresher.fresh(inline(tmp_path)))
+    await asyncio.sleep(0)
+    with pytest.raises(TimedOut, match="try again"):
+        await refresher.fresh(inline(tmp_path))
+    stuck.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stuck
 
 
 async def test_stored_sessions_and_keys_pass_through(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ class Encoder(StreamEncoder):
                 self.send("error", {"error": error.message})
 
 
-def said(data: bytes, decoder: StreamDecoder) -> list[Event]:
+def decode(data: bytes, decoder: StreamDecoder) -> list[Event]:
     return decoder.feed(data) + decoder.close()
 
 
@@ -72,7 +72,7 @@ END = b'data: {"end": true}\n\n'
 
 
 def test_a_stream_that_ends_well_has_one_terminal_event() -> None:
-    assert said(HELLO + END, Decoder()) == [TextDelta(0, "hello"), Finished()]
+    assert decode(HELLO + END, Decoder()) == [TextDelta(0, "hello"), Finished()]
 
 
 def test_nothing_follows_the_terminal_event() -> None:
@@ -84,24 +84,24 @@ def test_nothing_follows_the_terminal_event() -> None:
 
 
 def test_only_the_first_of_several_terminal_events_counts() -> None:
-    assert said(b'data: {"twice": true}\n\n', Decoder()) == [Failed(Overloaded("first"))]
+    assert decode(b'data: {"twice": true}\n\n', Decoder()) == [Failed(Overloaded("first"))]
 
 
 @pytest.mark.parametrize("data", [b"", HELLO, b": comment\n\n", b"<html>", b"data: "])
 def test_a_stream_that_just_ends_is_interrupted(data: bytes) -> None:
-    events = said(data, Decoder())
+    events = decode(data, Decoder())
     assert isinstance(events[-1], Failed)
     assert isinstance(events[-1].error, Interrupted | UpstreamWireError)
     assert len([event for event in events if isinstance(event, Failed)]) == 1
 
 
 def test_the_end_of_the_bytes_may_be_the_end_of_the_answer() -> None:
-    assert said(HELLO, Lenient()) == [TextDelta(0, "hello"), Finished("length")]
-    assert said(HELLO + END, Lenient()) == [TextDelta(0, "hello"), Finished()]
+    assert decode(HELLO, Lenient()) == [TextDelta(0, "hello"), Finished("length")]
+    assert decode(HELLO + END, Lenient()) == [TextDelta(0, "hello"), Finished()]
 
 
 def test_an_error_found_at_the_end_is_emitted() -> None:
-    assert said(HELLO, Strict()) == [
+    assert decode(HELLO, Strict()) == [
         TextDelta(0, "hello"),
         Failed(UpstreamWireError("half a thing", "$.thing")),
     ]
@@ -111,18 +111,18 @@ def test_an_error_found_at_the_end_is_emitted() -> None:
     "broken", [b"data: nonsense\n\n", b'data: {"say": 1}\n\n', b"data: []\n\n", b'data: {"refuse": true}\n\n']
 )
 def test_malformed_bytes_fail_the_stream_and_earlier_events_are_kept(broken: bytes) -> None:
-    events = said(HELLO + broken + HELLO + END, Decoder())
+    events = decode(HELLO + broken + HELLO + END, Decoder())
     assert events[0] == TextDelta(0, "hello")
     assert len(events) == 2
     assert isinstance(events[1], Failed)
 
 
 def test_a_last_event_without_its_blank_line_counts() -> None:
-    assert said(HELLO + END.rstrip(), Decoder()) == [TextDelta(0, "hello"), Finished()]
+    assert decode(HELLO + END.rstrip(), Decoder()) == [TextDelta(0, "hello"), Finished()]
 
 
 def test_a_bare_json_body_is_read_as_one_frame() -> None:
-    assert said(b' {"say": "x",\n "end": true}', Decoder()) == [TextDelta(0, "x"), Finished()]
+    assert decode(b' {"say": "x",\n "end": true}', Decoder()) == [TextDelta(0, "x"), Finished()]
 
 
 @cases(200)
@@ -141,7 +141,7 @@ def test_cut_anywhere_the_events_are_the_same(pieces: list[bytes], cuts: list[in
         events += decoder.feed(data[position:cut])
         position = cut
     events += decoder.feed(data[position:]) + decoder.close()
-    assert events == said(data, Decoder())
+    assert events == decode(data, Decoder())
 
 
 def test_the_decoder_remembers_the_text_and_numbers_the_parts() -> None:
@@ -186,11 +186,11 @@ def test_an_event_without_text_gives_no_bytes() -> None:
     assert Encoder(Reply()).feed(Warned("a", "b")) == b""
 
 
-def test_a_sign_of_life_is_a_comment() -> None:
+def test_a_keep_alive_is_a_comment() -> None:
     assert Encoder(Reply()).ping() == b": keep-alive\n\n"
 
 
-def test_bytes_may_be_written_as_they_are_and_stay_in_order() -> None:
+def test_raw_bytes_can_be_written_and_stay_in_order() -> None:
     class Raw(Encoder):
         def on_event(self, event: Event) -> None:
             super().on_event(event)

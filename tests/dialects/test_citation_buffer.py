@@ -70,13 +70,13 @@ def test_exact_holds_text_until_it_is_settled_and_releases_its_citations_first()
     ]
 
 
-def test_live_lets_everything_through_at_once() -> None:
+def test_live_sends_everything_at_once() -> None:
     incoming: list[Event] = [TextDelta(0, "abc"), ONE, TextSettled(0), Finished()]
     assert feed_all("live", incoming) == [[event] for event in incoming]
 
 
 @pytest.mark.parametrize("end", [Finished(), Failed(Interrupted("cut"))])
-def test_exact_gives_everything_out_when_the_answer_ends_unsettled(end: Event) -> None:
+def test_exact_releases_everything_when_the_answer_ends_unsettled(end: Event) -> None:
     assert feed_all("exact", [TextDelta(0, "abc"), ONE, end])[-1] == [ONE, TextDelta(0, "abc"), end]
 
 
@@ -102,7 +102,7 @@ def test_exact_keeps_the_order_of_everything_but_citations() -> None:
     ]
 
 
-def test_exact_does_not_hold_what_comes_before_any_text() -> None:
+def test_exact_does_not_hold_events_before_any_text() -> None:
     search = SearchCalled(0, SearchCall("s", ("q",)))
     assert feed_all("exact", [Started(), search, Warned("a", "b")]) == [
         [Started()],

@@ -29,7 +29,9 @@ from groundwire.errors import TurnedAway
         ({"retry-after": ""}, None),
     ],
 )
-def test_seconds_are_read_and_nonsense_is_not(headers: dict[str, str], seconds: float | None) -> None:
+def test_retry_delays_are_decoded_and_invalid_ones_ignored(
+    headers: dict[str, str], seconds: float | None
+) -> None:
     assert retry_after(headers) == seconds
 
 
@@ -42,7 +44,7 @@ def test_seconds_are_read_and_nonsense_is_not(headers: dict[str, str], seconds: 
         ({"x-request-id": "a", "request-id": "b"}, "a"),
     ],
 )
-def test_the_request_has_the_name_its_provider_gave_it(headers: dict[str, str], name: str) -> None:
+def test_the_request_id_is_the_one_of_the_provider(headers: dict[str, str], name: str) -> None:
     assert request_id(headers) == name
 
 
@@ -108,9 +110,9 @@ EXPECTED: dict[tuple[str, str], dict[int, str]] = {
 @pytest.mark.parametrize(
     ("name", "field", "status", "expected"),
     [
-        (name, field, status, word)
-        for (name, field), words in EXPECTED.items()
-        for status, word in words.items()
+        (name, field, status, type_name)
+        for (name, field), types in EXPECTED.items()
+        for status, type_name in types.items()
     ],
 )
 def test_a_status_has_the_type_of_its_vendor(name: str, field: str, status: int, expected: str) -> None:

@@ -38,7 +38,7 @@ ANSWER = Answer(
         Citation(None, (Evidence(Source("", "oai-weather")), Evidence(Source("https://b.example/y")))),
     ),
     Usage(cost=0.25),
-    (Warned("citation_unplaced", "one citation has no place"),),
+    (Warned("citation_unplaced", "one citation has no span"),),
 )
 
 SOURCES = [
@@ -56,7 +56,7 @@ def test_a_dialect_that_loses_nothing_extends_only_warnings() -> None:
     assert add_extension({}, ANSWER, ()) == {
         "groundwire": {
             "version": 1,
-            "warnings": [{"code": "citation_unplaced", "message": "one citation has no place"}],
+            "warnings": [{"code": "citation_unplaced", "message": "one citation has no span"}],
         }
     }
 
@@ -65,7 +65,7 @@ def test_lost_features_are_in_the_extension() -> None:
     assert add_extension({}, ANSWER, tuple(Feature)) == {
         "groundwire": {
             "version": 1,
-            "warnings": [{"code": "citation_unplaced", "message": "one citation has no place"}],
+            "warnings": [{"code": "citation_unplaced", "message": "one citation has no span"}],
             "searches": [{"query": "q", "kind": "search", "state": "done"}],
             "sources": SOURCES,
             "citations": [
@@ -154,5 +154,5 @@ def test_the_error_of_a_search_is_in_the_extension_where_a_dialect_has_no_field_
 
 def test_the_next_provider_reads_that_a_search_failed_and_why() -> None:
     failed = (SearchCall("s", ("nile", "amazon")), SearchResult("s", error="unavailable"), Text("Sorry."))
-    words = readable_text(Answer(failed).message)
-    assert "Searched for: nile (failed: unavailable); amazon (failed: unavailable)" in words
+    text = readable_text(Answer(failed).message)
+    assert "Searched for: nile (failed: unavailable); amazon (failed: unavailable)" in text

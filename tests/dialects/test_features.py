@@ -94,12 +94,12 @@ EXPECTED: Mapping[Feature, object] = {
 
 
 @pytest.mark.parametrize("feature", Feature)
-def test_each_feature_shows_its_part_of_an_answer(feature: Feature) -> None:
+def test_each_feature_projects_its_part_of_an_answer(feature: Feature) -> None:
     assert project(ANSWER, feature) == EXPECTED[feature]
 
 
 @pytest.mark.parametrize("feature", [feature for feature in Feature if feature is not Feature.PAUSE])
-def test_each_feature_is_missed_in_an_empty_answer(feature: Feature) -> None:
+def test_each_feature_is_missing_from_an_empty_answer(feature: Feature) -> None:
     assert project(ANSWER, feature) != project(Answer(), feature)
 
 
@@ -131,12 +131,12 @@ def test_a_citation_keeps_its_span_when_markers_before_it_are_replaced() -> None
     assert project(linked, Feature.MARKER_TEXT) != project(numbered, Feature.MARKER_TEXT)
 
 
-def test_markers_that_overlap_are_taken_out_once() -> None:
+def test_overlapping_markers_are_removed_once() -> None:
     both = (Citation(Span(0, 4), (A,), "marker"), Citation(Span(2, 6), (A,), "marker"))
     assert project(Answer((Text("ABCDEFGH"),), both), Feature.TEXT) == "EFGH"
 
 
-def test_arguments_are_compared_by_meaning_and_nonsense_by_its_letters() -> None:
+def test_arguments_are_compared_as_json_and_invalid_json_as_text() -> None:
     def calls(arguments: str) -> object:
         return project(Answer((ToolCall("c", "f", arguments),)), Feature.TOOL_CALLS)
 
@@ -157,5 +157,5 @@ def test_the_loss_is_what_the_source_supports_and_the_target_does_not() -> None:
 
 @cases(60)
 @given(answers(), st.sampled_from(Feature))
-def test_any_answer_can_be_looked_at_and_equals_itself(answer: Answer, feature: Feature) -> None:
+def test_any_answer_can_be_projected_and_equals_itself(answer: Answer, feature: Feature) -> None:
     assert project(answer, feature) == project(answer, feature)

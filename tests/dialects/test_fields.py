@@ -58,7 +58,7 @@ def test_null_and_absent_are_the_same(key: str) -> None:
     assert not fields().has(key)
 
 
-def test_falsy_values_are_there() -> None:
+def test_falsy_values_are_present() -> None:
     assert fields().has("empty")
     assert fields().has("flag")
     assert fields().text("empty", "default") == ""
@@ -107,7 +107,7 @@ def test_a_document_must_be_an_object(value: Json) -> None:
     assert caught.value.path == "$"
 
 
-def test_faults_of_ones_own_have_their_path_too() -> None:
+def test_errors_raised_by_a_codec_have_their_path() -> None:
     inner = fields().obj("object").obj("inner")
     assert inner.fault("odd").path == "$.object.inner"
     assert inner.fault("odd", "list", 3, "x").path == "$.object.inner.list[3].x"
@@ -115,7 +115,7 @@ def test_faults_of_ones_own_have_their_path_too() -> None:
     assert inner.with_raw({"other": 1}).fault("odd", "other").path == "$.object.inner.other"
 
 
-def test_the_rest_is_every_unknown_field() -> None:
+def test_the_remaining_fields_are_the_unknown_ones() -> None:
     body = Fields.of({"a": 1, "b": None, "c": [3]}, ClientWireError)
     assert body.rest("a") == {"b": None, "c": [3]}
     assert body.rest() == body.raw
@@ -127,12 +127,12 @@ def test_a_value_that_is_not_an_object_becomes_an_empty_one() -> None:
     assert as_object([1]) == as_object(None) == {}
 
 
-@pytest.mark.parametrize("said", [2**63, 2**63 - 1, 10**400, -1, 1e300, 10**12 + 1])
-def test_a_count_that_cannot_be_true_is_as_good_as_none(said: float) -> None:
-    assert Fields.of({"tokens": said}, UpstreamWireError).count("tokens") is None
+@pytest.mark.parametrize("value", [2**63, 2**63 - 1, 10**400, -1, 1e300, 10**12 + 1])
+def test_an_impossible_count_is_ignored(value: float) -> None:
+    assert Fields.of({"tokens": value}, UpstreamWireError).count("tokens") is None
 
 
-def test_counts_offsets_and_amounts_are_read_as_they_are_within_reason() -> None:
+def test_plausible_counts_offsets_and_amounts_are_decoded_unchanged() -> None:
     read = Fields.of(
         {"tokens": 10**12, "float": 5.0, "before": -1, "far": 2**60, "cost": 0.5}, UpstreamWireError
     )

@@ -34,7 +34,7 @@ def searched(*parts: Part, cites: tuple[Citation, ...] = ()) -> Message:
     return Message("assistant", parts, cites)
 
 
-def test_a_message_is_native_if_all_its_searches_and_evidence_bear_the_mark() -> None:
+def test_a_message_is_native_if_all_its_searches_and_evidence_have_the_mark_of_the_dialect() -> None:
     call = SearchCall("s", ("q",), extras=OURS)
     result = SearchResult("s", (A,), extras=OURS)
     evidence = Citation(None, (Evidence(A, extras=OURS),))
@@ -49,7 +49,7 @@ def test_an_empty_mark_is_a_mark() -> None:
     assert is_native(searched(SearchCall("s", extras={"gemini": {}})), "gemini")
 
 
-def test_a_message_without_searches_is_everybodys() -> None:
+def test_a_message_without_searches_is_native_to_every_dialect() -> None:
     assert is_native(searched(Text("x")), "gemini")
 
 
@@ -83,13 +83,13 @@ def test_cited_sources_come_before_those_that_were_only_found() -> None:
 def test_text_comes_first_then_calls_and_images() -> None:
     call, image, opaque = ToolCall("c", "f"), Image(url="https://i.example"), Opaque("gemini", {})
     message = searched(SearchCall("s", ("q",)), call, Text("x"), image, opaque, Reasoning("hm"))
-    words, *rest = readable_parts(message, "gemini")
-    assert words == Text("x\n\nSearched for: q")
+    text, *rest = readable_parts(message, "gemini")
+    assert text == Text("x\n\nSearched for: q")
     assert rest == [call, image, opaque]
     assert readable_parts(message, "openai_chat")[1:] == (call, image)
 
 
-def test_a_message_without_searches_keeps_its_parts_but_for_what_is_foreign() -> None:
+def test_a_message_without_searches_keeps_all_but_foreign_parts() -> None:
     ours, theirs = Reasoning("mine", OURS), Reasoning("yours", {"openai_chat": {}})
     message = searched(Text("a"), ours, theirs, Opaque("openai_chat", {}), Text("b"))
     assert readable_parts(message, "gemini") == (Text("a"), ours, Text("b"))

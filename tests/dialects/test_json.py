@@ -69,7 +69,7 @@ def test_reasonable_nesting_is_read() -> None:
     assert load(wide) == json.loads(wide)
 
 
-def test_brackets_in_strings_are_no_nesting() -> None:
+def test_brackets_in_strings_do_not_count_as_nesting() -> None:
     assert load(json.dumps(["[" * 1000])) == ["[" * 1000]
 
 
@@ -96,7 +96,7 @@ def test_large_numbers_within_reason_are_read() -> None:
         ('"\ud800"', "?"),
     ],
 )
-def test_half_characters_are_mended_and_whole_ones_kept(data: bytes | str, value: Json) -> None:
+def test_lone_surrogates_are_replaced_and_pairs_kept(data: bytes | str, value: Json) -> None:
     assert load(data) == value
 
 
@@ -106,7 +106,7 @@ def test_everything_read_can_be_written_as_utf8() -> None:
         assert dump_json(value).encode().decode()
 
 
-def test_output_has_no_sign_at_which_anybody_breaks_a_line() -> None:
+def test_output_has_no_character_that_any_reader_takes_for_a_line_break() -> None:
     text = dump_json({"a\u2028": "b\u2029c\x85d\ne\rf\x0bg\x0ch\x1ci"})
     assert len(text.splitlines()) == 1
     assert "\\u2028" in text
@@ -118,7 +118,7 @@ def test_output_is_compact_and_readable() -> None:
     assert dump_json({"a": [1, "é😀"], "b": None}) == '{"a":[1,"é😀"],"b":null}'
 
 
-def test_output_never_holds_half_a_pair() -> None:
+def test_output_never_contains_a_lone_surrogate() -> None:
     assert json.loads(dump_json(["\ud800", "a\udfffb"])) == ["\ufffd", "a\ufffdb"]
 
 

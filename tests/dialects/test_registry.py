@@ -25,6 +25,6 @@ def test_every_dialect_says_where_unsupported_features_go(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "os", "base", "registry", "Gemini", "../gemini"])
-def test_nothing_else_can_be_had_by_name(name: str) -> None:
+def test_an_unknown_dialect_name_is_refused(name: str) -> None:
     with pytest.raises(KeyError):
         dialect(name)

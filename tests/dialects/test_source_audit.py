@@ -67,12 +67,12 @@ def _objects(value: Json) -> Iterator[JsonObject]:
             yield from _objects(item)
 
 
-def _with_field(body: JsonObject, place: int, field: str, value: Json) -> JsonObject | None:
+def _with_field(body: JsonObject, index: int, field: str, value: Json) -> JsonObject | None:
     copy = cast("JsonObject", json.loads(json.dumps(body)))
     holders = list(_objects(copy))
-    if place >= len(holders):
+    if index >= len(holders):
         return None
-    holders[place][field] = value
+    holders[index][field] = value
     return copy
 
 
@@ -82,7 +82,7 @@ def _unread(answer: Answer) -> list[str]:
 
 def _read(name: str, data: bytes) -> Answer:
     decoder = dialect(name).decoder()
-    events = [event for place in range(0, len(data), 7) for event in decoder.feed(data[place : place + 7])]
+    events = [event for index in range(0, len(data), 7) for event in decoder.feed(data[index : index + 7])]
     return assemble([*events, *decoder.close()])
 
 
@@ -106,13 +106,13 @@ def test_encoded_answers_are_read_in_full(name: str) -> None:
 def test_an_unknown_source_field_is_warned_of_wherever_it_is(name: str, field: str, value: Json) -> None:
     body = _body(name)
     silent = []
-    for place in range(len(list(_objects(body)))):
-        changed = _with_field(body, place, field, value)
+    for index in range(len(list(_objects(body)))):
+        changed = _with_field(body, index, field, value)
         assert changed is not None
         answer = assemble(dialect(name).decode_response(changed))
         messages = _unread(answer)
         if len(messages) != 1 or f".{field}" not in messages[0]:
-            silent.append((place, list(_objects(body))[place], answer.warnings))
+            silent.append((index, list(_objects(body))[index], answer.warnings))
     assert silent == []
 
 
@@ -160,7 +160,7 @@ def test_urls_that_are_not_sources_are_not_warned_of(document: JsonObject) -> No
     assert audit.warning() is None
 
 
-def test_the_warning_stays_short_and_the_look_bounded() -> None:
+def test_the_warning_is_short_and_the_scan_bounded() -> None:
     audit = SourceAudit()
     audit.audit({f"sources_{'x' * 500}_{number}": PAGES for number in range(50_000)})
     warning = audit.warning()
@@ -222,7 +222,7 @@ def _as_document(name: str, body: JsonObject) -> list[Event]:
 @pytest.mark.parametrize("feed", [_whole, _as_stream, _as_document])
 @pytest.mark.parametrize("body", FOREIGN)
 @pytest.mark.parametrize("name", DIALECTS)
-def test_a_foreign_body_never_becomes_an_empty_answer_in_silence(
+def test_a_foreign_body_never_becomes_an_empty_answer_without_a_warning(
     name: str, body: str, feed: Callable[[str, JsonObject], list[Event]]
 ) -> None:
     try:

@@ -30,14 +30,14 @@ BOM = b"\xef\xbb\xbf"
 def read(data: bytes, *cuts: int) -> list[Frame]:
     reader = FrameReader()
     frames: list[Frame] = []
-    places = [0, *sorted(cuts), len(data)]
-    for start, end in pairwise(places):
+    offsets = [0, *sorted(cuts), len(data)]
+    for start, end in pairwise(offsets):
         frames += reader.feed(data[start:end])
     return frames + reader.close()
 
 
 def by_the_standard(data: bytes) -> list[Frame]:
-    """The parser of the HTML standard, written down as it stands there."""
+    """The parser of the HTML standard, transcribed literally."""
     text = data.removeprefix(BOM).replace(b"\r\n", b"\n").replace(b"\r", b"\n") + b"\n\n"
     frames: list[Frame] = []
     event = b""
@@ -211,7 +211,7 @@ def test_an_element_is_emitted_as_soon_as_it_is_complete() -> None:
 
 
 @pytest.mark.parametrize("data", [b'{"a": 1', b'[{"a": "x', b'[{"a": 1}, {"b"', b"[1, 2]"])
-def test_a_value_cut_short_comes_out_as_what_is_left(data: bytes) -> None:
+def test_a_truncated_value_is_emitted_as_the_remaining_bytes(data: bytes) -> None:
     *_, last = read(data)
     assert last.data
     with pytest.raises(ValueError, match=r"."):
@@ -233,7 +233,7 @@ def test_closing_twice_emits_nothing_twice() -> None:
         assert reader.close() == []
 
 
-def test_a_line_or_event_or_value_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_or_event_or_value_without_an_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "MAX_PENDING", 1000)
     for start, more in ((b"data: ", b"x"), (b'{"a": "', b"x"), (b"data: 1\n", b"data: 1\n")):
         reader = FrameReader()
@@ -264,10 +264,10 @@ def test_one_long_line_in_small_pieces_is_copied_once_not_each_time(
     assert [len(frame.data) for frame in frames] == [pieces * 10 + 9]
 
 
-def test_random_bytes_never_raise_anything_else() -> None:
+def test_random_bytes_are_parsed_the_same_wherever_they_are_split() -> None:
     chance = random.Random(3)
-    words = [b"\r", b"\n", b":", b" ", b"data", b"event", b"{", b"}", b"[", b"]", b'"', b"\\", b"a"]
-    alphabet = [*words, b"\xff", b"\xef", b"\xbb", b"\xbf"]
+    tokens = [b"\r", b"\n", b":", b" ", b"data", b"event", b"{", b"}", b"[", b"]", b'"', b"\\", b"a"]
+    alphabet = [*tokens, b"\xff", b"\xef", b"\xbb", b"\xbf"]
     for _ in range(3_000):
         data = b"".join(chance.choices(alphabet, k=chance.randrange(25)))
         whole = read(data)

@@ -51,20 +51,20 @@ def test_an_unsafe_url_is_emptied_and_all_else_stays(url: str, name: str, ascii_
 
 @pytest.mark.parametrize("url", SAFE)
 def test_safe_urls_and_text_about_them_are_untouched(url: str) -> None:
-    words = json.dumps({"url": "javascript:alert(1)"})
-    data = json.dumps({"url": url, "text": words, "arguments": words, "source": {"url": url}}).encode()
+    text = json.dumps({"url": "javascript:alert(1)"})
+    data = json.dumps({"url": url, "text": text, "arguments": text, "source": {"url": url}}).encode()
     assert not has_unsafe_url(data)
     assert remove_unsafe_urls(data) is data or remove_unsafe_urls(data) == data
 
 
 @pytest.mark.parametrize("name", [name for name in DIALECTS if name != "websearch"])
 def test_a_decoded_source_keeps_its_title_and_loses_an_unsafe_url_with_a_warning(name: str) -> None:
-    language = dialect(name)
+    codec = dialect(name)
     evidence = Evidence(Source("https://evil.example/", "The title", "cited"), "quote")
-    encoder = language.encoder(Reply())
+    encoder = codec.encoder(Reply())
     events = (Started("i", "m"), TextDelta(0, "Claim."), Cited(Citation(Span(0, 6), (evidence,))), Finished())
     wire = b"".join(encoder.feed(event) for event in events)
-    decoder = language.decoder()
+    decoder = codec.decoder()
     answer = assemble(
         [*decoder.feed(wire.replace(b"https://evil.example/", b"javascript:alert(1)")), *decoder.close()]
     )

@@ -17,7 +17,7 @@ from groundwire.model import SearchOptions
 from tests.engine import fresh_questions
 from tests.engine.fresh_questions import Fresh, fresh
 from tests.engine.questions import COUNT, UNTUNED, USUAL, LibraryQuestion, questions, usual_questions
-from tests.sharing import made_once
+from tests.shared_folders import build_once
 
 pytestmark = pytest.mark.server
 
@@ -41,7 +41,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
             refresh(opened)
 
     own = tmp_path_factory.mktemp("knowledge") / "index"
-    shutil.copytree(made_once(tmp_path_factory, "knowledge-of-all", make), own)
+    shutil.copytree(build_once(tmp_path_factory, "knowledge-of-all", make), own)
     with open_index(own) as opened:
         yield opened
 

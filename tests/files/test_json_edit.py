@@ -58,18 +58,18 @@ def test_an_entry_is_added_and_everything_else_is_unchanged(text: str) -> None:
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_no_character_of_the_text_is_lost_or_moved(text: str) -> None:
-    """What was there is what is left when some of what is there now is struck out."""
+    """The original text remains if the inserted characters are removed."""
     remaining = iter(put(text, PATH, ENTRY))
-    assert all(sign in remaining for sign in text)
+    assert all(character in remaining for character in text)
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_changing_an_entry_gives_what_adding_the_other_would_have_given(text: str) -> None:
+def test_changing_an_entry_equals_adding_the_new_one(text: str) -> None:
     assert put(put(text, PATH, ENTRY), PATH, OTHER) == put(text, PATH, OTHER)
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_an_entry_that_is_taken_out_leaves_the_values_that_were_there(text: str) -> None:
+def test_removing_an_entry_restores_the_original_values(text: str) -> None:
     before = read_json(text) if text.strip().endswith("}") else {}
     kept = 1 if "mcpServers" in before else 0
     assert read_json(remove(put(text, PATH, ENTRY), PATH, kept)) == before
@@ -93,7 +93,7 @@ def test_windows_lines_stay_windows_lines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "position"),
     [
         ('{\n  "a": 1\n  "b": 2\n}', "line 3, column 3"),
         ('{"a": }', "line 1, column 7"),
@@ -103,8 +103,8 @@ def test_windows_lines_stay_windows_lines() -> None:
         ('{"a": 1} x', "line 1, column 10"),
     ],
 )
-def test_a_broken_text_is_refused_with_its_position(text: str, place: str) -> None:
-    with pytest.raises(ConfigError, match=place):
+def test_a_broken_text_is_refused_with_its_position(text: str, position: str) -> None:
+    with pytest.raises(ConfigError, match=position):
         put(text, PATH, ENTRY)
 
 
@@ -117,7 +117,7 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(NAMES, VALUES, max_size=4), st.sampled_from([None, 0, 1, 2, "\t"]), st.booleans())
-def test_whatever_the_document_the_entry_goes_in_and_out(
+def test_an_entry_can_be_added_to_and_removed_from_any_document(
     document: dict[str, object], indent: int | str | None, ascii_only: bool
 ) -> None:
     document["mcpServers"] = {"other": document.get("a")}
@@ -178,7 +178,7 @@ JSON = st.recursive(
     st.sampled_from([None, 0, 2, "\t"]),
     st.booleans(),
 )
-def test_the_result_is_what_a_reader_would_get_by_assigning(
+def test_the_edited_text_decodes_like_the_assigned_value(
     body: dict[str, object], parent: str, name: str, item: str | int, indent: int | str | None, plain: bool
 ) -> None:
     inner = {"kept": [1, {"x": None}]}

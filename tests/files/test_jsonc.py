@@ -24,7 +24,7 @@ BLANKS = st.sampled_from(["", " ", "\t", "\r\n", '// , } ] " x\n', '/* { [ " // 
 
 
 @given(VALUES, st.booleans(), st.sampled_from([None, 0, 2]))
-def test_what_json_writes_is_read_as_json_reads_it(item: Json, plain: bool, indent: int | None) -> None:
+def test_json_is_decoded_as_the_json_module_decodes_it(item: Json, plain: bool, indent: int | None) -> None:
     text = json.dumps(item, ensure_ascii=plain, indent=indent)
     found = parse_jsonc(text)
     assert found == json.loads(text)
@@ -62,7 +62,7 @@ def _strictly(text: str) -> Json:
 
 
 @given(st.text(max_size=40) | st.text('{}[]",:/* \\n\\u0041\n-+.eE1truefalsn', max_size=60))
-def test_any_text_is_read_as_json_reads_it_or_refused_with_a_position_inside_it(text: str) -> None:
+def test_any_text_is_decoded_like_json_or_refused_with_a_position_inside_it(text: str) -> None:
     expected: Json = None
     found: Json = None
     offset = 0
@@ -126,7 +126,7 @@ def test_nesting_of_128_is_read() -> None:
     assert parse_jsonc("[" * 128 + "]" * 128) == json.loads("[" * 128 + "]" * 128)
 
 
-def test_escapes_make_one_character_of_a_pair_and_mend_half_of_one() -> None:
+def test_escaped_surrogate_pairs_become_one_character_and_lone_ones_are_replaced() -> None:
     assert parse_jsonc(r'"\ud83d\ude00"') == "😀"
     assert parse_jsonc(r'"a\ud83db"') == "a\ufffdb"
     assert parse_jsonc(r'"\ude00"') == "\ufffd"
@@ -135,7 +135,7 @@ def test_escapes_make_one_character_of_a_pair_and_mend_half_of_one() -> None:
 @pytest.mark.parametrize(
     "unit", ["/**/", "// x\n", "[],", '"\\n",', '"aaaa\\u0041",', "1.5e3,", '{"a":1},', "/", '"', "["]
 )
-def test_the_time_grows_with_the_size_and_no_faster(unit: str) -> None:
+def test_decoding_takes_linear_time(unit: str) -> None:
     def parse(size: int) -> None:
         with suppress(Malformed):
             parse_jsonc("[" + unit * (size // len(unit)) + "]")

@@ -28,7 +28,7 @@ asyncio.run(main())
 """
 
 
-async def test_holders_take_turns_and_the_loop_goes_on_meanwhile(tmp_path: Path) -> None:
+async def test_holders_take_turns_and_the_event_loop_is_not_blocked(tmp_path: Path) -> None:
     inside = 0
     most = 0
 
@@ -79,7 +79,7 @@ async def test_the_lock_file_is_private_whatever_the_umask_and_stays(tmp_path: P
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-async def test_a_lock_file_removed_by_another_program_does_not_let_two_in(
+async def test_a_lock_file_removed_by_another_program_does_not_admit_two_holders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replaced: bool
 ) -> None:
     path = tmp_path / "a.lock"
@@ -135,7 +135,7 @@ async def test_a_file_system_without_locks_is_an_error(
         await main()
 
 
-def test_a_thread_waits_for_the_lock_and_not_longer_than_it_may(tmp_path: Path) -> None:
+def test_a_thread_waits_for_the_lock_until_its_timeout(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
     with locked(path, 1), pytest.raises(TimedOut, match="another process has held"), locked(path, 0.01):
         pass

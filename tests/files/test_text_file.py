@@ -22,7 +22,7 @@ from groundwire.files.text_file import (
 
 @pytest.fixture
 def careless() -> Iterator[None]:
-    """A process that lets everybody read everything it creates."""
+    """A process with umask 0, whose files are readable by all users."""
     before = os.umask(0)
     yield
     os.umask(before)
@@ -32,7 +32,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_private_file_is_read_without_complaint(tmp_path: Path) -> None:
+def test_a_private_file_is_read_without_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_text("text ü")
     path.chmod(0o600)
@@ -40,7 +40,7 @@ def test_a_private_file_is_read_without_complaint(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("missing", ["none", "none/below", "file/below"])
-def test_no_file_is_no_document(tmp_path: Path, missing: str) -> None:
+def test_a_missing_file_is_not_an_error(tmp_path: Path, missing: str) -> None:
     (tmp_path / "file").touch()
     assert read_checked(str(tmp_path / missing)) is None
 
@@ -93,7 +93,7 @@ def test_an_unreadable_file_is_an_error_with_its_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("careless")
-def test_what_is_written_is_private_even_if_the_process_is_careless(tmp_path: Path) -> None:
+def test_a_written_file_is_private_whatever_the_umask(tmp_path: Path) -> None:
     path = tmp_path / "a"
     write_private(str(path), "one")
     assert (path.read_text(), mode(path)) == ("one", 0o600)
@@ -114,7 +114,7 @@ def test_the_temporary_file_of_a_crash_is_reused_by_the_next_write(tmp_path: Pat
     assert not left.exists()
 
 
-def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
+def test_a_planted_symlink_is_not_followed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("untouched")
     (tmp_path / "a.groundwire-tmp").symlink_to(victim)

@@ -27,7 +27,7 @@ matrix = [
   [3],
 ]
 
-[mcp_servers.other]  # somebody else's
+[mcp_servers.other]  # of another program
 command = "x"
 
 # about projects
@@ -57,12 +57,12 @@ def test_a_table_is_added_at_the_end(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_changing_a_table_gives_what_adding_the_other_would_have_given(text: str) -> None:
+def test_changing_a_table_equals_adding_the_new_one(text: str) -> None:
     assert put(put(text, PATH, ENTRY, FILE), PATH, OTHER, FILE) == put(text, PATH, OTHER, FILE)
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_a_table_that_is_taken_out_leaves_what_was_there(text: str) -> None:
+def test_removing_a_table_restores_the_original_text(text: str) -> None:
     after = remove(put(text, PATH, ENTRY, FILE), PATH, FILE)
     assert tomllib.loads(after) == tomllib.loads(text)
     assert after.strip() == text.strip()
@@ -88,20 +88,20 @@ def test_a_table_in_the_middle_is_replaced_with_the_tables_in_it() -> None:
         '[mcp_servers.groundwire]\ncommand = "y"\n[b]\n[mcp_servers.groundwire.env]\nK = "v"\n',
     ],
 )
-def test_a_table_in_another_form_is_left_to_its_owner(text: str) -> None:
+def test_a_table_in_another_form_is_not_edited(text: str) -> None:
     with pytest.raises(ConfigError, match="by hand"):
         put(text, PATH, OTHER, FILE)
 
 
-def test_an_inline_parent_is_left_to_its_owner() -> None:
+def test_an_inline_parent_is_not_edited() -> None:
     with pytest.raises(ConfigError, match="by hand"):
         put('mcp_servers = { other = { command = "y" } }\n', PATH, OTHER, FILE)
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "position"),
     [("a = \n", "config.toml:1:5"), ("a = 1\n[b\n", "config.toml:2:3"), ("a = 'x", "config.toml:1:")],
 )
-def test_a_broken_text_is_refused_with_its_position(text: str, place: str) -> None:
-    with pytest.raises(ConfigError, match=place):
+def test_a_broken_text_is_refused_with_its_position(text: str, position: str) -> None:
+    with pytest.raises(ConfigError, match=position):
         put(text, PATH, ENTRY, FILE)

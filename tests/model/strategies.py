@@ -1,8 +1,8 @@
 """Hypothesis strategies for every canonical value.
 
-Texts are chosen to hurt whoever counts or cuts: astral characters, combining marks, joined emoji, CJK,
-right-to-left script, CRLF, and line separators that are none to JSON. A field that the model gains and
-that is not drawn here is an error at import.
+Texts are chosen to break code that counts or splits: astral characters, combining marks, joined emoji, CJK,
+right-to-left script, CRLF, and line separators that JSON does not count as such. A field of the model that is
+not drawn here is an error at import.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def json_values() -> SearchStrategy[Json]:
 
 
 def answers() -> SearchStrategy[Answer]:
-    """Answers whose fields are drawn independently, so not all of them could have been told."""
+    """Answers whose fields are drawn independently, so some of them could not result from events."""
     return _draw(
         Answer,
         parts=_some(_PARTS),
@@ -217,7 +217,7 @@ def events() -> SearchStrategy[Event]:
 
 
 def error_values() -> SearchStrategy[GroundwireError]:
-    """Errors of every class, with everything they may say, and with refined codes."""
+    """Errors of every class, with all their fields, and with refined codes."""
     return st.one_of(*(_errors_of(kind) for kind in ERROR_CLASSES)).flatmap(_refined)
 
 

@@ -94,7 +94,7 @@ def test_an_empty_text_part_is_dropped_unless_it_has_extras() -> None:
     assert signed.parts == (Text("", extras={"gemini": {"sig": "x"}}),)
 
 
-def test_extras_come_to_rest_on_their_part_whatever_came_first() -> None:
+def test_extras_are_added_to_their_part_in_any_order() -> None:
     call = SearchCall("s", ("q",), extras={"gemini": {"a": 1}})
     events_in_order: list[Event] = [SearchCalled(0, call), ExtrasSeen(0, {"gemini": {"b": 2}})]
     for order in permutations(events_in_order):
@@ -160,7 +160,7 @@ def test_sources_of_one_span_keep_their_order_of_relevance() -> None:
     assert assemble([cited(Span(0, 1), B), cited(Span(0, 1), A)]).citations[0].evidence == (B, A)
 
 
-def test_claim_and_marker_on_one_span_stay_apart() -> None:
+def test_claim_and_marker_on_one_span_stay_separate() -> None:
     events_in_order = [
         Cited(Citation(Span(0, 4), (A,), "marker")),
         Cited(Citation(Span(0, 4), (A,), "claim")),
@@ -168,7 +168,7 @@ def test_claim_and_marker_on_one_span_stay_apart() -> None:
     assert [citation.anchor for citation in assemble(events_in_order).citations] == ["claim", "marker"]
 
 
-def test_the_last_usage_holds_and_every_warning_stays() -> None:
+def test_the_last_usage_is_final_and_every_warning_is_kept() -> None:
     answer = assemble(
         [
             UsageSeen(Usage(input_tokens=1)),

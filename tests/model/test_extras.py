@@ -17,7 +17,7 @@ def test_empty_extras_do_not_change_others() -> None:
     assert merge_extras(NO_EXTRAS, something) == something == merge_extras(something, NO_EXTRAS)
 
 
-def test_merging_leaves_both_as_they_were() -> None:
+def test_merging_does_not_change_its_arguments() -> None:
     first: Extras = {"a": {"x": 1}}
     second: Extras = {"a": {"x": 2}}
     merge_extras(first, second)

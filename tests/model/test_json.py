@@ -78,7 +78,7 @@ def test_every_message_comes_back_equal(message: Message) -> None:
     assert through_text(message) == message
 
 
-def test_the_form_is_the_documented_one() -> None:
+def test_the_format_is_the_documented_one() -> None:
     answer = Answer(
         (Text("Hi."),),
         (Citation(Span(0, 3), (Evidence(Source("https://a.example")),)), Citation(None, ())),
@@ -98,7 +98,7 @@ def test_the_form_is_the_documented_one() -> None:
     }
 
 
-def test_what_has_its_default_is_left_out() -> None:
+def test_fields_with_their_default_are_omitted() -> None:
     assert encode(Request(())) == {"version": 1, "type": "Request", "messages": []}
     assert encode(Finished()) == {"version": 1, "type": "Finished"}
 
@@ -172,7 +172,7 @@ def test_an_error_of_many_attempts_keeps_them_all() -> None:
     assert (restored.error.status_hint, restored.error.retryable) == (error.status_hint, error.retryable)
 
 
-def test_fields_that_are_not_known_are_passed_over() -> None:
+def test_unknown_fields_are_ignored() -> None:
     body: JsonObject = {
         "version": 1,
         "type": "Answer",
@@ -240,7 +240,7 @@ def test_a_malformed_value_is_refused_with_its_path(body: Json, path: str) -> No
     assert caught.value.path == path
 
 
-def test_encoding_does_not_lend_out_its_own_lists() -> None:
+def test_encoding_returns_copies_of_its_lists() -> None:
     event = Cited(Citation(Span(0, 1), (Evidence(Source("https://a.example", excerpts=("x",))),)))
     first = encode(event)
     first["citation"] = None

@@ -1,4 +1,4 @@
-"""What a client must find in an answer, taken from the canonical value and from nothing else."""
+"""What a client must find in an answer, computed from the canonical value alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Cited = set[tuple[str, str]]
 
 
 def claims(answer: Answer) -> Cited:
-    """The words of every span that has any, with the address cited for them."""
+    """The text of every non-empty span, with the URL cited for it."""
     return {
         (answer.text[citation.span.start : citation.span.end], item.source.url)
         for citation in answer.citations
@@ -37,13 +37,13 @@ def claims_by_part(answer: Answer) -> Cited:
 
 
 def covered(answer: Answer) -> dict[str, set[int]]:
-    """For each address the places in the text that lean on it."""
-    places: dict[str, set[int]] = {}
+    """For each URL, the positions in the text that cite it."""
+    positions: dict[str, set[int]] = {}
     for citation in answer.citations:
         if citation.span is not None:
             for item in citation.evidence:
-                places.setdefault(item.source.url, set()).update(range(*citation.span))
-    return places
+                positions.setdefault(item.source.url, set()).update(range(*citation.span))
+    return positions
 
 
 def queries(answer: Answer) -> set[str]:
@@ -59,13 +59,13 @@ def tool_calls(answer: Answer) -> list[tuple[str, str, Json]]:
 
 
 def has_points(answer: Answer) -> bool:
-    """Does a citation say where a claim ends, but not where it begins?"""
+    """Is there a citation of a point, which has the end of a claim but not its start?"""
     return any(item.span is not None and item.span.start == item.span.end for item in answer.citations)
 
 
-def keeps(speaker: Dialect, *features: Feature) -> bool:
-    """Can the dialect say all of these?"""
-    return not any(feature in speaker.losses for feature in features)
+def keeps(codec: Dialect, *features: Feature) -> bool:
+    """Does the dialect support all of these?"""
+    return not any(feature in codec.losses for feature in features)
 
 
 NAMES = [sample.name for sample in SAMPLES]

@@ -1,7 +1,7 @@
-"""What an answer must be when its citations are written into its text: the rule, put down once more.
+"""Reference implementation: an answer whose citations are written into its text.
 
 `[n]` follows a claim and replaces a marker, never inside a link; the numbers are those of the list of sources
-at the end. Written for clarity: it looks at every position of the text.
+at the end. Written for clarity: it visits every position of the text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LINE = re.compile(r"\[(\d+)\] (.*?)(?: \((\S+)\))?")
 
 
 def listed(text: str) -> dict[str, int]:
-    """The numbers of the list that closes a text, by address, or by name where there is none."""
+    """The numbers of the list that closes a text, by URL, or by name if there is none."""
     _, heading, listing = text.rpartition(HEADING)
     numbers: dict[str, int] = {}
     for line in listing.split("\n") if heading else ():
@@ -46,7 +46,7 @@ def list_faults(answer: Answer, text: str) -> list[str]:
 
 
 def rendered_answer(answer: Answer, text: str, *, keep_citations: bool) -> Answer:
-    """The answer with `[n]` in its text and the list that stands in `text` at its end."""
+    """The answer with `[n]` in its text and the list of sources at the end of `text`."""
     numbers = {_key(address): number for address, number in listed(text).items()}
     before = _Marked(answer, numbers)
     listing = text.rpartition(HEADING)
@@ -58,7 +58,7 @@ def rendered_answer(answer: Answer, text: str, *, keep_citations: bool) -> Answe
 
 
 def billed(answer: Answer, dialect: str) -> int | None:
-    """How many searches an answer is billed for: what it says, else by the rule of its vendor."""
+    """How many searches an answer is billed for: its own count, else by the rule of its vendor."""
     if answer.usage.searches is not None:
         return answer.usage.searches
     calls = [part for part in answer.parts if isinstance(part, SearchCall) and part.kind == "search"]
@@ -78,7 +78,7 @@ def _key(address: str) -> str:
 
 
 class _Marked:
-    """A text with numbers, and where its positions went."""
+    """A text with numbers inserted, and a map of its offsets."""
 
     def __init__(self, answer: Answer, numbers: dict[str, int]) -> None:
         self._links = [link.span for link in find_links(answer.text)]
@@ -89,19 +89,19 @@ class _Marked:
                 numbers[key] for item in citation.evidence if (key := source_key(item.source)) in numbers
             }
             if citation.span is not None and found:
-                inserted.setdefault(self._place(citation), set()).update(found)
+                inserted.setdefault(self._position(citation), set()).update(found)
         pieces: list[str] = []
-        self._signs: dict[int, tuple[int, int]] = {}
+        self._markers: dict[int, tuple[int, int]] = {}
         self._kept: list[int] = []
         """Old positions of the characters that stayed."""
         self._new: list[int] = []
         """And their new ones."""
         length = hidden = 0
         for position in range(len(answer.text) + 1):
-            signs = "".join(f"[{number}]" for number in sorted(inserted.get(position, ())))
-            self._signs[position] = (length, length + len(signs))
-            pieces.append(signs)
-            length += len(signs)
+            marker = "".join(f"[{number}]" for number in sorted(inserted.get(position, ())))
+            self._markers[position] = (length, length + len(marker))
+            pieces.append(marker)
+            length += len(marker)
             hidden = max(hidden, self._cuts.get(position, 0))
             if position >= hidden and position < len(answer.text):
                 pieces.append(answer.text[position])
@@ -116,13 +116,13 @@ class _Marked:
             return citation
         start, end = citation.span
         if citation.anchor == "marker":
-            return replace(citation, span=Span(*self._signs[start]))
+            return replace(citation, span=Span(*self._markers[start]))
         first, last = bisect_left(self._kept, start), bisect_left(self._kept, end) - 1
         if first > last:
-            return replace(citation, span=Span(self._signs[end][0], self._signs[end][0]))
+            return replace(citation, span=Span(self._markers[end][0], self._markers[end][0]))
         return replace(citation, span=Span(self._new[first], self._new[last] + 1))
 
-    def _place(self, citation: Citation) -> int:
+    def _position(self, citation: Citation) -> int:
         assert citation.span is not None
         if citation.anchor == "marker":
             start, end = citation.span

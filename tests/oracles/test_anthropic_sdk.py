@@ -48,7 +48,7 @@ def check(message: Message, answer: Answer) -> None:
         block.thinking for block in message.content if isinstance(block, ThinkingBlock)
     ) == project(answer, Feature.REASONING)
     searched = [str(block.input) for block in message.content if isinstance(block, ServerToolUseBlock)]
-    assert all(any(query in said for said in searched) for query in queries(answer))
+    assert all(any(query in text for text in searched) for query in queries(answer))
     calls = [
         (block.id, block.name, block.input) for block in message.content if isinstance(block, ToolUseBlock)
     ]
@@ -61,16 +61,16 @@ def check(message: Message, answer: Answer) -> None:
 
 
 def _covered(message: Message) -> dict[str, set[int]]:
-    places: dict[str, set[int]] = {}
+    positions: dict[str, set[int]] = {}
     position = 0
     for block in message.content:
         if not isinstance(block, TextBlock):
             continue
         for citation in block.citations or ():
             assert citation.type == "web_search_result_location"
-            places.setdefault(citation.url, set()).update(range(position, position + len(block.text)))
+            positions.setdefault(citation.url, set()).update(range(position, position + len(block.text)))
         position += len(block.text)
-    return places
+    return positions
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -84,7 +84,7 @@ def test_a_streamed_answer_is_read(name: str, order: Order) -> None:
     check(ask_streaming(streamed(SPEAKER, named(name).answer, order)), named(name).answer)
 
 
-def test_nothing_is_left_out_that_this_dialect_has_words_for() -> None:
+def test_everything_that_the_dialect_supports_is_encoded() -> None:
     assert keeps(
         SPEAKER, Feature.TEXT, Feature.CITATIONS, Feature.QUERIES, Feature.TOOL_CALLS, Feature.TOKENS
     )

@@ -17,7 +17,7 @@ from groundwire.model import Answer
 from tests.contracts.samples import BROKEN, ORDERS, Order, Sample
 from tests.oracles.expected import NAMES, Cited, claims, named, queries, tool_calls
 from tests.oracles.wire import BASE, ERRORS, failing, streamed, whole
-from tests.plain import ASYNC_CLIENT_ARGS, CLIENT_ARGS
+from tests.unencrypted import ASYNC_CLIENT_ARGS, CLIENT_ARGS
 
 GEMINI, INTERACTIONS = dialect("gemini"), dialect("gemini_interactions")
 ENDS = {
@@ -56,8 +56,8 @@ def check(chunks: Sequence[types.GenerateContentResponse], answer: Answer) -> No
         if candidate.content is not None
         for part in candidate.content.parts or ()
     ]
-    words = "".join(part.text or "" for part in parts if not part.thought)
-    assert words == answer.text
+    text = "".join(part.text or "" for part in parts if not part.thought)
+    assert text == answer.text
     assert "".join(part.text or "" for part in parts if part.thought) == project(answer, Feature.REASONING)
     calls = [
         (part.function_call.id, part.function_call.name, part.function_call.args or {})
@@ -66,7 +66,7 @@ def check(chunks: Sequence[types.GenerateContentResponse], answer: Answer) -> No
     ]
     assert calls == tool_calls(answer)
     metadata = [item.grounding_metadata for item in candidates if item.grounding_metadata is not None]
-    assert _cited(metadata, words) == claims(answer)
+    assert _cited(metadata, text) == claims(answer)
     assert {query for item in metadata for query in item.web_search_queries or ()} == queries(answer)
     if answer.finish in ENDS:
         assert candidates[-1].finish_reason == ENDS[answer.finish]
@@ -77,16 +77,16 @@ def check(chunks: Sequence[types.GenerateContentResponse], answer: Answer) -> No
     assert (read, written) == (answer.usage.input_tokens, answer.usage.output_tokens)
 
 
-def _cited(metadata: Sequence[types.GroundingMetadata], words: str) -> Cited:
+def _cited(metadata: Sequence[types.GroundingMetadata], text: str) -> Cited:
     chunks = [chunk.web for item in metadata for chunk in item.grounding_chunks or ()]
     found: Cited = set()
     for support in (support for item in metadata for support in item.grounding_supports or ()):
         segment = support.segment
         assert segment is not None
-        fragment = words.encode()[segment.start_index or 0 : segment.end_index or 0].decode()
+        fragment = text.encode()[segment.start_index or 0 : segment.end_index or 0].decode()
         if segment.text:
             assert fragment == segment.text
-            addresses = [chunks[place] for place in support.grounding_chunk_indices or ()]
+            addresses = [chunks[index] for index in support.grounding_chunk_indices or ()]
             found |= {(fragment, web.uri or "") for web in addresses if web is not None}
     return found
 
@@ -117,11 +117,11 @@ def test_an_error_inside_a_stream_raises(sample: Sample) -> None:
         ask_streaming(streamed(GEMINI, sample.answer))
 
 
-class Told:
-    """An interaction, however it came."""
+class InteractionReply:
+    """An interaction as the client reads it, streamed or whole."""
 
     def __init__(self) -> None:
-        self.words: dict[int, str] = {}
+        self.texts: dict[int, str] = {}
         self.notes: list[tuple[int, interactions.Annotation]] = []
         self.queries: set[str] = set()
         self.calls: dict[int, list[str]] = {}
@@ -130,71 +130,71 @@ class Told:
         self.failed = False
 
     def cited(self) -> Cited:
-        """Positions count the bytes of their own text."""
+        """Cited texts with their URLs. Offsets count the bytes of their own text."""
         found: Cited = set()
-        for place, note in self.notes:
+        for index, note in self.notes:
             assert isinstance(note, interactions.URLCitation)
-            fragment = self.words[place].encode()[note.start_index or 0 : note.end_index or 0].decode()
+            fragment = self.texts[index].encode()[note.start_index or 0 : note.end_index or 0].decode()
             if fragment:
                 found.add((fragment, note.url or ""))
         return found
 
 
-def ask_interaction(http: httpx2.Client) -> Told:
+def ask_interaction(http: httpx2.Client) -> InteractionReply:
     interaction = client(http).interactions.create(model="model-1", input="?")
     assert isinstance(interaction, interactions.Interaction)
-    told = Told()
-    told.status, told.usage = interaction.status or "", interaction.usage
+    reply = InteractionReply()
+    reply.status, reply.usage = interaction.status or "", interaction.usage
     for step in interaction.steps or ():
         if isinstance(step, interactions.ModelOutputStep):
             for content in step.content or ():
                 if isinstance(content, interactions.TextContent):
-                    place = len(told.words)
-                    told.words[place] = content.text or ""
-                    told.notes += [(place, note) for note in content.annotations or ()]
+                    index = len(reply.texts)
+                    reply.texts[index] = content.text or ""
+                    reply.notes += [(index, note) for note in content.annotations or ()]
         elif isinstance(step, interactions.GoogleSearchCallStep):
-            told.queries |= set(step.arguments.queries or ())
+            reply.queries |= set(step.arguments.queries or ())
         elif isinstance(step, interactions.FunctionCallStep):
-            told.calls[len(told.calls)] = [step.id, step.name, json.dumps(step.arguments)]
-    return told
+            reply.calls[len(reply.calls)] = [step.id, step.name, json.dumps(step.arguments)]
+    return reply
 
 
-def ask_interaction_streaming(http: httpx2.Client) -> Told:
-    told = Told()
+def ask_interaction_streaming(http: httpx2.Client) -> InteractionReply:
+    reply = InteractionReply()
     for event in client(http).interactions.create(model="model-1", input="?", stream=True):
         if isinstance(event, interactions.StepStart):
             if isinstance(event.step, interactions.FunctionCallStep):
-                told.calls[event.index] = [event.step.id, event.step.name, ""]
+                reply.calls[event.index] = [event.step.id, event.step.name, ""]
         elif isinstance(event, interactions.StepDelta):
-            _take(told, event.index, event.delta)
+            _take(reply, event.index, event.delta)
         elif isinstance(event, interactions.InteractionCompletedEvent):
-            told.status, told.usage = str(event.interaction.status), event.interaction.usage
+            reply.status, reply.usage = str(event.interaction.status), event.interaction.usage
         elif isinstance(event, interactions.ErrorEvent):
-            told.failed = True
-    return told
+            reply.failed = True
+    return reply
 
 
-def _take(told: Told, place: int, delta: interactions.StepDeltaData) -> None:
+def _take(reply: InteractionReply, index: int, delta: interactions.StepDeltaData) -> None:
     if isinstance(delta, interactions.TextDelta):
-        told.words[place] = told.words.get(place, "") + delta.text
+        reply.texts[index] = reply.texts.get(index, "") + delta.text
     elif isinstance(delta, interactions.TextAnnotationDelta):
-        told.notes += [(place, note) for note in delta.annotations or ()]
+        reply.notes += [(index, note) for note in delta.annotations or ()]
     elif isinstance(delta, interactions.GoogleSearchCallDelta):
-        told.queries |= set(delta.arguments.queries or ())
+        reply.queries |= set(delta.arguments.queries or ())
     elif isinstance(delta, interactions.ArgumentsDelta):
-        told.calls[place][2] += delta.arguments or ""
+        reply.calls[index][2] += delta.arguments or ""
 
 
-def check_interaction(told: Told, answer: Answer) -> None:
-    assert "".join(told.words.values()) == answer.text
-    assert told.cited() == claims(answer)
-    assert told.queries == queries(answer)
-    calls = [(call, name, json.loads(arguments or "{}")) for call, name, arguments in told.calls.values()]
+def check_interaction(reply: InteractionReply, answer: Answer) -> None:
+    assert "".join(reply.texts.values()) == answer.text
+    assert reply.cited() == claims(answer)
+    assert reply.queries == queries(answer)
+    calls = [(call, name, json.loads(arguments or "{}")) for call, name, arguments in reply.calls.values()]
     assert calls == tool_calls(answer)
-    assert told.status == STATUSES.get(answer.finish or "", told.status)
-    assert told.usage is not None
-    read = (told.usage.total_input_tokens or 0) + (told.usage.total_tool_use_tokens or 0)
-    written = (told.usage.total_output_tokens or 0) + (told.usage.total_thought_tokens or 0)
+    assert reply.status == STATUSES.get(answer.finish or "", reply.status)
+    assert reply.usage is not None
+    read = (reply.usage.total_input_tokens or 0) + (reply.usage.total_tool_use_tokens or 0)
+    written = (reply.usage.total_output_tokens or 0) + (reply.usage.total_thought_tokens or 0)
     assert (read, written) == (answer.usage.input_tokens, answer.usage.output_tokens)
 
 
@@ -220,5 +220,5 @@ def test_an_error_of_an_interaction_raises(case: str) -> None:
 
 
 @pytest.mark.parametrize("sample", BROKEN, ids=lambda sample: sample.name)
-def test_an_error_inside_a_streamed_interaction_is_told(sample: Sample) -> None:
+def test_an_error_inside_a_streamed_interaction_is_reported(sample: Sample) -> None:
     assert ask_interaction_streaming(streamed(INTERACTIONS, sample.answer)).failed

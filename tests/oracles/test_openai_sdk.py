@@ -40,23 +40,23 @@ def ask(http: httpx2.Client) -> Response:
 
 
 def ask_streaming(http: httpx2.Client) -> tuple[str, Response]:
-    """The words as they came, and the response of the last event."""
-    words = ""
+    """The text of all deltas, and the response of the last event."""
+    text = ""
     with client(http).responses.create(model="model-1", input="?", stream=True) as stream:
         for event in stream:
             if event.type == "response.output_text.delta":
-                words += event.delta
+                text += event.delta
             elif event.type in ("response.completed", "response.incomplete"):
-                return words, event.response
+                return text, event.response
     raise AssertionError("no last event")
 
 
-def words_of(answer: Answer) -> str:
+def text_of(answer: Answer) -> str:
     return "".join(part.text for part in answer.parts if isinstance(part, Text) and part.phase != "refusal")
 
 
 def check(response: Response, answer: Answer) -> None:
-    assert response.output_text == words_of(answer)
+    assert response.output_text == text_of(answer)
     assert _cited(response) == claims_by_part(answer)
     calls = [
         (item.call_id, item.name, json.loads(item.arguments))
@@ -65,8 +65,8 @@ def check(response: Response, answer: Answer) -> None:
     ]
     assert calls == tool_calls(answer)
     searched = [item.action for item in response.output if isinstance(item, ResponseFunctionWebSearch)]
-    said = {query for action in searched if action.type == "search" for query in action.queries or ()}
-    assert said == queries(answer)
+    searched_for = {query for action in searched if action.type == "search" for query in action.queries or ()}
+    assert searched_for == queries(answer)
     cut = answer.finish in ("length", "filtered")
     assert response.status == ("incomplete" if cut else "completed")
     assert not cut or response.incomplete_details is not None
@@ -95,8 +95,8 @@ def test_a_whole_response_is_read(name: str) -> None:
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_streamed_response_is_read(name: str, order: Order) -> None:
-    words, response = ask_streaming(streamed(RESPONSES, named(name).answer, order))
-    assert words == words_of(named(name).answer)
+    text, response = ask_streaming(streamed(RESPONSES, named(name).answer, order))
+    assert text == text_of(named(name).answer)
     check(response, named(name).answer)
 
 
@@ -106,14 +106,14 @@ def test_the_clients_own_accumulation_is_the_response(name: str) -> None:
     with client(http).responses.stream(model="model-1", input="?") as stream:
         ends = [event for event in stream if event.type in ("response.completed", "response.incomplete")]
     assert len(ends) == 1
-    assert ends[0].response.output_text == words_of(named(name).answer)
+    assert ends[0].response.output_text == text_of(named(name).answer)
 
 
-class Told:
-    """A chat answer, however it came."""
+class ChatReply:
+    """A chat answer as the client reads it, streamed or whole."""
 
     def __init__(self) -> None:
-        self.words = ""
+        self.text = ""
         self.refusal = ""
         self.annotations: list[Json] = []
         self.calls: dict[int, list[str]] = {}
@@ -121,24 +121,24 @@ class Told:
         self.usage: tuple[int, int] | None = None
 
 
-def ask_chat(http: httpx2.Client) -> Told:
+def ask_chat(http: httpx2.Client) -> ChatReply:
     completion = client(http).chat.completions.create(
         model="model-1", messages=[{"role": "user", "content": "?"}]
     )
-    choice, told = completion.choices[0], Told()
-    told.words, told.refusal = choice.message.content or "", choice.message.refusal or ""
-    told.annotations = [note.model_dump() for note in choice.message.annotations or ()]
-    for place, call in enumerate(choice.message.tool_calls or ()):
+    choice, reply = completion.choices[0], ChatReply()
+    reply.text, reply.refusal = choice.message.content or "", choice.message.refusal or ""
+    reply.annotations = [note.model_dump() for note in choice.message.annotations or ()]
+    for index, call in enumerate(choice.message.tool_calls or ()):
         assert call.type == "function"
-        told.calls[place] = [call.id, call.function.name, call.function.arguments]
-    told.finish = choice.finish_reason
+        reply.calls[index] = [call.id, call.function.name, call.function.arguments]
+    reply.finish = choice.finish_reason
     if completion.usage is not None:
-        told.usage = (completion.usage.prompt_tokens, completion.usage.completion_tokens)
-    return told
+        reply.usage = (completion.usage.prompt_tokens, completion.usage.completion_tokens)
+    return reply
 
 
-def ask_chat_streaming(http: httpx2.Client) -> Told:
-    told = Told()
+def ask_chat_streaming(http: httpx2.Client) -> ChatReply:
+    reply = ChatReply()
     with client(http).chat.completions.create(
         model="model-1",
         messages=[{"role": "user", "content": "?"}],
@@ -146,34 +146,34 @@ def ask_chat_streaming(http: httpx2.Client) -> Told:
         stream_options={"include_usage": True},
     ) as stream:
         for chunk in stream:
-            _take(told, chunk)
-    return told
+            _take(reply, chunk)
+    return reply
 
 
-def _take(told: Told, chunk: ChatCompletionChunk) -> None:
+def _take(reply: ChatReply, chunk: ChatCompletionChunk) -> None:
     if chunk.usage is not None:
-        told.usage = (chunk.usage.prompt_tokens, chunk.usage.completion_tokens)
+        reply.usage = (chunk.usage.prompt_tokens, chunk.usage.completion_tokens)
     for choice in chunk.choices:
-        told.words += choice.delta.content or ""
-        told.refusal += choice.delta.refusal or ""
-        # The client has no type for these in a stream; it keeps them as they come.
-        told.annotations += (choice.delta.model_extra or {}).get("annotations") or []
+        reply.text += choice.delta.content or ""
+        reply.refusal += choice.delta.refusal or ""
+        # The client has no type for these in a stream and keeps them as extra fields.
+        reply.annotations += (choice.delta.model_extra or {}).get("annotations") or []
         for call in choice.delta.tool_calls or ():
-            known = told.calls.setdefault(call.index, [call.id or "", "", ""])
+            known = reply.calls.setdefault(call.index, [call.id or "", "", ""])
             if call.function is not None:
                 known[1] += call.function.name or ""
                 known[2] += call.function.arguments or ""
-        told.finish = choice.finish_reason or told.finish
+        reply.finish = choice.finish_reason or reply.finish
 
 
-def check_chat(told: Told, answer: Answer) -> None:
+def check_chat(reply: ChatReply, answer: Answer) -> None:
     if keeps(CHAT, Feature.MARKER_TEXT):
-        assert told.words + told.refusal == answer.text
-    assert set(_chat_cited(told.annotations, answer.text)) == claims(answer)
-    calls = [(call, name, json.loads(arguments)) for call, name, arguments in told.calls.values()]
+        assert reply.text + reply.refusal == answer.text
+    assert set(_chat_cited(reply.annotations, answer.text)) == claims(answer)
+    calls = [(call, name, json.loads(arguments)) for call, name, arguments in reply.calls.values()]
     assert calls == tool_calls(answer)
-    assert told.finish == CHAT_ENDS.get(answer.finish or "", told.finish)
-    assert told.usage == (answer.usage.input_tokens, answer.usage.output_tokens)
+    assert reply.finish == CHAT_ENDS.get(answer.finish or "", reply.finish)
+    assert reply.usage == (answer.usage.input_tokens, answer.usage.output_tokens)
 
 
 def _chat_cited(annotations: Iterable[Json], text: str) -> Iterable[tuple[str, str]]:
@@ -199,10 +199,10 @@ def test_a_streamed_completion_is_read(name: str, order: Order) -> None:
     check_chat(ask_chat_streaming(streamed(CHAT, named(name).answer, order)), named(name).answer)
 
 
-def check_error(speaker: Dialect, error: GroundwireError) -> None:
-    http, status = failing(speaker, error)
+def check_error(codec: Dialect, error: GroundwireError) -> None:
+    http, status = failing(codec, error)
     with pytest.raises(openai.APIStatusError) as caught:
-        ask(http) if speaker is RESPONSES else ask_chat(http)
+        ask(http) if codec is RESPONSES else ask_chat(http)
     expected = {
         400: openai.BadRequestError,
         401: openai.AuthenticationError,

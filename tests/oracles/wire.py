@@ -1,4 +1,4 @@
-"""A provider in the process: an HTTP client whose every request is answered with what a dialect writes."""
+"""In-process provider: an HTTP client whose requests are answered by the encoder of a dialect."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ERRORS: dict[str, GroundwireError] = {
 
 
 class _Pieces(httpx2.SyncByteStream):
-    """A body that comes in small pieces, cut anywhere."""
+    """A body that arrives in small chunks."""
 
     def __init__(self, body: bytes, size: int) -> None:
         self._body = body
@@ -62,19 +62,19 @@ def _client(status: int, content_type: str, body: bytes) -> httpx2.Client:
     return httpx2.Client(transport=httpx2.MockTransport(answer))
 
 
-def whole(speaker: Dialect, answer: Answer) -> httpx2.Client:
+def whole(codec: Dialect, answer: Answer) -> httpx2.Client:
     """Answers with the whole answer."""
-    body = dump_json(speaker.encode_response(answer, REPLY)).encode()
+    body = dump_json(codec.encode_response(answer, REPLY)).encode()
     return _client(200, "application/json", body)
 
 
-def streamed(speaker: Dialect, answer: Answer, order: Order = "settled") -> httpx2.Client:
+def streamed(codec: Dialect, answer: Answer, order: Order = "settled") -> httpx2.Client:
     """Answers with a stream."""
-    content_type = speaker.encoder(REPLY).content_type
-    return _client(200, content_type, encode_stream(speaker, answer_events(answer, order)))
+    content_type = codec.encoder(REPLY).content_type
+    return _client(200, content_type, encode_stream(codec, answer_events(answer, order)))
 
 
-def failing(speaker: Dialect, error: GroundwireError) -> tuple[httpx2.Client, int]:
-    """Answers with an error, whose status is given too."""
-    status, body = speaker.encode_error(error, REPLY)
+def failing(codec: Dialect, error: GroundwireError) -> tuple[httpx2.Client, int]:
+    """Answers with an error; returns its status too."""
+    status, body = codec.encode_error(error, REPLY)
     return _client(status, "application/json", dump_json(body).encode()), status

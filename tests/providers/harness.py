@@ -1,6 +1,6 @@
 """Provider cases and a scripted upstream: every built-in provider, and a configured one for each dialect.
 
-What is expected of a case on the wire is written down here by hand, not derived from its row.
+What is expected of a case on the wire is written here by hand, not derived from its spec.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MODEL = "model-of-mine"
 
 @dataclass(frozen=True)
 class ProviderCase:
-    """A provider, where it listens below its base address, and how it is shown the key."""
+    """A provider, its path below the base URL, and the header of its key."""
 
     name: str
     dialect: str
@@ -40,6 +40,8 @@ class ProviderCase:
     headers: Mapping[str, str] = field(default_factory=dict)
     always_streams: bool = False
     is_configured: bool = False
+    searches: bool = True
+    """Has the model a web search of its own?"""
 
     def __str__(self) -> str:
         return self.name
@@ -52,9 +54,11 @@ class ProviderCase:
         return self.stream_path if streamed and self.stream_path else self.path
 
     def row(self, url: str, deadlines: Deadlines | None = None) -> ProviderSpec:
-        """The row as a user would point it at a server of their own."""
+        """The spec, pointed at a test server."""
         if self.is_configured:
-            row = adjusted(describe(self.name, self.dialect, url + self.base, "MY_KEY"), model=MODEL)
+            search = "" if self.searches else "none"
+            described = describe(self.name, self.dialect, url + self.base, "MY_KEY")
+            row = adjusted(described, model=MODEL, search=search)
         else:
             found = find_spec(self.name)
             assert found is not None
@@ -110,18 +114,24 @@ CONFIGURED = tuple(
         ProviderCase("my_websearch", "websearch", "/f", "/f/v1/search"),
     )
 )
-PROVIDER_CASES = (*VENDORS, *CONFIGURED)
+PROVIDER_CASES = (*(case for case in VENDORS if case.searches), *CONFIGURED)
+WITHOUT_SEARCH = (
+    *(case for case in VENDORS if not case.searches),
+    ProviderCase(
+        "my_plain", "openai_chat", "/g/v1", "/g/v1/chat/completions", is_configured=True, searches=False
+    ),
+)
 STREAMING = tuple(case for case in PROVIDER_CASES if case.dialect != "websearch")
-"""Those who can tell an answer bit by bit; the others have only searches to give, and whole."""
+"""Cases that can stream an answer; the others return whole search results."""
 
 
 def case_named(name: str) -> ProviderCase:
-    """The one of that name."""
+    """The case of that name."""
     return next(item for item in PROVIDER_CASES if item.name == name)
 
 
 def credential() -> Credential:
-    """The key, as credentials are found."""
+    """The key as a credential."""
     return Credential(Secret(KEY), "api", "a test", account_id=ACCOUNT)
 
 
@@ -134,8 +144,8 @@ def question(*, stream: bool = False, search: SearchOptions | None = None, query
 
 
 @dataclass
-class Outcome:
-    """Everything a caller got to see."""
+class ProviderOutcome:
+    """Events and error, as a caller receives them."""
 
     events: list[Event] = field(default_factory=list)
     raised: GroundwireError | None = None
@@ -146,7 +156,7 @@ class Outcome:
 
     @property
     def error(self) -> GroundwireError | None:
-        """What went wrong, raised before the answer began or told by it."""
+        """The error, raised before the answer began or emitted by it."""
         return self.raised or self.answer.error
 
     @property
@@ -154,9 +164,9 @@ class Outcome:
         return [event for event in self.events if isinstance(event, Finished | Failed)]
 
 
-async def ask(provider: HttpProvider, request: Request) -> Outcome:
+async def ask(provider: HttpProvider, request: Request) -> ProviderOutcome:
     """The whole answer, or the error."""
-    outcome = Outcome()
+    outcome = ProviderOutcome()
     try:
         async for event in flatten(provider.batches(request)):
             outcome.events.append(event)
@@ -165,7 +175,7 @@ async def ask(provider: HttpProvider, request: Request) -> Outcome:
     return outcome
 
 
-class World:
+class ProviderWorld:
     """A case, the upstream that plays it, and the connections between them."""
 
     def __init__(self, case: ProviderCase, upstream: Upstream, http: Http) -> None:
@@ -183,16 +193,18 @@ class World:
         row = self.case.row(self.upstream.url, deadlines or self.deadlines)
         return HttpProvider(row, self.http, key, self.redactor, self.clock)
 
-    async def ask(self, request: Request | None = None, deadlines: Deadlines | None = None) -> Outcome:
+    async def ask(
+        self, request: Request | None = None, deadlines: Deadlines | None = None
+    ) -> ProviderOutcome:
         return await ask(self.provider(deadlines), request or question())
 
 
 @asynccontextmanager
 async def world(
     case: ProviderCase, script: Script | ScriptedResponse | list[ScriptedResponse]
-) -> AsyncIterator[World]:
-    """Everything that is needed for a conversation; at its end all connections are gone."""
+) -> AsyncIterator[ProviderWorld]:
+    """A provider and its upstream; all connections are closed at the end."""
     async with Upstream(script) as upstream:
         async with Http({}) as http:
-            yield World(case, upstream, http)
+            yield ProviderWorld(case, upstream, http)
         await upstream.closed()

@@ -42,7 +42,7 @@ class ToyProvider:
         self._context = context
 
     async def batches(self, request: Request) -> Batches:
-        """The question, with what the context gave."""
+        """Repeat the question and the credential of the context."""
         context = self._context
         credential = context.credential(TOY_LOOKUPS)
         assert credential is not None
@@ -118,7 +118,7 @@ SEARCH_SERVICE = ApiEngineSpec(
 HOUSE = ProviderSpec("acme", "Acme", "openai_chat", "", path("/chat"), "acme-1", missing="")
 
 
-class _Point:
+class _ToyEntryPoint:
     def __init__(self, found: object) -> None:
         self._found = found
 
@@ -131,9 +131,9 @@ def install(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     """Installed entry points, by name."""
     installed: dict[str, object] = {}
 
-    def entry_points(*, group: str, name: str) -> list[_Point]:
+    def entry_points(*, group: str, name: str) -> list[_ToyEntryPoint]:
         assert group == "groundwire.providers"
-        return [_Point(installed[name])] if name in installed else []
+        return [_ToyEntryPoint(installed[name])] if name in installed else []
 
     monkeypatch.setattr(metadata, "entry_points", entry_points)
     return installed

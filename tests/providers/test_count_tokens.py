@@ -1,4 +1,4 @@
-"""Counting tokens at the provider: the client's body goes there, and the number comes back."""
+"""Token counting by the provider: the body of the client is sent, and the number returned."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CLAUDE: dict[str, Any] = {
 CONTENTS: dict[str, Any] = {"contents": [{"parts": [{"text": "q?"}]}]}
 
 
-def _asked(dialect: str, body: dict[str, Json], model: str) -> Request:
+def _request(dialect: str, body: dict[str, Json], model: str) -> Request:
     headers = (("anthropic-beta", "some-beta"), ("authorization", "Bearer theirs"), ("x-api-key", "theirs"))
     return Request((), model, wire=Wire(dialect, body, json.dumps(body).encode(), headers))
 
@@ -54,7 +54,7 @@ def _count(
 
 
 def test_anthropic_counts_the_body_of_its_client() -> None:
-    request = _asked("anthropic_messages", CLAUDE, "claude-y")
+    request = _request("anthropic_messages", CLAUDE, "claude-y")
     count, received = _count(anthropic.ANTHROPIC, request, json_response({"input_tokens": 42}))
     assert count == 42
     assert received[0].path == "/v1/messages/count_tokens"
@@ -65,7 +65,7 @@ def test_anthropic_counts_the_body_of_its_client() -> None:
 
 
 def test_gemini_counts_the_body_of_its_client() -> None:
-    request = _asked("gemini", CONTENTS, "gemini-x")
+    request = _request("gemini", CONTENTS, "gemini-x")
     count, received = _count(gemini.GEMINI, request, json_response({"totalTokens": 7}))
     assert count == 7
     assert received[0].path == "/v1beta/models/gemini-x:countTokens"
@@ -75,16 +75,16 @@ def test_gemini_counts_the_body_of_its_client() -> None:
 
 @pytest.mark.parametrize("status", [404, 405, 501])
 def test_a_server_without_the_endpoint_has_not_counted(status: int) -> None:
-    request = _asked("anthropic_messages", CLAUDE, "claude-y")
+    request = _request("anthropic_messages", CLAUDE, "claude-y")
     assert _count(anthropic.ANTHROPIC, request, json_response({}, status))[0] is None
 
 
 @pytest.mark.parametrize(
     ("row", "request_"),
     [
-        (gemini.GEMINI, _asked("anthropic_messages", CLAUDE, "x")),
-        (openai.OPENAI, _asked("openai_responses", {"input": "q?"}, "x")),
-        (anthropic.ANTHROPIC, _asked("anthropic_messages", {**CLAUDE, "system": "gw1.ours"}, "x")),
+        (gemini.GEMINI, _request("anthropic_messages", CLAUDE, "x")),
+        (openai.OPENAI, _request("openai_responses", {"input": "q?"}, "x")),
+        (anthropic.ANTHROPIC, _request("anthropic_messages", {**CLAUDE, "system": "gw1.ours"}, "x")),
         (anthropic.ANTHROPIC, Request(())),
     ],
     ids=["another dialect", "no such endpoint", "blocks of ours", "no body"],
@@ -97,10 +97,10 @@ def test_a_provider_that_cannot_count_gets_no_request(row: ProviderSpec, request
 def test_a_refusal_is_reported_without_the_key() -> None:
     body: Json = {"type": "error", "error": {"type": "authentication_error", "message": f"bad key {KEY}"}}
     with pytest.raises(AuthRejected, match="bad key") as caught:
-        _count(anthropic.ANTHROPIC, _asked("anthropic_messages", CLAUDE, "x"), json_response(body, 401))
+        _count(anthropic.ANTHROPIC, _request("anthropic_messages", CLAUDE, "x"), json_response(body, 401))
     assert KEY not in str(caught.value)
 
 
 def test_an_answer_without_a_number_is_none() -> None:
     with pytest.raises(UpstreamWireError, match="no token count"):
-        _count(gemini.GEMINI, _asked("gemini", CONTENTS, "x"), json_response({"total": 1}))
+        _count(gemini.GEMINI, _request("gemini", CONTENTS, "x"), json_response({"total": 1}))

@@ -161,11 +161,11 @@ async def test_an_order_without_a_usable_provider_is_an_error(tmp_path: Path) ->
             await here.asearch("how long?")
 
 
-async def test_one_deadline_holds_for_all_silent_providers(tmp_path: Path) -> None:
+async def test_one_deadline_applies_to_all_silent_providers(tmp_path: Path) -> None:
     limits: list[float] = []
 
     async def main() -> None:
-        async with Upstream(Script(door="deaf")) as upstream:
+        async with Upstream(Script(port_state="unresponsive")) as upstream:
             tables = "\n".join(
                 f'[providers.p{number}]\ndialect = "openai_chat"\nbase_url = "{upstream.url}/{number}"\n'
                 'model = "m"\n'

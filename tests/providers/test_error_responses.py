@@ -1,4 +1,4 @@
-"""Every error has its class: by the vendor's words, else by its status; before the answer and inside it."""
+"""Error responses: classified by the body of the vendor, else by the status, before and inside an answer."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from groundwire.testing.script import ScriptedResponse, json_response, text_resp
 from tests.providers.harness import (
     PROVIDER_CASES,
     STREAMING,
-    Outcome,
     ProviderCase,
-    World,
+    ProviderOutcome,
+    ProviderWorld,
     case_named,
     question,
     world,
@@ -65,7 +65,9 @@ BY_STATUS: dict[int, Kind] = {
 PAGE = b"<html><head><title>Just a moment...</title></head><body>Attention required! \x1b[31m</body></html>"
 
 
-async def errors(case: ProviderCase, responses: list[ScriptedResponse], *, stream: bool) -> list[Outcome]:
+async def errors(
+    case: ProviderCase, responses: list[ScriptedResponse], *, stream: bool
+) -> list[ProviderOutcome]:
     async with world(case, responses) as here:
         return [await here.ask(question(stream=stream)) for _ in responses]
 
@@ -73,7 +75,9 @@ async def errors(case: ProviderCase, responses: list[ScriptedResponse], *, strea
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("body", [b"", PAGE, b"{}", b'{"error":', b"null", b"[]"], ids=repr)
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-async def test_without_words_the_status_decides(case: ProviderCase, body: bytes, stream: bool) -> None:
+async def test_without_an_error_body_the_status_decides(
+    case: ProviderCase, body: bytes, stream: bool
+) -> None:
     responses = [ScriptedResponse(status, {"content-type": "text/html"}, body) for status in BY_STATUS]
     for (status, kind), outcome in zip(
         BY_STATUS.items(), await errors(case, responses, stream=stream), strict=True
@@ -164,7 +168,7 @@ BY_WORDS: dict[str, list[tuple[int, Json, Kind]]] = {
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-async def test_the_vendors_words_decide(case: ProviderCase, stream: bool) -> None:
+async def test_the_error_body_of_the_vendor_decides(case: ProviderCase, stream: bool) -> None:
     table = BY_WORDS[case.dialect]
     # With `alt=sse` Google names its bare JSON an event stream.
     content_type = "text/event-stream" if case.dialect == "gemini" else "application/json"
@@ -217,7 +221,7 @@ async def test_an_error_at_the_beginning_of_a_stream_is_raised_once(case: Provid
 async def test_an_error_inside_a_stream_keeps_the_text_before_it(case: ProviderCase) -> None:
     table = IN_STREAM[case.dialect]
     begun = encode_answer(case.dialect, [Started("1", "m"), TextDelta(0, "So far. ")]).stream
-    begun = _until_said(case.dialect, begun, "So far. ")
+    begun = _until_text(case.dialect, begun, "So far. ")
     responses = [
         ScriptedResponse(
             headers={"content-type": "text/event-stream"}, body=begun + text.encode(), framing="chunked"
@@ -231,7 +235,7 @@ async def test_an_error_inside_a_stream_keeps_the_text_before_it(case: ProviderC
         assert len(outcome.ends) == 1
 
 
-def _until_said(name: str, stream: bytes, text: str) -> bytes:
+def _until_text(name: str, stream: bytes, text: str) -> bytes:
     """The events up to the one that completes a text."""
     for end in re.finditer(rb"\r?\n\r?\n", stream):
         if assemble(dialect(name).decoder().feed(stream[: end.end()])).text == text:
@@ -241,7 +245,7 @@ def _until_said(name: str, stream: bytes, text: str) -> bytes:
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("case", STREAMING, ids=str)
-async def test_a_good_status_with_an_error_for_a_body_is_an_error(case: ProviderCase, stream: bool) -> None:
+async def test_a_successful_status_with_an_error_body_is_an_error(case: ProviderCase, stream: bool) -> None:
     table = [(body, kind) for _, body, kind in BY_WORDS[case.dialect] if isinstance(body, dict)]
     table = [(body, kind) for body, kind in table if "error" in body]
     responses = [json_response(body) for body, _ in table]
@@ -323,7 +327,7 @@ HEADERS: list[tuple[dict[str, str], float | None]] = [
 ]
 
 
-async def error_of(here: World) -> UpstreamError:
+async def error_of(here: ProviderWorld) -> UpstreamError:
     error = (await here.ask()).raised
     assert isinstance(error, UpstreamError)
     return error
@@ -339,7 +343,7 @@ async def test_retry_headers_are_in_seconds_in_milliseconds_or_a_date(case: Prov
             assert error.retry_after == expected, headers
 
 
-def test_noon_is_noon() -> None:
+def test_a_retry_date_is_relative_to_the_current_time() -> None:
     assert seconds_until({"retry-after": NOON}, NOON_SECONDS) == 0.0
     assert seconds_until({"retry-after": NOON}, NOON_SECONDS - 10) == 10.0
 

@@ -65,7 +65,7 @@ PLAN = Plan((ResolvedTarget(FIRST.name), ResolvedTarget(SECOND.name)))
 @pytest.mark.parametrize(
     "first",
     [
-        Script(door="closed"),
+        Script(port_state="closed"),
         ScriptedResponse(503),
         ScriptedResponse(529, {"retry-after": "20"}),
         ScriptedResponse(429, {"retry-after": "7"}),
@@ -78,7 +78,7 @@ PLAN = Plan((ResolvedTarget(FIRST.name), ResolvedTarget(SECOND.name)))
     ],
     ids=["refused", "503", "529", "429", "401", "hangs up", "no HTTP", "cut early", "silent", "semi-silent"],
 )
-async def test_the_second_answers_without_a_pause_when_the_first_cannot(
+async def test_the_second_provider_answers_without_a_pause_when_the_first_cannot(
     first: Script | ScriptedResponse,
 ) -> None:
     pauses: list[float] = []

@@ -66,7 +66,7 @@ pytestmark = pytest.mark.server
 
 EVENTS = answer_events("Long.", Source("https://alpha.example/"), query="nile")
 FLAGGED = ("anthropic_messages", "openai_responses", "openai_chat", "gemini_interactions")
-"""Dialects whose body says whether the answer is streamed; Gemini's address does."""
+"""Dialects that request streaming in the body; Gemini does so in the URL."""
 
 SEARCHES: dict[str, JsonObject] = {
     "anthropic_messages": {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
@@ -130,7 +130,7 @@ def test_the_body_requests_streaming_as_its_dialect_does(case: ProviderCase, str
 
 
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_the_body_declares_the_search_and_holds_the_question(case: ProviderCase) -> None:
+def test_the_body_declares_the_search_and_contains_the_question(case: ProviderCase) -> None:
     seen = sent(case, question())
     body = body_of(seen)
     expected = OPENROUTER if case.name == "openrouter" else SEARCHES[case.dialect]
@@ -284,7 +284,7 @@ def test_options_are_sent_in_the_vendors_fields(name: str, options: SearchOption
     assert {key: body.get(key) for key in expected} == expected
 
 
-def test_openrouter_is_not_sent_what_it_refuses() -> None:
+def test_options_that_openrouter_refuses_are_not_sent() -> None:
     case = case_named("openrouter")
     body = body_of(sent(case, question(search=SearchOptions(max_uses=2))))
     assert not {"include", "max_tool_calls"} & body.keys()
@@ -308,7 +308,7 @@ def test_a_gemini_model_is_one_segment_of_the_path_whatever_it_is_called(model: 
 
 
 @pytest.mark.parametrize("case", CONFIGURED, ids=str)
-async def test_a_server_that_needs_no_key_is_sent_none(case: ProviderCase) -> None:
+async def test_no_key_is_sent_to_a_server_that_needs_none(case: ProviderCase) -> None:
     async def nothing() -> Credential | None:
         return None
 
@@ -332,22 +332,19 @@ async def test_without_its_credential_nothing_is_sent(case: ProviderCase) -> Non
 async def test_a_provider_without_a_model_names_the_setting() -> None:
     case = case_named("my_chat")
 
-    async def main() -> None:
-        async with world(case, answer(case.dialect, EVENTS)) as here:
-            row = replace(case.row(here.upstream.url), model="")
+    async with world(case, answer(case.dialect, EVENTS)) as here:
+        row = replace(case.row(here.upstream.url), model="")
 
-            async def nothing() -> Credential | None:
-                return None
+        async def nothing() -> Credential | None:
+            return None
 
-            outcome = await ask(HttpProvider(row, here.http, nothing, Redactor()), question())
-            assert isinstance(outcome.raised, ConfigError)
-            assert "providers.my_chat.model" in outcome.raised.message
-            assert here.upstream.connections == 0
-
-    await main()
+        outcome = await ask(HttpProvider(row, here.http, nothing, Redactor()), question())
+        assert isinstance(outcome.raised, ConfigError)
+        assert "providers.my_chat.model" in outcome.raised.message
+        assert here.upstream.connections == 0
 
 
-def test_a_base_address_may_end_with_a_slash() -> None:
+def test_a_base_url_may_end_with_a_slash() -> None:
     for case in PROVIDER_CASES:
         row = case.row("http://h")
         slashed = replace(row, base_url=row.base_url + "/")
@@ -360,14 +357,14 @@ def ids_of(*used: str) -> ToolCallIds:
     return ToolCallIds(Request((Message("user", (Text("?"),)), Message("assistant", parts)), "m"))
 
 
-def test_an_id_that_was_used_gets_a_number_that_was_not() -> None:
+def test_a_used_tool_call_id_gets_an_unused_suffix() -> None:
     ids = ids_of("call_0", "call_0_2")
     assert ids.unique(ToolCallDelta(0, "call_0", "clock", "{}")) == ToolCallDelta(
         0, "call_0_3", "clock", "{}"
     )
 
 
-def test_everything_else_stays_as_it_is() -> None:
+def test_all_other_events_stay_unchanged() -> None:
     ids = ids_of("call_0")
     for event in (
         ToolCallDelta(0, "call_1", "clock"),
@@ -377,7 +374,7 @@ def test_everything_else_stays_as_it_is() -> None:
         assert ids.unique(event) is event
 
 
-def test_without_calls_in_the_history_there_is_nothing_to_look_for() -> None:
+def test_without_calls_in_the_history_no_id_is_changed() -> None:
     assert not ids_of()
     assert not ids_of("")
 
@@ -504,7 +501,7 @@ async def test_a_token_that_another_process_renewed_is_used(tmp_path: Path) -> N
     ],
     ids=["403", "503", "cut"],
 )
-async def test_other_troubles_renew_nothing(
+async def test_other_errors_do_not_renew_the_session(
     tmp_path: Path, first: ScriptedResponse, error: type[Exception] | None
 ) -> None:
     async with signed_in(tmp_path, "codex", Script((first,))) as (provider, upstream, rotation, _):

@@ -1,4 +1,4 @@
-"""The ChatGPT Codex backend: what it insists on, and what it rejects."""
+"""The ChatGPT Codex backend: required and rejected fields."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from groundwire.model.value import replace
 from groundwire.providers.openai import OPENAI_OAUTH, adjust_for_codex, oauth_headers
 from groundwire.testing.answers import answer_events
 from groundwire.testing.script import answer
-from tests.providers.harness import Outcome, case_named, question, world
+from tests.providers.harness import ProviderOutcome, case_named, question, world
 from tests.transport.bounded import run
 
 pytestmark = pytest.mark.server
@@ -31,8 +31,8 @@ CODEX = case_named("openai_oauth")
 EVENTS = answer_events("Long.", Source("https://alpha.example/"), query="nile")
 
 
-def sent_body(request: Request) -> tuple[JsonObject, Outcome]:
-    async def main() -> tuple[JsonObject, Outcome]:
+def sent_body(request: Request) -> tuple[JsonObject, ProviderOutcome]:
+    async def main() -> tuple[JsonObject, ProviderOutcome]:
         async with world(CODEX, answer(CODEX.dialect, EVENTS)) as here:
             outcome = await here.ask(request)
             body = here.upstream.requests[0].json
@@ -42,7 +42,7 @@ def sent_body(request: Request) -> tuple[JsonObject, Outcome]:
     return run(main())
 
 
-def test_what_it_insists_on_is_always_there() -> None:
+def test_required_fields_are_always_sent() -> None:
     body, _ = sent_body(question())
     assert body["stream"] is True
     assert body["store"] is False
@@ -55,7 +55,7 @@ def test_instructions_of_the_callers_own_are_kept() -> None:
     assert body["instructions"] == "Be terse."
 
 
-def test_what_it_rejects_is_left_out_with_a_warning() -> None:
+def test_rejected_fields_are_omitted_with_a_warning() -> None:
     limits = Limits(max_output_tokens=100, temperature=0.5, top_p=0.9)
     body, outcome = sent_body(replace(question(), limits=limits))
     assert not {"max_output_tokens", "temperature", "top_p", "max_tool_calls"} & body.keys()
@@ -85,12 +85,12 @@ def test_a_model_is_called_by_its_bare_name() -> None:
     ],
     ids=["search alone", "caller chose", "with functions", "no search"],
 )
-def test_a_search_is_forced_where_nothing_else_was_wanted(request_: Request, choice: object) -> None:
+def test_a_search_is_forced_if_it_is_the_only_tool(request_: Request, choice: object) -> None:
     body, _ = sent_body(request_)
     assert body.get("tool_choice") == choice
 
 
-def test_items_lose_their_ids_and_system_messages_become_a_developers() -> None:
+def test_items_lose_their_ids_and_system_messages_become_developer_messages() -> None:
     items: list[object] = [
         {"type": "message", "role": "system", "content": "s", "id": "msg_1"},
         {"type": "item_reference", "id": "msg_0"},
@@ -109,7 +109,7 @@ def test_a_bare_question_becomes_a_list_of_items() -> None:
     assert body["input"] == [{"type": "message", "role": "user", "content": content}]
 
 
-def test_system_messages_in_a_conversation_are_sent_as_a_developers() -> None:
+def test_system_messages_in_a_conversation_are_sent_as_developer_messages() -> None:
     messages = (Message("system", (Text("be kind"),)), Message("user", (Text("why?"),)))
     body, _ = sent_body(replace(question(), messages=messages))
     assert isinstance(body["input"], list)
@@ -117,7 +117,7 @@ def test_system_messages_in_a_conversation_are_sent_as_a_developers() -> None:
     assert roles == ["developer", "user"]
 
 
-async def test_a_conversation_kept_elsewhere_cannot_be_continued_and_nothing_is_sent() -> None:
+async def test_a_conversation_stored_by_the_provider_cannot_be_continued_and_nothing_is_sent() -> None:
     async with world(CODEX, answer(CODEX.dialect, EVENTS)) as here:
         outcome = await here.ask(replace(question(), previous_id="resp_1"))
         assert isinstance(outcome.raised, UnsupportedFeature)

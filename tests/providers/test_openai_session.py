@@ -1,4 +1,4 @@
-"""Session refresh in a detached process: it outlives its caller, and kills at every moment lose nothing."""
+"""Session refresh in a detached process: it outlives its caller, and no kill loses a token."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.credentials.test_refresh_processes import FIRST, LIFE, STEP, Team, ac
 pytestmark = pytest.mark.server
 
 MODULE = "groundwire.providers.openai_session"
-ERRAND = RefreshTask(
+TASK = RefreshTask(
     "/s/auth.json",
     "tokens",
     "a test",
@@ -53,7 +53,7 @@ def never(_: bytes) -> tuple[int, bytes]:
 
 
 def refreshed(credential: Credential, url: str) -> Credential:
-    """A session, by way of a process apart."""
+    """A session refreshed in a subprocess."""
     away = refresh_process({})
     assert away is not None
     renewal = ensure_fresh(credential, Service(never).send, STEP, url=url, timeouts=QUICK, in_worker=away)
@@ -61,7 +61,7 @@ def refreshed(credential: Credential, url: str) -> Credential:
 
 
 def children_of(pid: int) -> list[int]:
-    """The processes apart that a process has started and that are still there."""
+    """The refresh processes of a process that still run."""
     found = []
     for path in Path("/proc").iterdir():
         try:
@@ -75,7 +75,7 @@ def children_of(pid: int) -> list[int]:
 
 
 @pytest.mark.parametrize("kind", ["opencode", "codex"])
-def test_a_process_apart_refreshes_and_stores(tmp_path: Path, kind: str) -> None:
+def test_a_subprocess_refreshes_and_stores_the_session(tmp_path: Path, kind: str) -> None:
     path = write_session(tmp_path, kind, "access-first", FIRST, 0.0)
     rotation = Rotation(FIRST, LIFE, access)
     with login_service(rotation) as service:
@@ -138,7 +138,7 @@ def test_no_secret_is_visible_to_other_users(tmp_path: Path) -> None:
         assert secret.encode() not in command + environment
 
 
-def test_a_cancelled_caller_leaves_and_the_refresh_goes_on(tmp_path: Path) -> None:
+def test_the_refresh_continues_when_its_caller_is_cancelled(tmp_path: Path) -> None:
     path = write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
     rotation = Rotation(FIRST, LIFE, access)
     hurried = RefreshTimeouts(grace=0.0, poll=0.005)
@@ -148,7 +148,7 @@ def test_a_cancelled_caller_leaves_and_the_refresh_goes_on(tmp_path: Path) -> No
 
         def spent() -> None:
             loop.call_soon_threadsafe(requested.set)
-            time.sleep(0.1)  # the caller is gone before the answer comes
+            time.sleep(0.1)  # the caller is gone before the answer arrives
 
         service.spent = spent
         held = session(tmp_path, "codex")
@@ -174,7 +174,7 @@ def kill(member: subprocess.Popen[str]) -> Callable[[], None]:
     return lambda: os.kill(member.pid, signal.SIGKILL)
 
 
-def shoot(number: signal.Signals) -> Callable[[], None]:
+def signal_refresh(number: signal.Signals) -> Callable[[], None]:
     """Send a signal to the process that refreshes."""
 
     def send() -> None:
@@ -184,8 +184,8 @@ def shoot(number: signal.Signals) -> Callable[[], None]:
     return send
 
 
-def murder(workers: Team, service: LoginService, number: int, chance: random.Random) -> None:
-    """Kill whoever needed the refresh, at a moment of chance or when its token has just been spent."""
+def kill_worker(workers: Team, service: LoginService, number: int, chance: random.Random) -> None:
+    """Kill the process that needed the refresh, at a random time or just after its token was used."""
     victim = chance.randrange(len(workers.members))
     member = workers.members[victim]
     if chance.random() < 0.3:
@@ -193,10 +193,10 @@ def murder(workers: Team, service: LoginService, number: int, chance: random.Ran
         workers.send(victim, number * STEP)
     else:
         workers.send(victim, number * STEP)
-        time.sleep(chance.uniform(0.0, 0.35))  # the moment, not a wait for anything
+        time.sleep(chance.uniform(0.0, 0.35))  # a random time, not a wait for a condition
         kill(member)()
     while workers.receive(victim) is not None:
-        pass  # it was quicker than the bullet
+        pass  # it exited before the signal
 
 
 @pytest.mark.parametrize("kills", [6, pytest.param(100, marks=pytest.mark.thorough)])
@@ -210,7 +210,7 @@ def test_a_process_killed_during_a_refresh_loses_nothing(tmp_path: Path, kills: 
         team(2, tmp_path, "codex", service, "apart") as workers,
     ):
         for number in range(1, kills + 1):
-            murder(workers, service, number, chance)
+            kill_worker(workers, service, number, chance)
             service.spent = lambda: None
             assert workers.round(number * STEP) == [{"access": access(number)}] * 2
             assert (service.posts, rotation.rotations, rotation.reuses) == (number, number, 0)
@@ -222,7 +222,7 @@ def test_signals_that_can_be_ignored_do_not_stop_it(tmp_path: Path, number: sign
     write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
     rotation = Rotation(FIRST, LIFE, access)
     with login_service(rotation) as service:
-        service.spent = shoot(number)
+        service.spent = signal_refresh(number)
         assert refreshed(session(tmp_path, "codex"), service.url).secret.reveal() == access(1)
     assert (service.posts, rotation.reuses) == (1, 0)
 
@@ -232,7 +232,7 @@ def test_a_refresh_process_killed_after_sending_costs_a_login_and_is_reported(tm
     before = path.read_bytes()
     rotation = Rotation(FIRST, LIFE, access)
     with login_service(rotation) as service:
-        service.spent = shoot(signal.SIGKILL)
+        service.spent = signal_refresh(signal.SIGKILL)
         with pytest.raises(Interrupted):
             refreshed(session(tmp_path, "codex"), service.url)
         with pytest.raises(AuthRejected, match=r"an earlier refresh was cut off.*`codex login`"):
@@ -241,12 +241,12 @@ def test_a_refresh_process_killed_after_sending_costs_a_login_and_is_reported(tm
     assert path.read_bytes() == before
 
 
-def test_an_errand_survives_its_journey() -> None:
-    assert decode_task(encode_task(ERRAND)) == ERRAND
+def test_a_refresh_task_survives_encoding_and_decoding() -> None:
+    assert decode_task(encode_task(TASK)) == TASK
 
 
-def test_half_an_errand_is_none(tmp_path: Path) -> None:
-    whole = encode_task(ERRAND)
+def test_a_truncated_refresh_task_is_refused(tmp_path: Path) -> None:
+    whole = encode_task(TASK)
     for end in range(len(whole)):
         with pytest.raises(ClientWireError):
             decode_task(whole[:end])
@@ -267,7 +267,7 @@ def test_half_an_errand_is_none(tmp_path: Path) -> None:
         None,
     ],
 )
-def test_what_went_wrong_survives_its_journey(error: GroundwireError | None) -> None:
+def test_the_outcome_of_a_refresh_survives_encoding_and_decoding(error: GroundwireError | None) -> None:
     assert decode_outcome(encode_outcome(error)) == error
 
 

@@ -44,6 +44,7 @@ from groundwire.testing.script import answer
 from tests.providers.harness import (
     CONFIGURED,
     PROVIDER_CASES,
+    WITHOUT_SEARCH,
     ProviderCase,
     ask,
     case_named,
@@ -53,7 +54,7 @@ from tests.providers.harness import (
 
 pytestmark = pytest.mark.server
 
-SAID: dict[str, SearchOptions] = {
+OPTION_VALUES: dict[str, SearchOptions] = {
     "allowed_domains": SearchOptions(allowed_domains=("a.example",)),
     "blocked_domains": SearchOptions(blocked_domains=("b.example",)),
     "live": SearchOptions(live=False),
@@ -66,7 +67,7 @@ SAID: dict[str, SearchOptions] = {
     "context_size": SearchOptions(context_size="low"),
 }
 BY_DEGREES = SearchOptions(location=Location(latitude=52.5, longitude=13.4))
-"""All that Gemini understands of places."""
+"""The location fields that Gemini supports."""
 
 N: Support = "native"
 E: Support = "emulated"
@@ -88,13 +89,13 @@ TABLE: dict[str, tuple[Support, ...]] = {
 CASES = [
     pytest.param(case, option, support, id=f"{case.name}-{option}-{support}")
     for case in PROVIDER_CASES
-    for option, support in zip(SAID, TABLE[case.name], strict=True)
+    for option, support in zip(OPTION_VALUES, TABLE[case.name], strict=True)
 ]
 LEFT_OUT: dict[str, str] = {"emulated": "option_emulated", "ignored": "option_ignored"}
 
 
 def test_the_table_has_every_option() -> None:
-    assert tuple(SAID) == OPTIONS
+    assert tuple(OPTION_VALUES) == OPTIONS
     assert set(OPTIONS) == set(field_names(SearchOptions)) - {"extras"}
     assert set(TABLE) == {case.name for case in PROVIDER_CASES}
 
@@ -103,24 +104,33 @@ def test_the_table_has_every_option() -> None:
 async def test_every_option_is_treated_as_in_the_table(
     case: ProviderCase, option: str, support: Support
 ) -> None:
-    async def main() -> None:
-        async with world(case, answer(case.dialect, answer_events("Yes."))) as here:
-            located = case.name == "gemini" and option == "location"
-            outcome = await here.ask(question(search=BY_DEGREES if located else SAID[option]))
-            codes = [event.code for event in outcome.answer.warnings if option in event.message]
-            if support == "refused":
-                assert isinstance(outcome.raised, UnsupportedFeature)
-                assert option in outcome.raised.message
-                assert here.upstream.connections == 0, "nothing is sent"
-                return
-            assert outcome.error is None
-            assert codes == ([LEFT_OUT[support]] if support in LEFT_OUT else [])
-            plain = await here.ask(question(search=SearchOptions()))
-            assert plain.error is None
-            with_option, without = (item.body for item in here.upstream.requests)
-            assert (with_option == without) == (support == "ignored")
+    async with world(case, answer(case.dialect, answer_events("Yes."))) as here:
+        located = case.name == "gemini" and option == "location"
+        outcome = await here.ask(question(search=BY_DEGREES if located else OPTION_VALUES[option]))
+        codes = [event.code for event in outcome.answer.warnings if option in event.message]
+        if support == "refused":
+            assert isinstance(outcome.raised, UnsupportedFeature)
+            assert option in outcome.raised.message
+            assert here.upstream.connections == 0, "nothing is sent"
+            return
+        assert outcome.error is None
+        assert codes == ([LEFT_OUT[support]] if support in LEFT_OUT else [])
+        plain = await here.ask(question(search=SearchOptions()))
+        assert plain.error is None
+        with_option, without = (item.body for item in here.upstream.requests)
+        assert (with_option == without) == (support == "ignored")
 
-    await main()
+
+@pytest.mark.parametrize("case", WITHOUT_SEARCH, ids=str)
+async def test_a_model_without_search_answers_with_a_warning_and_sends_no_option(case: ProviderCase) -> None:
+    restricted = SearchOptions(allowed_domains=("a.example",), language="de", live=False)
+    async with world(case, answer(case.dialect, answer_events("Yes."))) as here:
+        outcome = await here.ask(question(search=restricted))
+        plain = await here.ask(replace(question(), search=None))
+        assert (outcome.error, plain.error) == (None, None)
+        assert [event.code for event in outcome.answer.warnings] == ["search_unavailable"]
+        with_option, without = (item.body for item in here.upstream.requests)
+        assert with_option == without
 
 
 @pytest.mark.parametrize("name", sorted(RESTRICTIONS))
@@ -135,22 +145,22 @@ def test_emulated_lists_are_instructions_and_are_audited() -> None:
     options = SearchOptions(("a.example", "b.example"), ("c.example",))
     capabilities = Capabilities(options={"allowed_domains": "emulated", "blocked_domains": "emulated"})
     prepared = prepare(question(search=options), capabilities, "p")
-    (words,) = prepared.request.system
-    assert "site:a.example OR site:b.example" in words.text
-    assert "-site:c.example" in words.text
+    (instruction,) = prepared.request.system
+    assert "site:a.example OR site:b.example" in instruction.text
+    assert "-site:c.example" in instruction.text
     assert prepared.request.search == SearchOptions()
     assert prepared.audited == options
 
 
 def test_hints_can_be_emulated_too() -> None:
     capabilities = Capabilities(options=dict.fromkeys(("since", "until", "language"), "emulated"))
-    for options, words in (
+    for options, instruction in (
         (SearchOptions(since="2026-01-01"), "published from 2026-01-01 until now"),
         (SearchOptions(until="2026-01-01"), "published from any time until 2026-01-01"),
         (SearchOptions(language="de"), "in this language: de"),
     ):
         prepared = prepare(question(search=options), capabilities, "p")
-        assert words in prepared.request.system[0].text
+        assert instruction in prepared.request.system[0].text
         assert prepared.request.search == SearchOptions()
         assert prepared.audited is None
 
@@ -189,28 +199,25 @@ def test_a_provider_that_limits_its_sources_itself_is_not_audited_for_it() -> No
     assert prepared.audited == SearchOptions(("a.example",))
 
 
-async def test_a_restriction_that_the_dialect_has_no_words_for_is_never_dropped() -> None:
-    """A row may promise what its dialect cannot say: then the request is refused after all."""
+async def test_a_restriction_that_the_dialect_does_not_support_is_never_dropped() -> None:
+    """A spec may promise more than its dialect supports: then the request is refused."""
     case = case_named("my_gemini")
 
-    async def main() -> None:
-        async with world(case, answer(case.dialect, answer_events("Yes."))) as here:
-            row = case.row(here.upstream.url)
-            hasty = replace(row, capabilities=Capabilities(options={"allowed_domains": "native"}))
+    async with world(case, answer(case.dialect, answer_events("Yes."))) as here:
+        row = case.row(here.upstream.url)
+        hasty = replace(row, capabilities=Capabilities(options={"allowed_domains": "native"}))
 
-            async def nothing() -> Credential | None:
-                return None
+        async def nothing() -> Credential | None:
+            return None
 
-            provider = HttpProvider(hasty, here.http, nothing, Redactor())
-            outcome = await ask(provider, question(search=SearchOptions(("a.example",))))
-            assert isinstance(outcome.raised, UnsupportedFeature)
-            assert here.upstream.connections == 0
-            assert (provider.name, provider.model) == ("my_gemini", "model-of-mine")
-
-    await main()
+        provider = HttpProvider(hasty, here.http, nothing, Redactor())
+        outcome = await ask(provider, question(search=SearchOptions(("a.example",))))
+        assert isinstance(outcome.raised, UnsupportedFeature)
+        assert here.upstream.connections == 0
+        assert (provider.name, provider.model) == ("my_gemini", "model-of-mine")
 
 
-def test_native_lists_are_watched_too() -> None:
+def test_native_lists_are_audited_too() -> None:
     options = SearchOptions(("a.example",))
     prepared = prepare(question(search=options), Capabilities(options={"allowed_domains": "native"}), "p")
     assert prepared.request.search == options
@@ -252,7 +259,7 @@ def test_a_provider_without_search_gets_none_and_there_is_a_warning() -> None:
     assert kept.request.tool_choice == ToolChoice("auto")
 
 
-def test_a_request_without_search_is_left_alone() -> None:
+def test_a_request_without_search_is_unchanged() -> None:
     request = replace(question(), search=None)
     prepared = prepare(request, Capabilities(), "p")
     assert prepared.request is request
@@ -370,7 +377,7 @@ def test_citations_lose_the_sources_outside_and_vanish_with_the_last() -> None:
     assert audited(mixed, lost) == [removed("evil.test"), Cited(Citation(Span(0, 3), (Evidence(GOOD),)))]
 
 
-def test_a_page_opened_outside_is_no_source() -> None:
+def test_an_opened_page_outside_the_lists_is_not_a_source() -> None:
     events = audited(
         SearchCalled(0, SearchCall("a", kind="open", url=BAD.url, extras={"x": {"url": BAD.url}})),
         SearchCalled(1, SearchCall("b", kind="open", url=GOOD.url)),
@@ -381,6 +388,6 @@ def test_a_page_opened_outside_is_no_source() -> None:
     assert len([event for event in events if isinstance(event, SearchCalled)]) == 2
 
 
-def test_a_source_without_an_address_is_on_an_unknown_site() -> None:
+def test_a_source_without_a_url_is_on_an_unknown_site() -> None:
     feed = Source("", "oai-weather")
     assert audited(Cited(Citation(None, (Evidence(feed),)))) == [removed("an unknown site")]

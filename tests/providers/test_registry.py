@@ -31,10 +31,10 @@ def test_a_built_in_spec_has_all_that_a_user_needs(case: object) -> None:
 
 
 def test_an_unknown_name_has_no_spec() -> None:
-    assert find_spec("nobody") is None
+    assert find_spec("unknown") is None
 
 
-def test_a_description_needs_a_dialect_that_exists_and_an_address() -> None:
+def test_a_configured_provider_needs_a_known_dialect_and_a_base_url() -> None:
     with pytest.raises(ConfigError, match="give it a dialect and a base_url"):
         describe("mine", "", "", "")
     with pytest.raises(ConfigError, match="'klingon' is not one of"):
@@ -43,7 +43,7 @@ def test_a_description_needs_a_dialect_that_exists_and_an_address() -> None:
         describe("mine", "openai_chat", "", "")
 
 
-def test_a_described_provider_looks_up_its_key_in_key_env() -> None:
+def test_a_configured_provider_looks_up_its_key_in_key_env() -> None:
     row = describe("mine", "openai_chat", "http://h", "MY_KEY")
     assert [(lookup.kind, lookup.name) for lookup in row.lookups] == [
         ("environment", "MY_KEY"),
@@ -74,17 +74,17 @@ def test_settings_override_the_spec() -> None:
         ("openai_chat", "perplexity", {"openai_chat": {"form": "perplexity"}}),
     ],
 )
-def test_a_form_of_search_can_be_chosen(name: str, form: str, extras: object) -> None:
+def test_the_search_form_can_be_chosen(name: str, form: str, extras: object) -> None:
     row = find_spec(name)
     assert row is not None
     assert adjusted(row, search_form=form).spelling(SearchOptions()) == SearchOptions(extras=extras)  # type: ignore[arg-type]
 
 
 def test_an_unknown_search_form_is_refused_with_the_known_ones() -> None:
-    for name, words in (("openai", "openrouter:web_search"), ("anthropic", "not used with")):
+    for name, message in (("openai", "openrouter:web_search"), ("anthropic", "not used with")):
         row = find_spec(name)
         assert row is not None
-        with pytest.raises(ConfigError, match=words):
+        with pytest.raises(ConfigError, match=message):
             adjusted(row, search_form="carrier pigeon")
 
 
@@ -105,7 +105,7 @@ def test_openrouters_own_forms_are_kept_and_others_become_its_server_tool() -> N
 INSTALLED = ProviderSpec("acme", "Acme", "openai_chat", "https://acme.example", path("/chat"), "acme-1")
 
 
-class _Point:
+class _EntryPoint:
     def __init__(self, found: object) -> None:
         self._found = found
 
@@ -119,22 +119,22 @@ class _Point:
 def install(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     installed: dict[str, object] = {}
 
-    def entry_points(*, group: str, name: str) -> list[_Point]:
+    def entry_points(*, group: str, name: str) -> list[_EntryPoint]:
         assert group == "groundwire.providers"
-        return [_Point(installed[name])] if name in installed else []
+        return [_EntryPoint(installed[name])] if name in installed else []
 
     monkeypatch.setattr(metadata, "entry_points", entry_points)
     return installed
 
 
-def test_a_row_of_an_installed_package_is_found_by_name(install: dict[str, object]) -> None:
+def test_a_spec_of_an_installed_package_is_found_by_name(install: dict[str, object]) -> None:
     install["acme"] = INSTALLED
     assert find_spec("acme") is INSTALLED
     assert INSTALLED.url(INSTALLED.base_url, question()) == "https://acme.example/chat"
 
 
 @pytest.mark.parametrize(
-    ("found", "words"),
+    ("found", "message"),
     [
         (ImportError("no module named acme"), "cannot be loaded: no module named acme"),
         (AttributeError("ROW"), "cannot be loaded"),
@@ -142,14 +142,14 @@ def test_a_row_of_an_installed_package_is_found_by_name(install: dict[str, objec
     ],
 )
 def test_an_installed_package_that_is_broken_is_named(
-    install: dict[str, object], found: object, words: str
+    install: dict[str, object], found: object, message: str
 ) -> None:
     install["acme"] = found
-    with pytest.raises(ConfigError, match=words):
+    with pytest.raises(ConfigError, match=message):
         find_spec("acme")
 
 
-def test_no_row_shows_a_key_in_its_address() -> None:
+def test_no_spec_shows_a_key_in_its_url() -> None:
     for case in PROVIDER_CASES:
         row = case.row("http://h")
         assert "key" not in row.url(row.base_url, question(stream=True))

@@ -1,4 +1,4 @@
-"""What comes back: the same answer from everybody, streamed or not, however it is wrapped."""
+"""Response reader: every provider gives the same answer, streamed or not, however it is framed."""
 
 from __future__ import annotations
 
@@ -50,12 +50,18 @@ from groundwire.testing.answers import answer_events, encode_answer
 from groundwire.testing.script import ScriptedResponse, answer, file_response
 from groundwire.transport.http import Deadlines
 from tests.dialects.anthropic_messages.bodies import block, end, sse, start
-from tests.dialects.anthropic_messages.test_documents import document, fetch, message, page_location, said
+from tests.dialects.anthropic_messages.test_documents import (
+    cited_text,
+    document,
+    fetch,
+    message,
+    page_location,
+)
 from tests.providers.harness import (
     PROVIDER_CASES,
     STREAMING,
-    Outcome,
     ProviderCase,
+    ProviderOutcome,
     case_named,
     question,
     world,
@@ -71,7 +77,7 @@ FIRST, SECOND = Span(0, 27), Span(28, 59)
 
 
 ENDLESS = ("gemini",)
-"""Its streams have no last word: they just end."""
+"""Its streams have no end event."""
 
 
 def _citation(span: Span, source: Source) -> Cited:
@@ -91,28 +97,30 @@ EVENTS: list[Event] = [
 ]
 
 
-def outcome_of(case: ProviderCase, response: ScriptedResponse, *, stream: bool) -> Outcome:
-    async def main() -> Outcome:
+def outcome_of(case: ProviderCase, response: ScriptedResponse, *, stream: bool) -> ProviderOutcome:
+    async def main() -> ProviderOutcome:
         async with world(case, response) as here:
             return await here.ask(question(stream=stream))
 
     return run(main())
 
 
-def check(outcome: Outcome, case: ProviderCase) -> None:
-    """The answer holds everything that its dialect has words for."""
+def check(outcome: ProviderOutcome, case: ProviderCase) -> None:
+    """The answer has everything that its dialect supports."""
     assert outcome.error is None
     assert len(outcome.ends) == 1
     assert outcome.ends == outcome.events[-1:]
-    expected, got = assemble(EVENTS), outcome.answer
-    assert got.text == TEXT
-    assert {source.url for source in got.sources} == {NILE.url, AMAZON.url}
+    expected, answer_read = assemble(EVENTS), outcome.answer
+    assert answer_read.text == TEXT
+    assert {source.url for source in answer_read.sources} == {NILE.url, AMAZON.url}
     losses = dialect(case.dialect).losses
     for feature in (Feature.CITATIONS, Feature.SPAN_STARTS, Feature.TITLES, Feature.QUERIES, Feature.TOKENS):
         if feature not in losses:
-            assert project(got, feature) == project(expected, feature), feature
+            assert project(answer_read, feature) == project(expected, feature), feature
     ends = [
-        (citation.span.end, citation.evidence[0].source.url) for citation in got.citations if citation.span
+        (citation.span.end, citation.evidence[0].source.url)
+        for citation in answer_read.citations
+        if citation.span
     ]
     assert ends == [(FIRST.end, NILE.url), (SECOND.end, AMAZON.url)]
 
@@ -124,7 +132,7 @@ def test_text_citations_and_queries_arrive(case: ProviderCase, stream: bool) -> 
 
 
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_an_answer_in_the_other_form_than_requested_is_understood(case: ProviderCase) -> None:
+def test_an_answer_is_decoded_whether_or_not_it_is_streamed_as_requested(case: ProviderCase) -> None:
     """Servers ignore `stream`, and some know only one form."""
     form = encode_answer(case.dialect, EVENTS)
     whole = ScriptedResponse(body=form.whole)
@@ -144,21 +152,21 @@ def test_a_wrong_content_type_does_not_matter(case: ProviderCase, content_type: 
 
 
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_blanks_before_a_body_are_passed_over(case: ProviderCase) -> None:
+def test_blanks_before_a_body_are_skipped(case: ProviderCase) -> None:
     response = answer(case.dialect, EVENTS)
     padded = replace(response, body=b"\n         \n" * 80 + response.body)
     check(outcome_of(case, padded, stream=False), case)
 
 
 @pytest.mark.parametrize("case", STREAMING, ids=str)
-def test_comments_in_a_stream_are_passed_over(case: ProviderCase) -> None:
+def test_comments_in_a_stream_are_skipped(case: ProviderCase) -> None:
     response = answer(case.dialect, EVENTS)
     stream = b": PROCESSING\n\n" * 3 + (response.stream or b"")
     check(outcome_of(case, replace(response, stream=stream), stream=True), case)
 
 
 @pytest.mark.parametrize("case", [case for case in STREAMING if case.dialect not in ENDLESS], ids=str)
-def test_what_follows_the_end_is_not_waited_for(case: ProviderCase) -> None:
+def test_bytes_after_the_end_are_not_waited_for(case: ProviderCase) -> None:
     response = answer(case.dialect, EVENTS)
     stalled = replace(response, stall_at=len(response.stream or b""))
     check(outcome_of(case, stalled, stream=True), case)
@@ -183,7 +191,7 @@ async def test_a_truncated_stream_keeps_its_text_and_ends_with_an_error(case: Pr
 
 
 @pytest.mark.parametrize("case", STREAMING, ids=str)
-def test_a_stream_that_merely_ends_early_is_no_answer(case: ProviderCase) -> None:
+def test_a_stream_that_ends_early_is_an_error(case: ProviderCase) -> None:
     response = answer(case.dialect, EVENTS)
     half = (response.stream or b"")[: len(response.stream or b"") // 2]
     outcome = outcome_of(case, replace(response, stream=half), stream=True)
@@ -209,7 +217,7 @@ BAD_BODIES = {
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("name", BAD_BODIES)
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_a_body_that_is_no_answer_is_an_error_that_may_pass(
+def test_a_body_that_is_not_an_answer_is_a_retryable_error(
     case: ProviderCase, name: str, stream: bool
 ) -> None:
     outcome = outcome_of(case, ScriptedResponse(body=BAD_BODIES[name]), stream=stream)
@@ -219,7 +227,7 @@ def test_a_body_that_is_no_answer_is_an_error_that_may_pass(
 
 
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-async def test_sources_outside_the_allowed_domains_do_not_come_through(case: ProviderCase) -> None:
+async def test_sources_outside_the_allowed_domains_are_removed(case: ProviderCase) -> None:
     async with world(case, answer(case.dialect, EVENTS)) as here:
         for stream in (False, True):
             search = SearchOptions(allowed_domains=("alpha.example",))
@@ -246,7 +254,7 @@ async def test_sources_outside_the_allowed_domains_do_not_come_through(case: Pro
         ("my_responses", "azure-responses/json-azure-preview.json"),
     ],
 )
-def test_recorded_answers_come_through_as_the_codec_reads_them(
+def test_recorded_answers_are_returned_as_the_codec_decodes_them(
     recordings: Path, name: str, path: str
 ) -> None:
     case = case_named(name)
@@ -274,7 +282,7 @@ LARGEST = 100_000
 
 
 def endless(name: str, size: int) -> bytes:
-    """A stream of many words, which never ends well."""
+    """A long stream without a proper end."""
     encoder = dialect(name).encoder(Reply(citations="live"))
     pieces = [encoder.feed(Started("id", "model"))]
     while sum(map(len, pieces)) < size:
@@ -296,7 +304,7 @@ async def test_a_stream_that_is_too_large_ends_with_an_error_after_what_was_read
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_every_dialect_sends_such_an_end_to_its_clients(name: str) -> None:
+def test_every_dialect_encodes_the_error_of_a_stream_that_is_too_large(name: str) -> None:
     encoder = dialect(name).encoder(Reply())
     wire = encoder.feed(Started("id", "model")) + encoder.feed(TextDelta(0, "Half"))
     wire += encoder.feed(Failed(UpstreamWireError("the answer is larger than 64 MB")))
@@ -309,7 +317,7 @@ def pieces_of(line: bytes, size: int = 32 * 1024) -> Iterator[bytes]:
 
 
 def peak(line: bytes) -> int:
-    """Bytes of memory that reading takes at most, beside the line itself."""
+    """Bytes of memory that reading takes at most, in addition to the line itself."""
     reader = FrameReader()
     tracemalloc.start()
     try:
@@ -322,19 +330,19 @@ def peak(line: bytes) -> int:
         tracemalloc.stop()
 
 
-def test_a_long_line_is_held_twice_at_most() -> None:
+def test_a_long_line_is_in_memory_twice_at_most() -> None:
     line = b"data: " + json.dumps({"text": "x" * (MAX_PENDING // 2)}).encode() + b"\n\n"
     assert peak(line) < 2.5 * len(line)
 
 
-def test_a_line_that_is_too_long_is_given_up_before_it_takes_much_more_than_it_may() -> None:
+def test_a_line_that_is_too_long_is_refused_before_it_takes_much_memory() -> None:
     line = b"data: " + b"x" * (4 * MAX_PENDING)
     assert peak(line) < 1.5 * MAX_PENDING
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
-def test_lines_are_the_same_however_they_are_cut(end: bytes, size: int) -> None:
+def test_lines_are_the_same_however_they_are_split(end: bytes, size: int) -> None:
     lines = [
         b": comment",
         b"event: a",
@@ -360,7 +368,7 @@ CITED = (page_location(0, None), page_location(1, None))
 def reply(*, stream: bool) -> ScriptedResponse:
     call, result = fetch(1, title=None, data=None)
     if not stream:
-        return ScriptedResponse(body=json.dumps(message(call, result, said(*CITED))).encode())
+        return ScriptedResponse(body=json.dumps(message(call, result, cited_text(*CITED))).encode())
     deltas = [{"type": "citations_delta", "citation": item} for item in CITED]
     text = {"type": "text_delta", "text": "Twice daily."}
     events = (
@@ -375,8 +383,8 @@ def reply(*, stream: bool) -> ScriptedResponse:
 async def test_a_document_of_the_request_is_not_taken_for_a_page_that_was_fetched(stream: bool) -> None:
     async def main() -> list[tuple[str, str]]:
         async with world(case_named("anthropic"), reply(stream=stream)) as here:
-            paper = Message("user", (Opaque("anthropic_messages", document("", "")), Text("When?")))
-            outcome = await here.ask(replace(question(stream=stream), messages=(paper,)))
+            turn = Message("user", (Opaque("anthropic_messages", document("", "")), Text("When?")))
+            outcome = await here.ask(replace(question(stream=stream), messages=(turn,)))
             assert outcome.error is None
             citations = outcome.answer.citations
             return [(item.source.url, item.source.title) for cited in citations for item in cited.evidence]
@@ -385,7 +393,7 @@ async def test_a_document_of_the_request_is_not_taken_for_a_page_that_was_fetche
 
 
 SAFE, UNSAFE = b"https://evil.example/x", b"javascript:alert(1)"
-# The search is spelt another way for OpenRouter, so that nothing is passed on.
+# OpenRouter encodes the search differently, so that nothing is passed through.
 PASSED = [case for case in STREAMING if case.dialect in SCAN_RULES and str(case) != "openrouter"]
 WHOLE = [case for case in PASSED if str(case) != "openai_oauth"]  # which always streams
 UNSAFE_EVENTS: list[Event] = [
@@ -416,7 +424,7 @@ def passed(case: ProviderCase, response: ScriptedResponse, *, stream: bool) -> t
 
 
 @pytest.mark.parametrize("case", PASSED, ids=str)
-def test_a_stream_is_passed_on_without_them(case: ProviderCase) -> None:
+def test_a_stream_is_passed_on_without_unsafe_urls(case: ProviderCase) -> None:
     encoder = dialect(case.dialect).encoder(Reply())
     stream = b"".join(encoder.feed(event) for event in UNSAFE_EVENTS).replace(SAFE, UNSAFE)
     assert UNSAFE in stream
@@ -429,7 +437,7 @@ def test_a_stream_is_passed_on_without_them(case: ProviderCase) -> None:
 
 
 @pytest.mark.parametrize("case", WHOLE, ids=str)
-def test_a_whole_answer_is_passed_on_without_them(case: ProviderCase) -> None:
+def test_a_whole_answer_is_passed_on_without_unsafe_urls(case: ProviderCase) -> None:
     body = dialect(case.dialect).encode_response(assemble(UNSAFE_EVENTS), Reply())
     whole = json.dumps(body).encode().replace(SAFE, UNSAFE)
     headers = {"content-type": "application/json"}

@@ -1,4 +1,4 @@
-"""Secrets stay where they are: whatever an upstream echoes, no error, event, log or traceback repeats it."""
+"""Secrets are redacted: whatever an upstream echoes, no error, event, log or traceback repeats it."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from tests.providers.copilot.fake import fake_cli
 from tests.providers.harness import (
     PROVIDER_CASES,
     STREAMING,
-    Outcome,
     ProviderCase,
+    ProviderOutcome,
     ask,
     case_named,
     question,
@@ -60,11 +60,11 @@ CANARIES = (
     "L" + "ongKeyPart" * 20,
 )
 KNOWN = CANARIES[8:]
-"""Those that look like nobody's key: only whoever knows them can find them."""
+"""Secrets without a known format: they can only be redacted by value."""
 
 
 def spellings(secret: str) -> Iterator[str]:
-    """How an upstream may write down what it was sent."""
+    """Encodings in which an upstream may echo a secret."""
     yield secret
     yield quote(secret, safe="")
     yield quote(secret, safe="").lower() if "%" in quote(secret, safe="") else secret
@@ -74,7 +74,7 @@ def spellings(secret: str) -> Iterator[str]:
 
 
 def echo(text: str) -> Iterator[ScriptedResponse]:
-    """Error answers of every kind, with a text somewhere in them."""
+    """Error responses of every kind that contain a text."""
     message = f"Incorrect API key provided: {text}. Find yours at https://x.example/?key={text}"
     bodies: tuple[Json, ...] = (
         {"error": {"message": message, "type": text, "code": text}},
@@ -117,7 +117,7 @@ def some_echoes(secret: str) -> list[ScriptedResponse]:
 
 
 def leaks(text: str, secret: str) -> list[str]:
-    """Stretches of a secret that stand in a text, plain or decoded."""
+    """Substrings of a secret in a text, plain or decoded."""
     forms = (text, unquote(text), html.unescape(text), text.replace("\\\\", "\\").replace('\\"', '"'))
     encoded = base64.b64encode(secret.encode()).decode().rstrip("=")
     found = [
@@ -130,7 +130,7 @@ def leaks(text: str, secret: str) -> list[str]:
     ]
 
 
-def everything(outcome: Outcome) -> str:
+def everything(outcome: ProviderOutcome) -> str:
     """All that a caller, a log or a debugger could show of an outcome."""
     shown = [repr(event) for event in outcome.events if not isinstance(event, TextDelta)]
     errors = [error for error in (outcome.raised, outcome.answer.error) if error is not None]
@@ -149,23 +149,23 @@ def _chain(error: BaseException) -> Iterator[str]:
 
 @pytest.mark.parametrize("secret", CANARIES, ids=lambda text: text[:12])
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_no_echo_of_the_key_gets_out(
+def test_an_echoed_key_is_never_shown(
     case: ProviderCase, secret: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    listen(case, secret, some_echoes(secret))
+    check_responses(case, secret, some_echoes(secret))
     assert leaks(caplog.text, secret) == []
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("secret", CANARIES, ids=lambda text: text[:12])
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-def test_no_echo_of_the_key_gets_out_however_it_is_spelled(case: ProviderCase, secret: str) -> None:
-    listen(case, secret, list(echoes(secret)))
+def test_an_echoed_key_is_never_shown_however_it_is_encoded(case: ProviderCase, secret: str) -> None:
+    check_responses(case, secret, list(echoes(secret)))
 
 
-def listen(case: ProviderCase, secret: str, responses: list[ScriptedResponse]) -> None:
-    """Have every response once, and look at all that is shown of it."""
+def check_responses(case: ProviderCase, secret: str, responses: list[ScriptedResponse]) -> None:
+    """Receive every response, and check all that is shown of it."""
 
     async def key() -> Credential | None:
         return Credential(Secret(secret), "api", "a test", refresh=Secret(f"refresh-{secret}"))
@@ -185,7 +185,7 @@ def listen(case: ProviderCase, secret: str, responses: list[ScriptedResponse]) -
 async def test_no_failure_of_the_network_shows_the_key(case: ProviderCase) -> None:
     secret = CANARIES[0]
     scripts = [
-        Script(door="closed"),
+        Script(port_state="closed"),
         Script((ScriptedResponse(raw=b""),)),
         Script((ScriptedResponse(delay=9),)),
         Script((ScriptedResponse(body=b"abcdef", cut_at=3),)),
@@ -202,13 +202,13 @@ async def test_no_failure_of_the_network_shows_the_key(case: ProviderCase) -> No
             assert leaks(everything(outcome), secret) == []
 
 
-async def test_credentials_in_an_address_stay_there() -> None:
+async def test_credentials_in_a_url_are_not_shown() -> None:
     case = case_named("my_chat")
 
     async def key() -> Credential | None:
         return None
 
-    async with world(case, Script(door="closed")) as here:
+    async with world(case, Script(port_state="closed")) as here:
         row = case.row(here.upstream.url.replace("://", "://me:hunter22hunter22@"))
         outcome = await ask(HttpProvider(row, here.http, key, Redactor()), question())
         assert isinstance(outcome.raised, Unreachable)
@@ -286,7 +286,7 @@ print(everything)
 
 
 def keys() -> tuple[dict[str, str], dict[str, str]]:
-    """Environment variables, and the tokens of the session, each with a secret of its own."""
+    """Environment variables and session tokens, each with its own secret."""
     given = iter(GIVEN)
     names = ("COPILOT_GITHUB_TOKEN", *VENDORS.values(), *(f"{name.upper()}_KEY" for name in OWN))
     env = {name: next(given) for name in names}
@@ -296,7 +296,7 @@ def keys() -> tuple[dict[str, str], dict[str, str]]:
 
 
 def configuration(url: str) -> str:
-    """Every provider leads to the same upstream."""
+    """Every provider has the same upstream."""
     rows = [f'[providers.{name}]\nbase_url = "{url}/{name}"' for name in (*VENDORS, "openai_oauth")]
     rows += [
         f'[providers.{name}]\ndialect = "{dialect}"\nbase_url = "{url}/{name}"\nmodel = "m"\n'
@@ -306,8 +306,8 @@ def configuration(url: str) -> str:
     return "\n\n".join((*rows, "[providers.copilot]\nenabled = true\n"))
 
 
-class World:
-    """A user with all these secrets, a client of theirs, and all that anybody could read of it."""
+class SecretWorld:
+    """A user with all these secrets, and a client whose output is searched for them."""
 
     def __init__(self, home: Path, url: str) -> None:
         self.home = home
@@ -325,7 +325,7 @@ class World:
         self._given = {name: env[variable] for name, variable in VENDORS.items()}
         self._given |= {name: env[f"{name.upper()}_KEY"] for name in OWN}
 
-    def told_to(self, provider: str) -> list[str]:
+    def secrets_of(self, provider: str) -> list[str]:
         """The secrets that a provider has seen, or will with the next request."""
         if provider != "openai_oauth":
             return [self._given[provider]]
@@ -340,7 +340,7 @@ class World:
         return json_response({**fresh, "expires_in": 100_000}), json_response({"error": error}, 401)
 
     async def fail(self, provider: str, *, stream: bool) -> Iterator[str]:
-        """Ask, and all that can be shown of the failure."""
+        """Send a request; returns all that can be shown of its failure."""
         try:
             if stream:
                 events = [event async for event in self.client.stream("why?", provider=provider)]
@@ -353,16 +353,16 @@ class World:
 
 
 def shown(error: BaseException) -> Iterator[str]:
-    """An error as logs and debuggers print it, with all that stands behind it."""
+    """An error as logs and debuggers print it, with its causes."""
     yield from (str(error), repr(error), repr(vars(error)), *traceback.format_exception(error))
-    behind: BaseException | None = error.__cause__ or error.__context__
-    while behind is not None:
-        yield from (str(behind), repr(behind), repr(vars(behind)))
-        behind = behind.__cause__ or behind.__context__
+    cause: BaseException | None = error.__cause__ or error.__context__
+    while cause is not None:
+        yield from (str(cause), repr(cause), repr(vars(cause)))
+        cause = cause.__cause__ or cause.__context__
 
 
 def found_in(text: str) -> set[str]:
-    """Stretches of secrets in a text, plain or decoded."""
+    """Substrings of secrets in a text, plain or decoded."""
     forms = {text, unquote(text), html.unescape(text), text.replace("\\\\", "\\").replace('\\"', '"')}
     return {
         form[at : at + SHORTEST]
@@ -383,7 +383,7 @@ def response(chance: random.Random, secret: str) -> ScriptedResponse:
 
 
 def kept(home: Path) -> Mapping[str, str]:
-    """All files but those that are there to keep secrets."""
+    """All files but the stored session."""
     return {
         str(path.relative_to(home)): path.read_text("utf-8", "replace")
         for path in home.rglob("*")
@@ -391,17 +391,17 @@ def kept(home: Path) -> Mapping[str, str]:
     }
 
 
-async def wander(
-    world: World, upstream: Upstream, logs: pytest.LogCaptureFixture, failures: int
+async def provoke_failures(
+    world: SecretWorld, upstream: Upstream, logs: pytest.LogCaptureFixture, failures: int
 ) -> list[str]:
-    """Fail in every way; the stretches of secrets that were seen."""
+    """Fail in every way; returns the substrings of secrets that were shown."""
     chance = random.Random(14)
     login = {"/oauth/token": world.login()}
     seen: list[str] = []
     rounds = 0
     while world.failures < failures and rounds < 2 * failures:
         name = world.names[rounds % len(world.names)]
-        upstream.script = Script((response(chance, chance.choice(world.told_to(name))),), login)
+        upstream.script = Script((response(chance, chance.choice(world.secrets_of(name))),), login)
         for text in await world.fail(name, stream=chance.random() < 0.5):
             seen += (f"{name}: {found} in {text}" for found in found_in(text))
         rounds += 1
@@ -426,13 +426,13 @@ async def test_failures_show_no_secret_in_any_sink(
     async def at_once(_: float) -> None:
         pass
 
-    async def main() -> World:
+    async def main() -> SecretWorld:
         async with Upstream(Script()) as upstream:
             with monkeypatch.context() as patch:
-                patch.setattr(asyncio, "sleep", at_once)  # what the client's router waits with
-                world = World(tmp_path, upstream.url)
+                patch.setattr(asyncio, "sleep", at_once)  # the client's router waits with it
+                world = SecretWorld(tmp_path, upstream.url)
             async with world.client:
-                assert (await wander(world, upstream, caplog, failures))[:5] == []
+                assert (await provoke_failures(world, upstream, caplog, failures))[:5] == []
             assert found_in(f"{world.client!r} {world.client.config!r} {world.client.providers()!r}") == set()
             return world
 

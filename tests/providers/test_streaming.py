@@ -1,4 +1,4 @@
-"""Time: events come as their bytes come, every wait has its end, and whoever leaves is gone at once."""
+"""Streaming and time: events as bytes arrive, deadlines for every wait, immediate disconnects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.providers.harness import (
     PROVIDER_CASES,
     STREAMING,
     ProviderCase,
-    World,
+    ProviderWorld,
     case_named,
     question,
     world,
@@ -32,8 +32,8 @@ EVENTS = answer_events("The Nile is 6650 km long.", Source("https://alpha.exampl
 NEVER = float("inf")
 
 
-def first_words(case: ProviderCase) -> tuple[int, list[Event]]:
-    """How many bytes it takes until the first words are told, and the events told by then."""
+def first_text(case: ProviderCase) -> tuple[int, list[Event]]:
+    """The number of bytes until the first text is emitted, and the events up to then."""
     stream = answer(case.dialect, EVENTS).stream or b""
     decoder = dialect(case.dialect).decoder()
     events: list[Event] = []
@@ -41,12 +41,12 @@ def first_words(case: ProviderCase) -> tuple[int, list[Event]]:
         events += decoder.feed(stream[at : at + 1])
         if any(isinstance(event, TextDelta) for event in events):
             return at + 1, events
-    raise AssertionError("it never says anything")
+    raise AssertionError("no text was emitted")
 
 
 @pytest.mark.parametrize("case", STREAMING, ids=str)
-async def test_the_first_words_are_seen_while_the_rest_is_still_missing(case: ProviderCase) -> None:
-    size, expected = first_words(case)
+async def test_the_first_text_is_emitted_while_the_rest_is_still_missing(case: ProviderCase) -> None:
+    size, expected = first_text(case)
     assert size < len(answer(case.dialect, EVENTS).stream or b"")
 
     async with world(case, replace(answer(case.dialect, EVENTS), stall_at=size)) as here:
@@ -60,7 +60,7 @@ async def test_the_first_words_are_seen_while_the_rest_is_still_missing(case: Pr
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
 @pytest.mark.parametrize("case", STREAMING, ids=str)
-async def test_it_does_not_matter_where_a_stream_is_cut_into_pieces(case: ProviderCase, size: int) -> None:
+async def test_a_stream_split_anywhere_gives_the_same_answer(case: ProviderCase, size: int) -> None:
     whole = answer(case.dialect, EVENTS)
     decoder = dialect(case.dialect).decoder()
     expected = [*decoder.feed(whole.stream or b""), *decoder.close()]
@@ -70,13 +70,13 @@ async def test_it_does_not_matter_where_a_stream_is_cut_into_pieces(case: Provid
 
 
 def quick(**changes: float) -> Deadlines:
-    """A clock or two that end soon; the others would outlast the test."""
+    """Deadlines of which the given ones are short; the others would outlast the test."""
     return replace(Deadlines(connect=600, first_byte=600, idle=600, total=600), **changes)
 
 
 DEADLINES: list[tuple[str, Script, Deadlines, type]] = [
-    ("closed", Script(door="closed"), quick(), Unreachable),
-    ("deaf", Script(door="deaf"), quick(connect=0.2), TimedOut),
+    ("closed", Script(port_state="closed"), quick(), Unreachable),
+    ("unresponsive", Script(port_state="unresponsive"), quick(connect=0.2), TimedOut),
     ("silent", Script((ScriptedResponse(delay=NEVER),)), quick(first_byte=0.2), TimedOut),
     ("semi-silent", Script((ScriptedResponse(body=b'{"a": 1}', stall_at=3),)), quick(idle=0.2), TimedOut),
     ("blank", Script((ScriptedResponse(repeat=b" \n", every=0.02),)), quick(idle=0.2, total=0.3), TimedOut),
@@ -94,7 +94,7 @@ DEADLINES: list[tuple[str, Script, Deadlines, type]] = [
 @pytest.mark.parametrize(
     ("script", "deadlines", "kind"), [row[1:] for row in DEADLINES], ids=[row[0] for row in DEADLINES]
 )
-async def test_whatever_does_not_happen_is_not_waited_for_beyond_its_deadline(
+async def test_every_wait_ends_at_its_deadline(
     script: Script, deadlines: Deadlines, kind: type, stream: bool
 ) -> None:
     async def answered(case: ProviderCase) -> None:
@@ -107,9 +107,9 @@ async def test_whatever_does_not_happen_is_not_waited_for_beyond_its_deadline(
     await asyncio.gather(*map(answered, PROVIDER_CASES))
 
 
-async def test_dribble_does_not_extend_the_total_and_what_came_is_kept() -> None:
+async def test_a_slow_stream_does_not_extend_the_total_and_what_arrived_is_kept() -> None:
     async def answered(case: ProviderCase) -> None:
-        size, _ = first_words(case)
+        size, _ = first_text(case)
         response = answer(case.dialect, EVENTS)
         slow = replace(response, stream=(response.stream or b"")[:size], repeat=b": x\n\n", every=0.05)
         async with world(case, slow) as here:
@@ -122,7 +122,7 @@ async def test_dribble_does_not_extend_the_total_and_what_came_is_kept() -> None
     await asyncio.gather(*map(answered, STREAMING))
 
 
-async def test_a_gemini_stream_that_stalls_after_its_last_word_is_complete() -> None:
+async def test_a_gemini_stream_that_stalls_after_its_finish_reason_is_complete() -> None:
     case = case_named("gemini")
     response = answer(case.dialect, EVENTS)
 
@@ -143,7 +143,7 @@ PHASES: dict[str, ScriptedResponse] = {
 }
 
 
-async def reach(here: World, phase: str) -> None:
+async def reach(here: ProviderWorld, phase: str) -> None:
     if phase == "before the headers":
         await here.upstream.received()
     else:
@@ -159,7 +159,7 @@ def scripted(phase: str) -> ScriptedResponse:
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
-async def test_a_cancelled_caller_is_gone_for_the_provider_as_well(
+async def test_a_cancelled_caller_is_a_disconnect_for_the_provider(
     case: ProviderCase, phase: str, stream: bool
 ) -> None:
     async with world(case, scripted(phase)) as here:
@@ -175,8 +175,10 @@ async def test_a_cancelled_caller_is_gone_for_the_provider_as_well(
 
 @pytest.mark.parametrize("way", ["closed", "cancelled", "forgotten"])
 @pytest.mark.parametrize("case", STREAMING, ids=str)
-async def test_leaving_in_the_middle_of_a_stream_closes_it(case: ProviderCase, way: str) -> None:
-    size, expected = first_words(case)
+async def test_closing_the_events_in_the_middle_of_a_stream_closes_the_connection(
+    case: ProviderCase, way: str
+) -> None:
+    size, expected = first_text(case)
 
     async def read(events: AsyncGenerator[Event, None], seen: list[Event]) -> None:
         async for event in events:
@@ -205,9 +207,9 @@ async def test_leaving_in_the_middle_of_a_stream_closes_it(case: ProviderCase, w
         await here.upstream.closed()
 
 
-async def test_leaving_while_connecting_leaves_nothing() -> None:
+async def test_cancelling_while_connecting_leaves_nothing_open() -> None:
     for case in PROVIDER_CASES:
-        async with world(case, Script(door="deaf")) as here:
+        async with world(case, Script(port_state="unresponsive")) as here:
             task = asyncio.create_task(here.ask())
             for _ in range(5):
                 await asyncio.sleep(0)
@@ -252,7 +254,7 @@ async def test_a_server_that_disconnects_between_two_requests_gets_a_new_connect
             assert here.upstream.connections == number
 
 
-async def test_many_at_once_keep_their_answers_apart() -> None:
+async def test_concurrent_requests_get_their_own_answers() -> None:
     case = case_named("gemini")
     texts = [f"answer number {number}" for number in range(30)]
     script = Script(
@@ -270,7 +272,7 @@ async def test_many_at_once_keep_their_answers_apart() -> None:
         assert [outcome.answer.text for outcome in await asyncio.gather(*answered)] == texts
 
 
-async def test_closing_the_connections_ends_what_is_under_way() -> None:
+async def test_closing_the_connections_ends_active_requests() -> None:
     case = case_named("openai")
 
     async with world(case, ScriptedResponse(delay=NEVER)) as here:

@@ -20,7 +20,7 @@ class _Selector(selectors.DefaultSelector):
     def select(self, timeout: float | None = None) -> Any:
         found = super().select(0)
         if not found:
-            assert timeout is not None, "everything waits for something that never happens"
+            assert timeout is not None, "every task waits for ever"
             self.now += timeout
         return found
 

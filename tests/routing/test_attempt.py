@@ -45,7 +45,7 @@ QUESTION = Request((Message("user", (Text("why?"),)),), stream=True)
 GOOD: list[Event] = [Started("1", "m"), TextDelta(0, "because"), Finished("stop")]
 
 
-class Slow:
+class SlowProvider:
     """A provider that waits before each of its events."""
 
     model = "m"
@@ -72,9 +72,9 @@ class Slow:
 
 
 def ask(
-    seconds: float, *providers: Slow, request: Request = QUESTION
+    seconds: float, *providers: SlowProvider, request: Request = QUESTION
 ) -> tuple[list[Event] | GroundwireError, float, Router]:
-    """What came of asking them in turn, after how long, and who asked."""
+    """Run a plan of these providers: events or error, the seconds it took, and the router."""
     plan = Plan(tuple(ResolvedTarget(provider.name) for provider in providers), seconds=seconds)
     named = {provider.name: provider for provider in providers}
 
@@ -97,7 +97,7 @@ def ask(
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_eight_silent_providers_take_no_longer_than_one(stream: bool) -> None:
-    silent = [Slow(str(number), 10_000) for number in range(8)]
+    silent = [SlowProvider(str(number), 10_000) for number in range(8)]
     outcome, took, _ = ask(3, *silent, request=replace(QUESTION, stream=stream))
     assert isinstance(outcome, TimedOut | AllTargetsFailed)
     assert took == pytest.approx(3)
@@ -106,7 +106,9 @@ def test_eight_silent_providers_take_no_longer_than_one(stream: bool) -> None:
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_silent_provider_leaves_time_for_the_next(stream: bool) -> None:
     request = replace(QUESTION, stream=stream)
-    outcome, took, _ = ask(4, Slow("silent", 10_000), Slow("good", 0.1, *GOOD), request=request)
+    outcome, took, _ = ask(
+        4, SlowProvider("silent", 10_000), SlowProvider("good", 0.1, *GOOD), request=request
+    )
     assert isinstance(outcome, list)
     assert any(event == TextDelta(0, "because") for event in outcome)
     assert took < 4
@@ -114,14 +116,14 @@ def test_a_silent_provider_leaves_time_for_the_next(stream: bool) -> None:
 
 def test_a_whole_answer_may_take_most_of_the_time_and_the_last_provider_all_of_it() -> None:
     whole = replace(QUESTION, stream=False)
-    first, second = Slow("first", 2.9 / 2, *GOOD), Slow("second", 0, *GOOD)
+    first, second = SlowProvider("first", 2.9 / 2, *GOOD), SlowProvider("second", 0, *GOOD)
     assert isinstance(ask(4, first, second, request=whole)[0], list)
     assert (first.calls, second.calls) == (1, 0)
-    assert isinstance(ask(4, Slow("only", 3.9 / 3, *GOOD), request=whole)[0], list)
+    assert isinstance(ask(4, SlowProvider("only", 3.9 / 3, *GOOD), request=whole)[0], list)
 
 
 def test_an_answer_that_has_begun_is_cut_off_at_the_deadline_and_ends_as_failed() -> None:
-    outcome, took, _ = ask(10, Slow("dribbling", 0.9, *(TextDelta(0, "x") for _ in range(1000))))
+    outcome, took, _ = ask(10, SlowProvider("dribbling", 0.9, *(TextDelta(0, "x") for _ in range(1000))))
     assert isinstance(outcome, list)
     assert [type(event) for event in outcome[-2:]] == [TextDelta, Failed]
     assert isinstance(outcome[-1], Failed)
@@ -132,7 +134,7 @@ def test_an_answer_that_has_begun_is_cut_off_at_the_deadline_and_ends_as_failed(
 def test_retries_wait_only_within_the_deadline() -> None:
     busy = Overloaded("busy")
     busy.retry_after = 4
-    provider = Slow("busy", 1, busy)
+    provider = SlowProvider("busy", 1, busy)
     outcome, took, _ = ask(7, provider)
     assert outcome == busy
     assert provider.calls == 2
@@ -140,7 +142,7 @@ def test_retries_wait_only_within_the_deadline() -> None:
 
 
 def test_a_provider_without_a_fair_chance_is_not_recorded_as_failed() -> None:
-    silent = [Slow(str(number), 10_000) for number in range(8)]
+    silent = [SlowProvider(str(number), 10_000) for number in range(8)]
 
     async def main() -> tuple[bool, bool]:
         router = Router(
@@ -190,7 +192,7 @@ def test_a_deadline_that_has_passed_stops_the_next_wait_at_once() -> None:
     assert took == 0
 
 
-def test_a_limit_can_be_moved_later_and_sooner_while_it_is_watched() -> None:
+def test_a_deadline_can_be_moved_later_and_sooner_while_it_runs() -> None:
     async def main() -> float:
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -229,7 +231,7 @@ def capabilities_of(name: str) -> Capabilities:
     return row.capabilities
 
 
-class Provider:
+class AnsweringProvider:
     """Answers with these events."""
 
     name = "p"
@@ -245,7 +247,7 @@ class Provider:
         yield (UsageSeen(TOKENS), Finished())
 
 
-def answered(provider: Provider) -> Answer:
+def answered(provider: AnsweringProvider) -> Answer:
     router = Router({"p": provider}, health=Health(lambda: 0.0), sleep=asyncio.sleep, random=lambda: 0.5)
     question = Request((Message("user", (Text("q"),)),), search=SearchOptions())
 
@@ -273,45 +275,45 @@ def answered(provider: Provider) -> Answer:
         (describe("my", "gemini_interactions", "http://x", "").capabilities, "x", (*TWO_CALLS, FOUND), 3),
     ],
 )
-def test_a_search_is_what_its_vendor_bills_for(
+def test_searches_are_counted_as_the_vendor_bills_them(
     capabilities: Capabilities, model: str, events: tuple[Event, ...], count: int | None
 ) -> None:
-    usage = answered(Provider(capabilities, model, events)).usage
+    usage = answered(AnsweringProvider(capabilities, model, events)).usage
     assert (usage.searches, usage.input_tokens, usage.output_tokens) == (count, 5, 2)
 
 
-class Counting(Provider):
+class SelfCountingProvider(AnsweringProvider):
     """Reports its own count."""
 
     async def batches(self, _: Request) -> Batches:
         yield (Started("1"), *self._events, UsageSeen(Usage(searches=0)), TextDelta(9, "Yes."), Finished())
 
 
-def test_the_count_of_the_provider_wins() -> None:
-    assert answered(Counting(Capabilities(), "m", TWO_CALLS)).usage.searches == 0
+def test_the_search_count_of_the_provider_takes_precedence() -> None:
+    assert answered(SelfCountingProvider(Capabilities(), "m", TWO_CALLS)).usage.searches == 0
 
 
-class Renamed(Provider):
-    """Says which model its alias leads to."""
+class AliasProvider(AnsweringProvider):
+    """Reports the model of its alias."""
 
     async def batches(self, _: Request) -> Batches:
         yield (Started("1", "gemini-2.5-flash"), *self._events, TextDelta(9, "Yes."), Finished())
 
 
 def test_an_alias_is_billed_as_the_model_that_answered() -> None:
-    provider = Renamed(capabilities_of("gemini"), "gemini-flash-latest", (*TWO_CALLS, FOUND))
+    provider = AliasProvider(capabilities_of("gemini"), "gemini-flash-latest", (*TWO_CALLS, FOUND))
     assert answered(provider).usage.searches == 1
 
 
-class Breaking(Provider):
-    """Breaks off after its searches."""
+class FailingProvider(AnsweringProvider):
+    """Fails after its searches."""
 
     async def batches(self, _: Request) -> Batches:
         yield (Started("1"), *self._events, TextDelta(9, "Ye"))
         yield (Failed(Interrupted("cut")),)
 
 
-def test_an_answer_that_broke_off_has_searched_too() -> None:
-    answer = answered(Breaking(Capabilities(), "m", TWO_CALLS))
+def test_searches_of_an_interrupted_answer_are_counted() -> None:
+    answer = answered(FailingProvider(Capabilities(), "m", TWO_CALLS))
     assert answer.error is not None
     assert answer.usage.searches == 2

@@ -1,4 +1,4 @@
-"""The same question has the same answer: what is the same, how long, and how much is kept."""
+"""Response cache: keys, lifetime and size."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ BODIES: dict[str, JsonObject] = {
 }
 
 
-class Provider:
+class NumberingProvider:
     """Answers every question with its number, and counts them."""
 
-    def __init__(self, *, words: str = "", failures: int = 0) -> None:
+    def __init__(self, *, suffix: str = "", failures: int = 0) -> None:
         self.requests: list[Request] = []
-        self.words = words
+        self.suffix = suffix
         self.failures = failures
 
     async def batches(
@@ -79,14 +79,16 @@ class Provider:
         await asyncio.sleep(0)
         if len(self.requests) <= self.failures:
             raise Overloaded("gone")
-        yield (Started(), TextDelta(0, f"{len(self.requests)}{self.words}"))
+        yield (Started(), TextDelta(0, f"{len(self.requests)}{self.suffix}"))
         yield (Finished(),)
 
 
 class CacheClient:
-    """Asks through a cache, at a time of its own."""
+    """Sends requests through a cache with a fake clock."""
 
-    def __init__(self, provider: Provider, seconds: float = 60.0, bounds: CacheLimits | None = None) -> None:
+    def __init__(
+        self, provider: NumberingProvider, seconds: float = 60.0, bounds: CacheLimits | None = None
+    ) -> None:
         self.now = 0.0
         self.cache = ResponseCache(provider.batches, seconds, lambda: self.now, bounds)
         self.notes: list[CacheStatus] = []
@@ -96,24 +98,24 @@ class CacheClient:
         events = [event async for batch in batches for event in batch]
         return "".join(event.text for event in events if isinstance(event, TextDelta))
 
-    def asks(self, *requests: Request) -> list[str]:
+    def ask_all(self, *requests: Request) -> list[str]:
         async def one_by_one() -> list[str]:
             return [await self.ask(request) for request in requests]
 
         return asyncio.run(one_by_one())
 
 
-def request_for(words: str) -> Request:
-    return replace(QUESTION, messages=(Message("user", (Text(words),)),))
+def request_for(text: str) -> Request:
+    return replace(QUESTION, messages=(Message("user", (Text(text),)),))
 
 
 def test_a_question_is_sent_once_until_its_answer_expires() -> None:
-    client = CacheClient(Provider())
-    assert client.asks(QUESTION, QUESTION) == ["1", "1"]
+    client = CacheClient(NumberingProvider())
+    assert client.ask_all(QUESTION, QUESTION) == ["1", "1"]
     client.now = 59.9
-    assert client.asks(QUESTION) == ["1"]
+    assert client.ask_all(QUESTION) == ["1"]
     client.now = 60.0
-    assert client.asks(QUESTION) == ["2"]
+    assert client.ask_all(QUESTION) == ["2"]
     assert client.notes == [
         CacheStatus("miss"),
         CacheStatus("hit", 0),
@@ -123,7 +125,7 @@ def test_a_question_is_sent_once_until_its_answer_expires() -> None:
 
 
 async def test_a_hundred_identical_requests_cause_one_upstream_request() -> None:
-    provider = Provider()
+    provider = NumberingProvider()
     client = CacheClient(provider)
 
     async def together() -> list[str]:
@@ -135,48 +137,48 @@ async def test_a_hundred_identical_requests_cause_one_upstream_request() -> None
 
 
 def test_without_seconds_every_request_is_sent() -> None:
-    provider = Provider()
+    provider = NumberingProvider()
     client = CacheClient(provider, seconds=0)
-    assert client.asks(QUESTION, QUESTION) == ["1", "2"]
+    assert client.ask_all(QUESTION, QUESTION) == ["1", "2"]
     assert client.notes == []
     assert len(client.cache) == 0
 
 
 def test_an_error_is_not_kept() -> None:
-    client = CacheClient(Provider(failures=1))
+    client = CacheClient(NumberingProvider(failures=1))
     with pytest.raises(Overloaded):
-        client.asks(QUESTION)
-    assert client.asks(QUESTION, QUESTION) == ["2", "2"]
+        client.ask_all(QUESTION)
+    assert client.ask_all(QUESTION, QUESTION) == ["2", "2"]
 
 
 def test_the_answer_used_least_recently_is_dropped_first() -> None:
-    client = CacheClient(Provider(), bounds=CacheLimits(entries=2))
-    assert client.asks(*map(request_for, "abacba")) == ["1", "2", "1", "3", "4", "5"]
+    client = CacheClient(NumberingProvider(), bounds=CacheLimits(entries=2))
+    assert client.ask_all(*map(request_for, "abacba")) == ["1", "2", "1", "3", "4", "5"]
     assert len(client.cache) == 2
 
 
 def test_no_more_bytes_are_kept_than_allowed() -> None:
-    client = CacheClient(Provider(words="x" * 1000), bounds=CacheLimits(total=5000, answer=2000))
-    client.asks(*map(request_for, "abcdefgh"))
+    client = CacheClient(NumberingProvider(suffix="x" * 1000), bounds=CacheLimits(total=5000, answer=2000))
+    client.ask_all(*map(request_for, "abcdefgh"))
     assert 2 <= len(client.cache) <= 4
     assert 0 < client.cache.size <= 5000
     client.now = 100
-    client.asks(*map(request_for, "fgh"))
+    client.ask_all(*map(request_for, "fgh"))
     assert 0 < client.cache.size <= 5000
 
 
 def test_an_answer_that_is_too_large_is_streamed_but_not_cached() -> None:
-    client = CacheClient(Provider(words="x" * 3000), bounds=CacheLimits(answer=2000))
-    one, other = client.asks(QUESTION, QUESTION)
+    client = CacheClient(NumberingProvider(suffix="x" * 3000), bounds=CacheLimits(answer=2000))
+    one, other = client.ask_all(QUESTION, QUESTION)
     assert (one[0], other[0], len(one)) == ("1", "2", 3001)
     assert (len(client.cache), client.cache.size) == (0, 0)
 
 
 def test_the_provider_is_not_given_the_bytes_of_one_dialect() -> None:
-    provider = Provider()
+    provider = NumberingProvider()
     wire = Wire("gemini", {"contents": []}, b"{}")
-    CacheClient(provider).asks(replace(QUESTION, wire=wire))
-    CacheClient(provider, seconds=0).asks(replace(QUESTION, wire=wire))
+    CacheClient(provider).ask_all(replace(QUESTION, wire=wire))
+    CacheClient(provider, seconds=0).ask_all(replace(QUESTION, wire=wire))
     assert [request.wire for request in provider.requests] == [None, wire]
 
 
@@ -187,7 +189,7 @@ def test_five_dialects_have_the_same_cache_key() -> None:
 
 
 DIFFERENT = {
-    "words": request_for("r?"),
+    "text": request_for("r?"),
     "role": replace(QUESTION, messages=(Message("system", (Text("q?"),)),)),
     "system": replace(QUESTION, system=(Text("be brief"),)),
     "domains": replace(QUESTION, search=SearchOptions(allowed_domains=("a.example",))),
@@ -208,7 +210,7 @@ def test_another_target_has_another_answer() -> None:
     assert len(found) == 3
 
 
-def test_ids_are_chance_but_what_they_join_is_not() -> None:
+def test_ids_do_not_affect_the_cache_key_but_what_they_join_does() -> None:
     def conversation(*ids: str) -> Request:
         calls = tuple(SearchCall(name, ("x",)) for name in ids)
         return replace(QUESTION, messages=(Message("assistant", calls), *QUESTION.messages))
@@ -231,4 +233,4 @@ def test_ids_are_chance_but_what_they_join_is_not() -> None:
 )
 def test_requests_that_depend_on_more_than_their_text_are_not_cached(request_: Request) -> None:
     assert not is_cacheable(request_)
-    assert CacheClient(Provider()).asks(request_, request_) == ["1", "2"]
+    assert CacheClient(NumberingProvider()).ask_all(request_, request_) == ["1", "2"]

@@ -1,4 +1,4 @@
-"""One answer under way, read by several askers."""
+"""Request coalescing: one running answer, read by several clients."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from groundwire.routing.coalescing import SharedStream
 
 T = TypeVar("T")
 ROOM = 2**20
-LINES: list[Event] = [Started("1", "m"), *(TextDelta(0, f"{number} ") for number in range(6)), Finished()]
+EVENTS: list[Event] = [Started("1", "m"), *(TextDelta(0, f"{number} ") for number in range(6)), Finished()]
 
 
 class ScriptedSource:
-    """Says its lines one by one, and knows how far it came and whether it was stopped."""
+    """Yields its events one by one; records how many, and whether it was stopped."""
 
-    def __init__(self, lines: Sequence[Event], *, error: BaseException | None = None) -> None:
-        self.lines = lines
+    def __init__(self, events: Sequence[Event], *, error: BaseException | None = None) -> None:
+        self.events = events
         self.error = error
         self.emitted = 0
         self.stopped = False
@@ -33,11 +33,11 @@ class ScriptedSource:
 
     async def batches(self) -> AsyncGenerator[Sequence[Event], None]:
         try:
-            for line in self.lines:
+            for event in self.events:
                 await self.go.wait()
                 await asyncio.sleep(0)
                 self.emitted += 1
-                yield [line]
+                yield [event]
             if self.error is not None:
                 raise self.error
         except (GeneratorExit, asyncio.CancelledError):
@@ -49,19 +49,19 @@ def run(work: Coroutine[None, None, T]) -> T:
     async def bounded() -> T:
         async with asyncio.timeout(10):
             found = await work
-        assert asyncio.all_tasks() == {asyncio.current_task()}, "a task was left behind"
+        assert asyncio.all_tasks() == {asyncio.current_task()}, "a task is still running"
         return found
 
     return asyncio.run(bounded())
 
 
-def flight_of(source: ScriptedSource, limit: int = ROOM) -> tuple[SharedStream, list[SharedStream]]:
+def shared_stream_of(source: ScriptedSource, limit: int = ROOM) -> tuple[SharedStream, list[SharedStream]]:
     closed: list[SharedStream] = []
     return SharedStream(source.batches(), limit, closed.append), closed
 
 
 async def read(shared: SharedStream, *, first: int = 0, pause: int = 0, most: int = 99) -> list[Event]:
-    """Come after so many turns of the loop, read with pauses, and leave after so many batches."""
+    """Start after `first` turns of the loop, read with pauses, and disconnect after `most` events."""
     for _ in range(first):
         await asyncio.sleep(0)
     found: list[Event] = []
@@ -77,14 +77,14 @@ async def read(shared: SharedStream, *, first: int = 0, pause: int = 0, most: in
     return found
 
 
-async def test_a_late_reader_gets_the_same_as_the_first() -> None:
+async def test_a_late_reader_gets_the_same_batches_as_the_first() -> None:
     async def work() -> tuple[list[Event], list[Event]]:
-        shared, _ = flight_of(ScriptedSource(LINES))
+        shared, _ = shared_stream_of(ScriptedSource(EVENTS))
         one, other = await asyncio.gather(read(shared), read(shared, first=5))
         return one, other
 
     one, other = await work()
-    assert one == other == LINES
+    assert one == other == EVENTS
 
 
 @given(
@@ -93,12 +93,12 @@ async def test_a_late_reader_gets_the_same_as_the_first() -> None:
     st.sampled_from([0, 300, 600, ROOM]),
 )
 def test_every_reader_gets_the_same_batches_while_it_reads(
-    words: list[int], readers: list[tuple[int, int, int]], limit: int
+    sizes: list[int], readers: list[tuple[int, int, int]], limit: int
 ) -> None:
-    lines: list[Event] = [Started(), *(TextDelta(0, "x" * size) for size in words), Finished()]
+    events: list[Event] = [Started(), *(TextDelta(0, "x" * size) for size in sizes), Finished()]
 
     async def work() -> list[list[Event]]:
-        shared, closed = flight_of(ScriptedSource(lines), limit)
+        shared, closed = shared_stream_of(ScriptedSource(events), limit)
 
         async def later(first: int, pause: int, most: int) -> list[Event]:
             for _ in range(first):
@@ -112,15 +112,15 @@ def test_every_reader_gets_the_same_batches_while_it_reads(
         )
 
     first, *others = run(work())
-    assert first == lines
+    assert first == events
     for found, (_, _, most) in zip(others, readers, strict=True):
-        assert found in ([], lines[:most])
+        assert found in ([], events[:most])
 
 
 async def test_the_provider_is_read_no_faster_than_the_fastest_reader() -> None:
     async def work() -> tuple[int, int]:
-        source = ScriptedSource(LINES)
-        shared, _ = flight_of(source)
+        source = ScriptedSource(EVENTS)
+        shared, _ = shared_stream_of(source)
         async with aclosing(shared.follow()) as one, aclosing(shared.follow()) as other:
             for _ in range(3):
                 await anext(one)
@@ -134,10 +134,10 @@ async def test_the_provider_is_read_no_faster_than_the_fastest_reader() -> None:
     assert await work() == (3, 4)
 
 
-async def test_an_answer_that_outgrows_the_limit_is_read_as_fast_as_the_slowest_reader() -> None:
+async def test_an_answer_beyond_the_limit_is_read_as_fast_as_the_slowest_reader() -> None:
     async def work() -> tuple[int, int, int]:
         source = ScriptedSource([TextDelta(0, "x" * 1000) for _ in range(50)])
-        shared, closed = flight_of(source, 5000)
+        shared, closed = shared_stream_of(source, 5000)
 
         async def eager() -> int:
             async with aclosing(shared.follow()) as batches:
@@ -160,35 +160,35 @@ async def test_an_answer_that_outgrows_the_limit_is_read_as_fast_as_the_slowest_
     assert (rest, eager) == (49, 50)
 
 
-async def test_a_reader_that_leaves_does_not_affect_the_others() -> None:
+async def test_a_reader_that_disconnects_does_not_affect_the_others() -> None:
     async def work() -> list[Event]:
-        shared, _ = flight_of(ScriptedSource(LINES))
+        shared, _ = shared_stream_of(ScriptedSource(EVENTS))
         staying = asyncio.create_task(read(shared, pause=3))
-        assert await read(shared, most=2) == LINES[:2]
+        assert await read(shared, most=2) == EVENTS[:2]
         leaving = asyncio.create_task(read(shared, pause=9))
         await asyncio.sleep(0)
         leaving.cancel()
         return await staying
 
-    assert await work() == LINES
+    assert await work() == EVENTS
 
 
-async def test_the_last_reader_that_leaves_cancels_the_upstream_request() -> None:
+async def test_the_upstream_request_is_cancelled_when_the_last_reader_disconnects() -> None:
     async def work() -> ScriptedSource:
-        source = ScriptedSource(LINES)
-        shared, closed = flight_of(source)
+        source = ScriptedSource(EVENTS)
+        shared, closed = shared_stream_of(source)
         await asyncio.gather(read(shared, most=2), read(shared, most=3))
         assert source.stopped
         assert [item.complete for item in closed] == [()]
         return source
 
-    assert (await work()).emitted < len(LINES)
+    assert (await work()).emitted < len(EVENTS)
 
 
 def test_an_error_is_raised_to_every_reader() -> None:
     async def work() -> list[object]:
         error = Overloaded("gone")
-        shared, closed = flight_of(ScriptedSource(LINES[:3], error=error))
+        shared, closed = shared_stream_of(ScriptedSource(EVENTS[:3], error=error))
         found = await asyncio.gather(read(shared), read(shared, first=2), return_exceptions=True)
         assert [item.complete for item in closed] == [()]
         return list(found)
@@ -197,9 +197,9 @@ def test_an_error_is_raised_to_every_reader() -> None:
 
 
 @pytest.mark.parametrize("end", [Failed(Overloaded("gone")), Finished("length"), Finished("filtered")])
-def test_what_did_not_end_by_itself_is_not_whole(end: Event) -> None:
+def test_an_interrupted_response_is_not_complete(end: Event) -> None:
     async def work() -> list[SharedStream]:
-        shared, closed = flight_of(ScriptedSource([*LINES[:-1], end]))
+        shared, closed = shared_stream_of(ScriptedSource([*EVENTS[:-1], end]))
         assert (await read(shared))[-1] == end
         return closed
 
@@ -208,14 +208,14 @@ def test_what_did_not_end_by_itself_is_not_whole(end: Event) -> None:
 
 def test_a_response_is_complete_as_soon_as_its_end_was_recorded() -> None:
     async def work() -> SharedStream:
-        shared, closed = flight_of(ScriptedSource(LINES))
-        assert await read(shared, most=len(LINES)) == LINES  # leaves without asking what comes behind the end
+        shared, closed = shared_stream_of(ScriptedSource(EVENTS))
+        assert await read(shared, most=len(EVENTS)) == EVENTS  # disconnects without reading past the end
         return closed[0]
 
-    assert [event for batch in run(work()).complete for event in batch] == LINES
+    assert [event for batch in run(work()).complete for event in batch] == EVENTS
 
 
-async def test_what_outgrows_the_limit_with_its_last_words_is_not_whole() -> None:
+async def test_a_response_that_exceeds_the_limit_at_its_end_is_not_complete() -> None:
     completed: list[object] = []
 
     async def work() -> list[Event]:

@@ -31,7 +31,7 @@ from groundwire.model import (
 )
 from groundwire.providers.spec import flatten
 from groundwire.routing.continuation import MAX_ROUNDS, add_usage, with_continuation
-from tests.routing.test_failover import QUESTION, Scripted
+from tests.routing.test_failover import QUESTION, ScriptedProvider
 
 ONE = Source("https://one.example/", state="cited")
 TWO = Source("https://two.example/", state="cited")
@@ -41,7 +41,7 @@ def cited(start: int, end: int, source: Source) -> Cited:
     return Cited(Citation(Span(start, end), (Evidence(source),)))
 
 
-def events_of(provider: Scripted, rounds: int = MAX_ROUNDS) -> list[Event]:
+def events_of(provider: ScriptedProvider, rounds: int = MAX_ROUNDS) -> list[Event]:
     async def collect() -> list[Event]:
         return [event async for event in flatten(with_continuation(provider, QUESTION, rounds))]
 
@@ -70,7 +70,7 @@ SECOND: list[Event] = [
 
 
 def whole() -> Answer:
-    return assemble(events_of(Scripted("a", [*FIRST], [*SECOND])))
+    return assemble(events_of(ScriptedProvider("a", [*FIRST], [*SECOND])))
 
 
 def test_text_and_citations_join_into_one_answer() -> None:
@@ -91,32 +91,32 @@ def test_the_costs_of_all_rounds_add_up() -> None:
 
 
 def test_the_answer_so_far_is_appended_to_the_same_question() -> None:
-    provider = Scripted("a", [*FIRST], [*SECOND])
+    provider = ScriptedProvider("a", [*FIRST], [*SECOND])
     events_of(provider)
     first, second = provider.calls
     answer = assemble(FIRST)
     assert second.messages == (*first.messages, Message("assistant", answer.parts, answer.citations))
 
 
-def test_a_part_that_came_to_nothing_keeps_its_number() -> None:
+def test_an_empty_part_keeps_its_number() -> None:
     paused: list[Event] = [TextDelta(0, ""), TextDelta(1, "one "), Finished("pause")]
-    provider = Scripted("a", [*paused], [TextDelta(0, "two"), Finished("stop")])
+    provider = ScriptedProvider("a", [*paused], [TextDelta(0, "two"), Finished("stop")])
     assert assemble(events_of(provider)).parts == (Text("one "), Text("two"))
 
 
 def test_warnings_are_emitted_once() -> None:
     warning, other = Warned("w", "no location"), Warned("w", "another")
-    provider = Scripted("a", [warning, Finished("pause")], [warning, other, Finished("stop")])
+    provider = ScriptedProvider("a", [warning, Finished("pause")], [warning, other, Finished("stop")])
     assert events_of(provider) == [warning, other, Finished("stop")]
 
 
 def test_an_answer_that_is_not_paused_is_unchanged() -> None:
-    assert events_of(Scripted("a", [*SECOND])) == SECOND
+    assert events_of(ScriptedProvider("a", [*SECOND])) == SECOND
 
 
 def test_a_turn_that_never_ends_is_stopped_with_a_warning() -> None:
     pause = Finished("pause", extras={"anthropic_messages": {"container": "c"}})
-    provider = Scripted("a", [TextDelta(0, "a"), pause])
+    provider = ScriptedProvider("a", [TextDelta(0, "a"), pause])
     events = events_of(provider, rounds=3)
     assert len(provider.calls) == 3
     assert assemble(events).text == "aaa"
@@ -126,7 +126,7 @@ def test_a_turn_that_never_ends_is_stopped_with_a_warning() -> None:
 
 
 def test_a_later_round_that_fails_ends_the_answer() -> None:
-    provider = Scripted("a", [*FIRST], [Failed(Overloaded("busy"))])
+    provider = ScriptedProvider("a", [*FIRST], [Failed(Overloaded("busy"))])
     answer = assemble(events_of(provider))
     assert answer.text == "First. "
     assert answer.error == Overloaded("busy")

@@ -1,4 +1,4 @@
-"""What to do about an error, for every class there is."""
+"""The reaction to every class of error."""
 
 from __future__ import annotations
 

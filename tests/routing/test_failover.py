@@ -40,7 +40,7 @@ QUESTION = Request((Message("user", (Text("why?"),)),))
 GOOD: list[Event] = [Started("1", "m"), TextDelta(0, "because"), Finished("stop")]
 
 
-class Scripted:
+class ScriptedProvider:
     """A provider that plays one script after the other; an exception in a script is raised."""
 
     model = "m"
@@ -66,10 +66,10 @@ class Scripted:
             self.closed += 1
 
 
-class World:
-    """Time that passes only when somebody waits."""
+class RouterWorld:
+    """A router with a fake clock that advances only during waits."""
 
-    def __init__(self, *providers: Scripted, chance: float = 1.0) -> None:
+    def __init__(self, *providers: ScriptedProvider, chance: float = 1.0) -> None:
         self.now = 0.0
         self.waits: list[float] = []
         self.failover_warnings: list[Event] = []
@@ -110,7 +110,7 @@ def failing(make: Callable[[], GroundwireError]) -> list[Event | GroundwireError
 
 
 async def test_an_answer_names_its_provider_at_both_ends() -> None:
-    world = World(Scripted("a", [Overloaded("busy")] * 2), Scripted("b", [*GOOD]))
+    world = RouterWorld(ScriptedProvider("a", [Overloaded("busy")] * 2), ScriptedProvider("b", [*GOOD]))
 
     async def collected() -> list[Event]:
         return [event async for event in flatten(world.router.batches(QUESTION, world.plan))]
@@ -118,28 +118,28 @@ async def test_an_answer_names_its_provider_at_both_ends() -> None:
     events = await collected()
     assert [event.provider for event in events if isinstance(event, Started)] == ["b"]
     assert [event.extras["groundwire"] for event in events if isinstance(event, Finished)] == [
-        {"provider": "b", "model": Scripted.model}
+        {"provider": "b", "model": ScriptedProvider.model}
     ]
 
 
 def test_an_overloaded_provider_is_retried_and_answers_once() -> None:
-    provider = Scripted("a", [Overloaded("busy")], [*GOOD])
-    world = World(provider)
+    provider = ScriptedProvider("a", [Overloaded("busy")], [*GOOD])
+    world = RouterWorld(provider)
     assert world.ask() == GOOD
     assert len(provider.calls) == 2
     assert world.waits == [0.5]
 
 
 def test_retry_after_is_waited_out_exactly() -> None:
-    provider = Scripted("a", [RateLimited("slow", retry_after=7.25)], [*GOOD])
-    world = World(provider)
+    provider = ScriptedProvider("a", [RateLimited("slow", retry_after=7.25)], [*GOOD])
+    world = RouterWorld(provider)
     assert world.ask() == GOOD
     assert world.waits == [7.25]
 
 
-def test_a_wait_that_is_too_long_fails_over_at_once() -> None:
-    first = Scripted("a", [RateLimited("tomorrow", retry_after=86400)])
-    world = World(first, Scripted("b", [*GOOD]))
+def test_a_retry_delay_that_is_too_long_causes_failover_at_once() -> None:
+    first = ScriptedProvider("a", [RateLimited("tomorrow", retry_after=86400)])
+    world = RouterWorld(first, ScriptedProvider("b", [*GOOD]))
     assert world.ask() == GOOD
     assert world.waits == []
     assert len(first.calls) == 1
@@ -147,24 +147,28 @@ def test_a_wait_that_is_too_long_fails_over_at_once() -> None:
 
 @pytest.mark.parametrize("error", [AuthRejected("no"), Unreachable("gone")])
 def test_the_next_provider_answers_when_the_first_cannot(error: GroundwireError) -> None:
-    world = World(Scripted("a", [error]), Scripted("b", [*GOOD]))
+    world = RouterWorld(ScriptedProvider("a", [error]), ScriptedProvider("b", [*GOOD]))
     assert world.ask() == GOOD
     assert world.failover_warnings == [Warned("failed_over", f"a: {error.message}; b was used instead")]
 
 
-def test_a_search_that_only_began_is_carried_to_the_next() -> None:
+def test_a_search_that_only_began_does_not_prevent_failover() -> None:
     begun: list[Event | GroundwireError] = [Started(), SearchStarted(0, "s"), AuthRejected("no network")]
-    world = World(Scripted("web", [*begun], engine=True), Scripted("local", [*GOOD], engine=True))
+    world = RouterWorld(
+        ScriptedProvider("web", [*begun], engine=True), ScriptedProvider("local", [*GOOD], engine=True)
+    )
     assert world.ask() == GOOD
     assert world.failover_warnings == [Warned("failed_over", "web: no network; local was used instead")]
-    alone = World(Scripted("web", [*begun], engine=True)).ask()
-    assert any(isinstance(event, SearchStarted) for event in alone), "who is the last is seen to search"
+    alone = RouterWorld(ScriptedProvider("web", [*begun], engine=True)).ask()
+    assert any(isinstance(event, SearchStarted) for event in alone), (
+        "the search of the last provider is visible"
+    )
     assert isinstance(alone[-1], Failed)
 
 
 def test_a_refused_request_is_not_sent_to_the_next_provider() -> None:
-    second = Scripted("b", [*GOOD])
-    world = World(Scripted("a", [Refused("bad request")]), second)
+    second = ScriptedProvider("b", [*GOOD])
+    world = RouterWorld(ScriptedProvider("a", [Refused("bad request")]), second)
     with pytest.raises(Refused):
         world.ask()
     assert second.calls == []
@@ -172,20 +176,22 @@ def test_a_refused_request_is_not_sent_to_the_next_provider() -> None:
 
 def test_nothing_is_repeated_after_the_first_visible_event() -> None:
     broken: list[Event | GroundwireError] = [Started(), TextDelta(0, "bec"), Interrupted("cut")]
-    second = Scripted("b", [*GOOD])
-    world = World(Scripted("a", broken), second)
+    second = ScriptedProvider("b", [*GOOD])
+    world = RouterWorld(ScriptedProvider("a", broken), second)
     assert world.ask() == [Started(), TextDelta(0, "bec"), Failed(Interrupted("cut"))]
     assert second.calls == []
 
 
 def test_warnings_before_a_failure_do_not_count_as_an_answer() -> None:
     first: list[Event | GroundwireError] = [Warned("w", "first"), Started(), Failed(Overloaded("no"))]
-    world = World(Scripted("a", first), Scripted("b", [Warned("w", "second"), *GOOD]))
+    world = RouterWorld(ScriptedProvider("a", first), ScriptedProvider("b", [Warned("w", "second"), *GOOD]))
     assert world.ask() == [Warned("w", "second"), *GOOD]
 
 
 def test_when_all_fail_the_error_lists_every_failure() -> None:
-    world = World(Scripted("a", [AuthRejected("bad key")]), Scripted("b", [AuthRejected("expired")]))
+    world = RouterWorld(
+        ScriptedProvider("a", [AuthRejected("bad key")]), ScriptedProvider("b", [AuthRejected("expired")])
+    )
     with pytest.raises(AllTargetsFailed) as caught:
         world.ask()
     assert [name for name, _ in caught.value.attempts] == ["a", "b"]
@@ -193,18 +199,18 @@ def test_when_all_fail_the_error_lists_every_failure() -> None:
 
 
 def test_an_outage_costs_at_most_a_quarter_more_attempts() -> None:
-    provider = Scripted("a", failing(lambda: Overloaded("down")))
-    world = World(provider)
+    provider = ScriptedProvider("a", failing(lambda: Overloaded("down")))
+    world = RouterWorld(provider)
     for _ in range(1000):
         with pytest.raises(GroundwireError):
             world.ask()
     assert len(provider.calls) <= 1250
 
 
-def test_a_broken_provider_is_left_alone_until_its_rest_is_over() -> None:
-    first = Scripted("a", failing(lambda: AuthRejected("no")))
-    first_broken = Scripted("a", failing(lambda: Unreachable("down")))
-    world = World(first_broken, Scripted("b", [*GOOD]))
+def test_a_failing_provider_is_skipped_while_its_breaker_is_open() -> None:
+    first = ScriptedProvider("a", failing(lambda: AuthRejected("no")))
+    first_broken = ScriptedProvider("a", failing(lambda: Unreachable("down")))
+    world = RouterWorld(first_broken, ScriptedProvider("b", [*GOOD]))
     for _ in range(5):
         world.ask()
     calls = len(first_broken.calls)
@@ -217,8 +223,8 @@ def test_a_broken_provider_is_left_alone_until_its_rest_is_over() -> None:
 
 
 def test_the_last_provider_is_always_tried() -> None:
-    provider = Scripted("a", *[failing(lambda: Unreachable("down"))] * 8, [*GOOD])
-    world = World(provider)
+    provider = ScriptedProvider("a", *[failing(lambda: Unreachable("down"))] * 8, [*GOOD])
+    world = RouterWorld(provider)
     answers = []
     for _ in range(8):
         try:
@@ -232,15 +238,15 @@ def test_the_last_provider_is_always_tried() -> None:
 def test_a_paused_turn_is_continued_as_one_answer() -> None:
     first: list[Event | GroundwireError] = [Started("1", "m"), TextDelta(0, "be"), Finished("pause")]
     second: list[Event | GroundwireError] = [Started("2", "m"), TextDelta(0, "cause"), Finished("stop")]
-    provider = Scripted("a", first, second)
-    world = World(provider)
+    provider = ScriptedProvider("a", first, second)
+    world = RouterWorld(provider)
     assert world.ask() == [Started("1", "m"), TextDelta(0, "be"), TextDelta(1, "cause"), Finished("stop")]
     assert provider.calls[1].messages[-1] == Message("assistant", (Text("be"),))
 
 
 async def test_a_caller_that_disconnects_closes_the_provider() -> None:
-    provider = Scripted("a", [TextDelta(0, "one"), TextDelta(0, "two"), Finished("stop")])
-    world = World(provider)
+    provider = ScriptedProvider("a", [TextDelta(0, "one"), TextDelta(0, "two"), Finished("stop")])
+    world = RouterWorld(provider)
 
     async def leave() -> None:
         events = flatten(world.router.batches(QUESTION, world.plan))
@@ -251,12 +257,12 @@ async def test_a_caller_that_disconnects_closes_the_provider() -> None:
     assert provider.closed == 1
 
 
-class Slow(Scripted):
+class DelayedProvider(ScriptedProvider):
     """A provider that lets time pass: before its first visible event, and after it."""
 
     def __init__(self, name: str, before: float, after: float) -> None:
         super().__init__(name, [*GOOD])
-        self.world: World | None = None
+        self.world: RouterWorld | None = None
         self._pauses = {Started: before, TextDelta: after}
 
     async def batches(self, request: Request) -> Batches:
@@ -267,12 +273,12 @@ class Slow(Scripted):
 
 
 @pytest.mark.parametrize(("before", "after", "is_left"), [(31.0, 0.0, True), (29.0, 0.0, False)])
-def test_a_provider_that_takes_too_long_to_begin_is_left_alone(
+def test_a_provider_that_takes_too_long_to_begin_is_skipped(
     before: float, after: float, is_left: bool
 ) -> None:
-    # Calls at once end at once: time is set back between them, so that all end within the window.
-    slow, other = Slow("slow", before, after), Scripted("other", [*GOOD])
-    world = World(slow, other)
+    # Concurrent calls end at the same time: the clock is set back between them, so that all count.
+    slow, other = DelayedProvider("slow", before, after), ScriptedProvider("other", [*GOOD])
+    world = RouterWorld(slow, other)
     slow.world = world
     for _ in range(20):
         world.now = 0.0
@@ -283,8 +289,8 @@ def test_a_provider_that_takes_too_long_to_begin_is_left_alone(
 
 
 def test_a_long_answer_that_began_in_time_is_not_slow() -> None:
-    slow, other = Slow("slow", 1.0, 100.0), Scripted("other", [*GOOD])
-    world = World(slow, other)
+    slow, other = DelayedProvider("slow", 1.0, 100.0), ScriptedProvider("other", [*GOOD])
+    world = RouterWorld(slow, other)
     slow.world = world
     for _ in range(30):
         world.now = 0.0

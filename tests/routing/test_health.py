@@ -1,4 +1,4 @@
-"""The circuit breaker: when a provider is left alone, when it is tried, and that it is one at a time."""
+"""The circuit breaker: when a provider is skipped, when it is probed, and by one request at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from groundwire.routing.health import Breaker, BreakerPolicy, Health
 POLICY = BreakerPolicy()
 
 
-class Clock:
+class FakeClock:
     def __init__(self) -> None:
         self.now = 100.0
 
@@ -23,12 +23,12 @@ class Clock:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture
-def breaker(clock: Clock) -> Breaker:
+def breaker(clock: FakeClock) -> Breaker:
     return Breaker(POLICY, clock)
 
 
@@ -39,7 +39,7 @@ def broken(breaker: Breaker) -> Breaker:
     return breaker
 
 
-def test_five_failures_in_a_row_open_it(breaker: Breaker) -> None:
+def test_five_failures_in_a_row_open_the_breaker(breaker: Breaker) -> None:
     for _ in range(4):
         breaker.record(ok=False)
         assert breaker.admits()
@@ -47,13 +47,13 @@ def test_five_failures_in_a_row_open_it(breaker: Breaker) -> None:
     assert not breaker.admits()
 
 
-def test_a_success_between_begins_the_row_anew(breaker: Breaker) -> None:
+def test_a_success_resets_the_count_of_failures(breaker: Breaker) -> None:
     for ok in (False, False, False, False, True, False, False, False, False):
         breaker.record(ok=ok)
     assert breaker.admits()
 
 
-def test_half_of_twenty_calls_within_ten_seconds_open_it(breaker: Breaker, clock: Clock) -> None:
+def test_a_failure_rate_of_half_in_ten_seconds_opens_the_breaker(breaker: Breaker, clock: FakeClock) -> None:
     for number in range(19):
         breaker.record(ok=number % 2 == 0)
         clock.now += 0.5
@@ -62,14 +62,14 @@ def test_half_of_twenty_calls_within_ten_seconds_open_it(breaker: Breaker, clock
     assert not breaker.admits()
 
 
-def test_calls_long_ago_do_not_count(breaker: Breaker, clock: Clock) -> None:
+def test_calls_long_ago_do_not_count(breaker: Breaker, clock: FakeClock) -> None:
     for number in range(200):
         breaker.record(ok=number % 2 == 0)
         clock.now += 0.6
     assert breaker.admits()
 
 
-def test_it_rests_for_half_a_minute_and_then_lets_one_through(breaker: Breaker, clock: Clock) -> None:
+def test_an_open_breaker_admits_one_probe_after_half_a_minute(breaker: Breaker, clock: FakeClock) -> None:
     broken(breaker)
     clock.now += 29.9
     assert not breaker.admits()
@@ -78,7 +78,7 @@ def test_it_rests_for_half_a_minute_and_then_lets_one_through(breaker: Breaker, 
     assert not breaker.admits(), "one probe at a time"
 
 
-def test_a_probe_that_succeeds_closes_it(breaker: Breaker, clock: Clock) -> None:
+def test_a_probe_that_succeeds_closes_the_breaker(breaker: Breaker, clock: FakeClock) -> None:
     broken(breaker)
     clock.now += 30
     assert breaker.admits()
@@ -88,7 +88,7 @@ def test_a_probe_that_succeeds_closes_it(breaker: Breaker, clock: Clock) -> None
     assert breaker.admits()
 
 
-def test_a_probe_that_fails_begins_the_rest_anew(breaker: Breaker, clock: Clock) -> None:
+def test_a_probe_that_fails_opens_the_breaker_again(breaker: Breaker, clock: FakeClock) -> None:
     broken(breaker)
     clock.now += 30
     assert breaker.admits()
@@ -99,7 +99,7 @@ def test_a_probe_that_fails_begins_the_rest_anew(breaker: Breaker, clock: Clock)
     assert breaker.admits()
 
 
-def test_a_probe_without_a_verdict_allows_the_next_one(breaker: Breaker, clock: Clock) -> None:
+def test_a_probe_without_a_verdict_allows_the_next_one(breaker: Breaker, clock: FakeClock) -> None:
     broken(breaker)
     clock.now += 30
     assert breaker.admits()
@@ -108,7 +108,7 @@ def test_a_probe_without_a_verdict_allows_the_next_one(breaker: Breaker, clock: 
     assert breaker.admits()
 
 
-def test_half_of_twenty_calls_that_were_slow_open_it(breaker: Breaker, clock: Clock) -> None:
+def test_a_slow_rate_of_half_opens_the_breaker(breaker: Breaker, clock: FakeClock) -> None:
     for number in range(19):
         breaker.record(ok=True, seconds=31.0 if number % 2 else 1.0)
         clock.now += 0.5
@@ -117,13 +117,13 @@ def test_half_of_twenty_calls_that_were_slow_open_it(breaker: Breaker, clock: Cl
     assert not breaker.admits()
 
 
-def test_what_takes_just_as_long_as_it_may_is_not_slow(breaker: Breaker) -> None:
+def test_a_call_that_takes_exactly_the_limit_is_not_slow(breaker: Breaker) -> None:
     for _ in range(100):
         breaker.record(ok=True, seconds=30.0)
     assert breaker.admits()
 
 
-def test_a_few_slow_calls_and_slow_calls_long_ago_are_forgiven(breaker: Breaker, clock: Clock) -> None:
+def test_a_few_slow_calls_and_slow_calls_long_ago_are_forgiven(breaker: Breaker, clock: FakeClock) -> None:
     for _ in range(19):
         breaker.record(ok=True, seconds=100.0)
     clock.now += 10
@@ -132,7 +132,7 @@ def test_a_few_slow_calls_and_slow_calls_long_ago_are_forgiven(breaker: Breaker,
     assert breaker.admits()
 
 
-def test_slow_calls_are_no_failures_in_a_row(breaker: Breaker) -> None:
+def test_slow_calls_do_not_count_as_failures_in_a_row(breaker: Breaker) -> None:
     for _ in range(4):
         breaker.record(ok=False)
     breaker.record(ok=True, seconds=100.0)
@@ -140,7 +140,7 @@ def test_slow_calls_are_no_failures_in_a_row(breaker: Breaker) -> None:
     assert breaker.admits()
 
 
-def test_a_probe_that_is_slow_begins_the_rest_anew(breaker: Breaker, clock: Clock) -> None:
+def test_a_probe_that_is_slow_opens_the_breaker_again(breaker: Breaker, clock: FakeClock) -> None:
     broken(breaker)
     clock.now += 30
     assert breaker.admits()
@@ -153,7 +153,7 @@ def test_a_probe_that_is_slow_begins_the_rest_anew(breaker: Breaker, clock: Cloc
     assert not breaker.is_open
 
 
-def test_providers_do_not_answer_for_each_other(clock: Clock) -> None:
+def test_each_provider_has_its_own_breaker(clock: FakeClock) -> None:
     health = Health(clock)
     broken(health.of("a"))
     assert not health.of("a").admits()
@@ -162,13 +162,13 @@ def test_providers_do_not_answer_for_each_other(clock: Clock) -> None:
 
 
 class Traces(RuleBasedStateMachine):
-    """The breaker beside a reading of its whole history, over whatever happens in whatever order."""
+    """Compares the breaker with a model of its whole history, for any sequence of calls."""
 
     POLICY: ClassVar[BreakerPolicy] = BreakerPolicy(3, 0.5, 6, 10.0, 30.0, slow=2.0)
 
     def __init__(self) -> None:
         super().__init__()
-        self.clock = Clock()
+        self.clock = FakeClock()
         self.breaker = Breaker(self.POLICY, self.clock)
         self.history: list[tuple[float, bool, bool]] = []
         self.probing = False
@@ -178,14 +178,14 @@ class Traces(RuleBasedStateMachine):
         opened: float | None = None
         seen: list[tuple[float, bool, bool]] = []
         row = 0
-        for moment, ok, slow in self.history:
+        for time, ok, slow in self.history:
             row = 0 if ok else row + 1
             if ok and not slow and opened is not None:
                 opened, seen = None, []
                 continue
-            seen.append((moment, ok, slow))
+            seen.append((time, ok, slow))
             if (not ok or slow) and (opened is not None or row >= self.POLICY.in_a_row or self.many(seen)):
-                opened = moment
+                opened = time
         return opened
 
     def many(self, seen: list[tuple[float, bool, bool]]) -> bool:
@@ -200,7 +200,7 @@ class Traces(RuleBasedStateMachine):
         self.clock.now += seconds
 
     @rule()
-    def somebody_asks(self) -> None:
+    def a_request_arrives(self) -> None:
         opened = self.opened()
         rested = opened is not None and self.clock.now - opened >= self.POLICY.rest
         expected = opened is None or (rested and not self.probing)
@@ -220,12 +220,12 @@ class Traces(RuleBasedStateMachine):
             self.a_call_ends(ok=False)
 
     @rule(count=st.integers(1, 8))
-    def calls_take_their_time(self, count: int) -> None:
+    def slow_calls_succeed(self, count: int) -> None:
         for _ in range(count):
             self.a_call_ends(ok=True, seconds=60.0)
 
     @rule()
-    def a_call_says_nothing(self) -> None:
+    def a_call_is_released(self) -> None:
         self.breaker.release()
         self.probing = False
 
@@ -235,7 +235,7 @@ class Traces(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("examples", [150, pytest.param(2000, marks=pytest.mark.thorough)])
-def test_no_trace_of_calls_makes_breaker_and_history_disagree(examples: int) -> None:
+def test_the_breaker_agrees_with_its_history_for_any_trace_of_calls(examples: int) -> None:
     run_state_machine_as_test(
         Traces, settings=settings(max_examples=examples, stateful_step_count=40, deadline=None)
     )

@@ -22,7 +22,7 @@ from groundwire.routing.resolve import (
 ORDER = ("anthropic", "openai", "gemini")
 ALL = dict.fromkeys(ORDER, True)
 NONE = dict.fromkeys(ORDER, False)
-EVERYBODY = dict.fromkeys((*DEFAULT_ORDER, "house"), True)
+ALL_USABLE = dict.fromkeys((*DEFAULT_ORDER, "house"), True)
 ALIASES = {"quick": "gemini/gemini-3-flash", "big": "claude-opus-4-8", "any": "auto", "broken": "llama"}
 
 NAMES = [
@@ -49,8 +49,8 @@ NAMES = [
 
 
 @pytest.mark.parametrize(("name", "provider", "model"), NAMES)
-def test_a_name_means_one_target(name: str, provider: str, model: str) -> None:
-    assert resolve(name, ALIASES, EVERYBODY) == (provider, model)
+def test_a_model_name_resolves_to_one_target(name: str, provider: str, model: str) -> None:
+    assert resolve(name, ALIASES, ALL_USABLE) == (provider, model)
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,8 @@ def test_a_name_means_one_target(name: str, provider: str, model: str) -> None:
         ("claude-opus-4-8", "house", "claude-opus-4-8"),
     ],
 )
-def test_a_provider_that_was_chosen_keeps_its_own_names_of_models(
-    name: str, provider: str, model: str
-) -> None:
-    assert resolve(name, ALIASES, EVERYBODY, provider) == (provider, model)
+def test_an_explicit_provider_keeps_its_own_model_names(name: str, provider: str, model: str) -> None:
+    assert resolve(name, ALIASES, ALL_USABLE, provider) == (provider, model)
 
 
 def test_a_vendor_that_cannot_be_used_is_replaced_by_the_default_target_with_a_warning() -> None:
@@ -86,13 +84,13 @@ def test_a_name_that_is_not_replaced_gets_no_warning() -> None:
 
 
 def test_openai_models_go_to_whichever_openai_provider_can_be_used() -> None:
-    usable = dict.fromkeys(EVERYBODY, False)
+    usable = dict.fromkeys(ALL_USABLE, False)
     assert resolve("gpt-5.5", {}, {**usable, "openai_oauth": True}) == ("openai_oauth", "gpt-5.5")
     assert resolve("gpt-5.5", {}, {**usable, "openai_chat": True}) == ("openai_chat", "gpt-5.5")
 
 
-@pytest.mark.parametrize("name", ["llama", "broken", "nobody/llama"])
-def test_an_unknown_model_is_refused_with_what_there_is(name: str) -> None:
+@pytest.mark.parametrize("name", ["llama", "broken", "unknown/llama"])
+def test_an_unknown_model_is_refused_with_the_available_ones(name: str) -> None:
     with pytest.raises(UnknownModel, match="providers that can be used: anthropic, gemini, openai; aliases"):
         resolve(name, ALIASES, ALL)
 
@@ -104,20 +102,20 @@ def test_an_unknown_provider_is_refused_with_those_that_are_known() -> None:
         resolve("", {}, {}, "bing")
 
 
-def test_an_alias_of_another_provider_is_not_sent_to_the_one_that_was_chosen() -> None:
+def test_an_alias_of_another_provider_is_not_sent_to_an_explicit_provider() -> None:
     with pytest.raises(
         RequestError, match="'quick' is gemini/gemini-3-flash, which is not a model of openai"
     ):
-        resolve("quick", ALIASES, EVERYBODY, "openai")
+        resolve("quick", ALIASES, ALL_USABLE, "openai")
 
 
 @given(
     st.sampled_from([name for name, *_ in NAMES]) | st.text(alphabet="aglo4-/.", max_size=12),
-    st.sampled_from([AUTO, *EVERYBODY]),
-    st.sets(st.sampled_from(sorted(EVERYBODY))),
+    st.sampled_from([AUTO, *ALL_USABLE]),
+    st.sets(st.sampled_from(sorted(ALL_USABLE))),
 )
 def test_resolving_a_resolved_target_changes_nothing(name: str, provider: str, usable: set[str]) -> None:
-    able = {known: known in usable for known in EVERYBODY}
+    able = {known: known in usable for known in ALL_USABLE}
     try:
         found = resolve(name, {}, able, provider)
     except RequestError:
@@ -137,7 +135,7 @@ def test_resolving_a_resolved_target_changes_nothing(name: str, provider: str, u
         (("gemini", ""), NONE, (("gemini", ""),)),
     ],
 )
-def test_a_plan_is_the_one_named_or_all_that_can_be_used_in_order(
+def test_a_plan_is_the_named_provider_or_all_usable_ones_in_order(
     target: tuple[str, str], usable: dict[str, bool], expected: tuple[tuple[str, str], ...]
 ) -> None:
     assert plan_for(ResolvedTarget(*target), ORDER, usable) == Plan(

@@ -1,4 +1,4 @@
-"""Trying again: how long to wait, how often, and whom to ask meanwhile."""
+"""Retries: delays, budget, and the choice between waiting and the next target."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from groundwire.errors import (
 from groundwire.model import Event, Failed, Finished, Started, TextDelta
 from groundwire.providers.spec import flatten
 from groundwire.routing.retry import RetryBudget, RetryPolicy, delay
-from tests.routing.test_failover import GOOD, QUESTION, Scripted, World
+from tests.routing.test_failover import GOOD, QUESTION, RouterWorld, ScriptedProvider
 
 POLICY = RetryPolicy()
 SAMPLES = 4000
@@ -33,7 +33,7 @@ def distance(samples: list[float], low: float, high: float) -> float:
     ordered = sorted(samples)
     size = len(ordered)
     even = [(sample - low) / (high - low) for sample in ordered]
-    return max(max((at + 1) / size - place, place - at / size) for at, place in enumerate(even))
+    return max(max((at + 1) / size - value, value - at / size) for at, value in enumerate(even))
 
 
 def delays(error: GroundwireError, attempt: int, seed: int) -> list[float]:
@@ -54,12 +54,12 @@ def test_waits_are_spread_evenly_over_a_span_that_doubles(attempt: int, longest:
 
 
 @pytest.mark.parametrize(("attempt", "longest"), [(0, 0.5), (3, 4.0)])
-def test_a_rate_limit_is_waited_out_for_at_least_half_the_span(attempt: int, longest: float) -> None:
+def test_the_wait_after_a_rate_limit_is_at_least_half_the_span(attempt: int, longest: float) -> None:
     waits = delays(RateLimited("slow"), attempt, seed=attempt)
     assert distance(waits, longest / 2, longest) < CRITICAL
 
 
-def test_the_measure_would_notice_a_crowd() -> None:
+def test_the_test_statistic_detects_clustered_waits() -> None:
     chance = Random(1).random
     assert distance([chance() ** 1.1 for _ in range(SAMPLES)], 0, 1) > CRITICAL
     assert distance([0.5] * SAMPLES, 0, 1) > CRITICAL
@@ -68,7 +68,9 @@ def test_the_measure_would_notice_a_crowd() -> None:
 @pytest.mark.parametrize(
     ("retry_after", "waited"), [(0.0, 0.0), (7.25, 7.25), (30.0, 30.0), (30.1, None), (1e9, None)]
 )
-def test_the_providers_own_word_is_kept_to_within_patience(retry_after: float, waited: float | None) -> None:
+def test_the_retry_delay_of_the_provider_is_kept_up_to_the_limit(
+    retry_after: float, waited: float | None
+) -> None:
     for kind in (RateLimited, Overloaded, TimedOut):
         assert delay(kind("no", retry_after=retry_after), 0, POLICY, lambda: 0.5) == waited
 
@@ -82,7 +84,7 @@ def test_a_budget_allows_three_retries_and_one_more_for_every_five_requests() ->
     assert not budget.take()
 
 
-def test_a_budget_does_not_grow_without_end() -> None:
+def test_a_budget_has_an_upper_limit() -> None:
     budget = RetryBudget()
     for _ in range(10_000):
         budget.request()
@@ -108,32 +110,34 @@ def failing(make: Callable[[], GroundwireError]) -> list[Event | GroundwireError
 @pytest.mark.parametrize(
     "error", [Unreachable("refused"), Overloaded("503"), Interrupted("cut"), UpstreamWireError("garbage")]
 )
-def test_with_another_target_there_is_no_waiting(error: GroundwireError) -> None:
-    first = Scripted("a", [error])
-    world = World(first, Scripted("b", [*GOOD]))
+def test_with_another_target_there_is_no_wait(error: GroundwireError) -> None:
+    first = ScriptedProvider("a", [error])
+    world = RouterWorld(first, ScriptedProvider("b", [*GOOD]))
     assert world.ask() == GOOD
     assert sum(world.waits) <= 0.2
     assert len(first.calls) == 1
 
 
-def test_a_very_short_wait_is_worth_it_even_then() -> None:
-    first = Scripted("a", [RateLimited("slow", retry_after=0.05)], [*GOOD])
-    second = Scripted("b", [*GOOD])
-    world = World(first, second)
+def test_a_very_short_wait_is_preferred_to_another_target() -> None:
+    first = ScriptedProvider("a", [RateLimited("slow", retry_after=0.05)], [*GOOD])
+    second = ScriptedProvider("b", [*GOOD])
+    world = RouterWorld(first, second)
     assert world.ask() == GOOD
     assert world.waits == [0.05]
     assert second.calls == []
 
 
-def test_the_last_one_is_waited_for() -> None:
-    world = World(Scripted("a", [Unreachable("gone")]), Scripted("b", [Overloaded("busy")], [*GOOD]))
+def test_the_last_target_is_waited_for() -> None:
+    world = RouterWorld(
+        ScriptedProvider("a", [Unreachable("gone")]), ScriptedProvider("b", [Overloaded("busy")], [*GOOD])
+    )
     assert world.ask() == GOOD
     assert world.waits == [0.5]
 
 
 def test_three_attempts_are_made_and_no_more() -> None:
-    provider = Scripted("a", failing(lambda: Overloaded("busy")))
-    world = World(provider)
+    provider = ScriptedProvider("a", failing(lambda: Overloaded("busy")))
+    world = RouterWorld(provider)
     with pytest.raises(Overloaded):
         world.ask()
     assert len(provider.calls) == 3
@@ -141,8 +145,8 @@ def test_three_attempts_are_made_and_no_more() -> None:
 
 
 def test_a_provider_whose_breaker_just_opened_is_not_retried() -> None:
-    provider = Scripted("a", failing(lambda: Unreachable("gone")))
-    world = World(provider)
+    provider = ScriptedProvider("a", failing(lambda: Unreachable("gone")))
+    world = RouterWorld(provider)
     for _ in range(2):
         with pytest.raises(Unreachable):
             world.ask()
@@ -154,8 +158,8 @@ def test_a_provider_whose_breaker_just_opened_is_not_retried() -> None:
 
 
 def test_a_probe_is_one_attempt() -> None:
-    first = Scripted("a", failing(lambda: RateLimited("slow", retry_after=0.01)))
-    world = World(first, Scripted("b", [*GOOD]))
+    first = ScriptedProvider("a", failing(lambda: RateLimited("slow", retry_after=0.01)))
+    world = RouterWorld(first, ScriptedProvider("b", [*GOOD]))
     while not world.router.health.of("a").is_open:
         world.ask()
     calls = len(first.calls)
@@ -165,8 +169,8 @@ def test_a_probe_is_one_attempt() -> None:
 
 
 def test_a_caller_that_disconnects_during_a_probe_releases_it() -> None:
-    first = Scripted("a", *[failing(lambda: Unreachable("gone"))] * 5, [TextDelta(0, "b"), *GOOD[1:]])
-    world = World(first, Scripted("b", [*GOOD]))
+    first = ScriptedProvider("a", *[failing(lambda: Unreachable("gone"))] * 5, [TextDelta(0, "b"), *GOOD[1:]])
+    world = RouterWorld(first, ScriptedProvider("b", [*GOOD]))
     for _ in range(5):
         world.ask()
     world.now += 31
@@ -174,7 +178,7 @@ def test_a_caller_that_disconnects_during_a_probe_releases_it() -> None:
     async def leave() -> None:
         events = flatten(world.router.batches(QUESTION, world.plan))
         assert await anext(events) == TextDelta(0, "b")
-        assert not world.router.health.of("a").admits(), "the probe is under way"
+        assert not world.router.health.of("a").admits(), "the probe is running"
         await events.aclose()
 
     asyncio.run(leave())
@@ -182,8 +186,8 @@ def test_a_caller_that_disconnects_during_a_probe_releases_it() -> None:
 
 
 def test_a_success_is_recorded_even_if_the_caller_stops_reading() -> None:
-    provider = Scripted("a", *[failing(lambda: Unreachable("gone"))] * 5, [*GOOD])
-    world = World(provider)
+    provider = ScriptedProvider("a", *[failing(lambda: Unreachable("gone"))] * 5, [*GOOD])
+    world = RouterWorld(provider)
     for _ in range(2):
         with pytest.raises(Unreachable):
             world.ask()
@@ -201,22 +205,22 @@ def test_a_success_is_recorded_even_if_the_caller_stops_reading() -> None:
 
 
 def test_a_provider_that_stops_without_an_end_has_failed() -> None:
-    mute = World(Scripted("a", [Started("1", "m")]))
+    mute = RouterWorld(ScriptedProvider("a", [Started("1", "m")]))
     with pytest.raises(Interrupted, match="a stopped without an end"):
         mute.ask()
-    broken = World(Scripted("a", [TextDelta(0, "so")]))
+    broken = RouterWorld(ScriptedProvider("a", [TextDelta(0, "so")]))
     assert broken.ask() == [TextDelta(0, "so"), Failed(Interrupted("a stopped without an end"))]
 
 
 def test_nothing_is_emitted_after_the_end() -> None:
     late: list[Event | GroundwireError] = [*GOOD, TextDelta(0, "more"), Overloaded("late"), *GOOD]
-    assert World(Scripted("a", late)).ask() == GOOD
+    assert RouterWorld(ScriptedProvider("a", late)).ask() == GOOD
 
 
 def test_all_skipped_providers_are_named_with_the_one_that_was_used() -> None:
-    first = Scripted("a", failing(lambda: Unreachable("gone")))
-    second = Scripted("b", failing(lambda: Refused("bad request")))
-    world = World(first, second)
+    first = ScriptedProvider("a", failing(lambda: Unreachable("gone")))
+    second = ScriptedProvider("b", failing(lambda: Refused("bad request")))
+    world = RouterWorld(first, second)
     for _ in range(6):
         with pytest.raises(AllTargetsFailed) as caught:
             world.ask()

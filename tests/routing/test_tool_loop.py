@@ -1,4 +1,4 @@
-"""A model without search is given one: it looks native, it is bounded, and nothing of it leaks."""
+"""Tool loop: search for models that have none. It looks native and is bounded."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from groundwire.model.value import replace
 from groundwire.providers.policy import Capabilities, engine_capabilities
 from groundwire.providers.spec import flatten
 from groundwire.routing.tool_loop.provider import MAX_ROUNDS, ToolLoopProvider
-from tests.routing.test_failover import Scripted
+from tests.routing.test_failover import ScriptedProvider
 
 SNOW = Passage("https://snow.example/", "Snow", "Snow fell on 3 May 2031. It was wet.", 0)
 ICE = Passage("https://ice.example/", "Ice", "The ice melted in June.", 0, published="2031-06-01")
@@ -46,7 +46,7 @@ QUESTION = Request((Message("user", (Text("did it snow?"),)),), search=SearchOpt
 class ScriptedEngine:
     """An engine of a few pages."""
 
-    name = "shelves"
+    name = "library"
     honours = frozenset({"allowed_domains", "blocked_domains", "live"})
 
     def __init__(self, *found: EngineResult | GroundwireError) -> None:
@@ -61,7 +61,7 @@ class ScriptedEngine:
         return found
 
 
-class Model(Scripted):
+class Model(ScriptedProvider):
     """A model that plays its rounds."""
 
     capabilities = Capabilities()
@@ -75,7 +75,7 @@ def calling(query: str, part: int = 0, call: str = "c1", name: str = "web_search
     ]
 
 
-def saying(text: str, part: int = 0, size: int = 3) -> list[Event]:
+def text_events(text: str, part: int = 0, size: int = 3) -> list[Event]:
     return [TextDelta(part, text[at : at + size]) for at in range(0, len(text), size)]
 
 
@@ -87,13 +87,13 @@ def ending(reason: str = "stop", spent: int = 10) -> list[Event]:
 SEARCHES: list[Event | GroundwireError] = [Started("1", "m"), *calling("snow in May"), *ending("tool_calls")]
 ANSWERS: list[Event | GroundwireError] = [
     Started("2", "m"),
-    *saying("It did not rain. Snow ☃ fell on 3 May 2031 [1]. The ice melted in June[2]; see [9]."),
+    *text_events("It did not rain. Snow ☃ fell on 3 May 2031 [1]. The ice melted in June[2]; see [9]."),
     *ending(),
 ]
 
 
 def events_of(
-    model: Scripted, engine: ScriptedEngine, request: Request = QUESTION, rounds: int = MAX_ROUNDS
+    model: ScriptedProvider, engine: ScriptedEngine, request: Request = QUESTION, rounds: int = MAX_ROUNDS
 ) -> list[Event]:
     provider = ToolLoopProvider(model, lambda: engine, engine_capabilities(engine.honours), rounds)
 
@@ -155,9 +155,9 @@ def test_the_model_reads_the_passages_as_numbered_data() -> None:
     assert [line.partition(",")[0] for line in lines[1:]] == ['{"passage":1', '{"passage":2']
 
 
-def test_numbers_run_on_over_all_searches_and_a_page_found_again_keeps_its_own() -> None:
+def test_numbers_continue_over_all_searches_and_a_page_found_again_keeps_its_number() -> None:
     again: list[Event | GroundwireError] = [*calling("ice", call="c2"), *ending("tool_calls")]
-    model = Model("m", SEARCHES, again, [*saying("Both [1][2]."), *ending()])
+    model = Model("m", SEARCHES, again, [*text_events("Both [1][2]."), *ending()])
     engine = ScriptedEngine(EngineResult((SNOW,)), EngineResult((ICE, SNOW)))
     answer = assemble(events_of(model, engine))
     assert [query for query, _ in engine.searches] == ["snow in May", "ice"]
@@ -167,9 +167,13 @@ def test_numbers_run_on_over_all_searches_and_a_page_found_again_keeps_its_own()
 
 
 def test_text_before_a_search_comes_before_it_and_offsets_count_over_all_rounds() -> None:
-    first: list[Event | GroundwireError] = [*saying("Let me look. "), *calling("q", 1), *ending("tool_calls")]
+    first: list[Event | GroundwireError] = [
+        *text_events("Let me look. "),
+        *calling("q", 1),
+        *ending("tool_calls"),
+    ]
     events = events_of(
-        Model("m", first, [*saying("It fell [1]."), *ending()]), ScriptedEngine(EngineResult((SNOW,)))
+        Model("m", first, [*text_events("It fell [1]."), *ending()]), ScriptedEngine(EngineResult((SNOW,)))
     )
     answer = assemble(events)
     assert [type(part) for part in answer.parts] == [Text, SearchCall, SearchResult, Text]
@@ -192,7 +196,7 @@ def test_the_search_function_is_never_visible_to_the_client() -> None:
     assert sent.extras == {"gemini": {"thoughtSignature": "s"}}
 
 
-def test_calls_of_the_clients_own_functions_pass_untouched() -> None:
+def test_calls_of_the_clients_own_functions_are_passed_on_unchanged() -> None:
     own: list[Event | GroundwireError] = [ToolCallDelta(0, "x", "edit", '{"a": 1}'), *ending("tool_calls")]
     request = replace(QUESTION, tools=(FunctionTool("edit"),))
     answer = assemble(events_of(Model("m", own), ScriptedEngine(EngineResult()), request))
@@ -200,7 +204,7 @@ def test_calls_of_the_clients_own_functions_pass_untouched() -> None:
     assert answer.finish == "tool_calls"
 
 
-def test_a_turn_of_both_ends_with_the_clients_calls_after_the_search() -> None:
+def test_a_turn_with_both_kinds_of_calls_ends_with_the_clients_calls_after_the_search() -> None:
     both: list[Event | GroundwireError] = [
         *calling("q"),
         ToolCallDelta(1, "x", "edit", "{}"),
@@ -260,7 +264,7 @@ def test_a_model_that_never_stops_searching_is_stopped() -> None:
 def test_an_engine_failure_is_reported_to_the_model_and_to_the_caller(
     error: GroundwireError, code: str
 ) -> None:
-    model = Model("m", SEARCHES, [*saying("I could not search."), *ending()])
+    model = Model("m", SEARCHES, [*text_events("I could not search."), *ending()])
     answer = assemble(events_of(model, ScriptedEngine(error)))
     assert [part.error for part in answer.parts if isinstance(part, SearchResult)] == [code]
     result = model.calls[1].messages[-1].parts[0]
@@ -269,15 +273,15 @@ def test_an_engine_failure_is_reported_to_the_model_and_to_the_caller(
     assert [warning.code for warning in answer.warnings] == ["search_failed"]
 
 
-def test_a_call_without_a_query_is_no_search() -> None:
+def test_a_call_without_a_query_is_not_a_search() -> None:
     empty: list[Event | GroundwireError] = [ToolCallDelta(0, "c", "web_search", "{"), *ending("tool_calls")]
     engine = ScriptedEngine(EngineResult((SNOW,)))
-    answer = assemble(events_of(Model("m", empty, [*saying("No."), *ending()]), engine))
+    answer = assemble(events_of(Model("m", empty, [*text_events("No."), *ending()]), engine))
     assert engine.searches == []
     assert [part.error for part in answer.parts if isinstance(part, SearchResult)] == ["invalid_tool_input"]
 
 
-def test_restrictions_go_to_the_engine_and_pages_outside_are_not_shown() -> None:
+def test_restrictions_are_sent_to_the_engine_and_pages_outside_are_not_shown() -> None:
     request = replace(QUESTION, search=SearchOptions(allowed_domains=("ice.example",), max_sources=1))
     engine = ScriptedEngine(EngineResult((SNOW, ICE)))
     answer = assemble(events_of(Model("m", SEARCHES, ANSWERS), engine, request))
@@ -304,9 +308,9 @@ def test_a_forced_search_is_forced_once() -> None:
     assert choices == [ToolChoice("function", "web_search"), ToolChoice("auto")]
 
 
-def test_where_json_is_wanted_numbers_are_left_alone() -> None:
-    words: list[Event | GroundwireError] = [*saying('{"a": [1]}'), *ending()]
-    model = Model("m", SEARCHES, words)
+def test_numbers_in_json_output_are_unchanged() -> None:
+    events: list[Event | GroundwireError] = [*text_events('{"a": [1]}'), *ending()]
+    model = Model("m", SEARCHES, events)
     answer = assemble(
         events_of(model, ScriptedEngine(EngineResult((SNOW,))), replace(QUESTION, output=OutputFormat()))
     )
@@ -324,7 +328,7 @@ def test_a_request_without_search_is_passed_through(choice: ToolChoice | None) -
     assert "[1]" in answer.text
 
 
-def test_an_answer_that_breaks_off_after_a_search_ends_with_its_error() -> None:
-    model = Model("m", SEARCHES, [*saying("It"), Overloaded("gone")])
+def test_an_answer_that_is_interrupted_after_a_search_ends_with_its_error() -> None:
+    model = Model("m", SEARCHES, [*text_events("It"), Overloaded("gone")])
     with pytest.raises(Overloaded):
         events_of(model, ScriptedEngine(EngineResult((SNOW,))))

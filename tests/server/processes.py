@@ -20,31 +20,31 @@ _ADDRESS = re.compile(r"serving at (http://\S+)")
 
 @dataclass
 class ServeProcess:
-    """The process, where it listens, and what it has said so far."""
+    """The process, its URL, and the lines of its log so far."""
 
     process: asyncio.subprocess.Process
     url: str
-    said: list[str]
+    lines: list[str]
 
     async def ended(self, timeout: float = BOUND) -> int:
-        """Its exit code."""
+        """Wait for the exit code."""
         async with asyncio.timeout(timeout):
             return await self.process.wait()
 
-    async def tells(self, what: str, count: int = 1) -> None:
-        """Wait until it has said something so often."""
+    async def wait_for_log(self, text: str, count: int = 1) -> None:
+        """Wait until so many lines of the log contain a text."""
         async with asyncio.timeout(BOUND):
-            while sum(what in line for line in self.said) < count:
+            while sum(text in line for line in self.lines) < count:
                 await asyncio.sleep(0.02)
 
 
 @asynccontextmanager
-async def running_serve(folder: Path, *words: str, config: str = "") -> AsyncIterator[ServeProcess]:
+async def running_serve(folder: Path, *arguments: str, config: str = "") -> AsyncIterator[ServeProcess]:
     """Run `groundwire serve` on a free port until the block ends."""
-    async with start_serve(folder, ["--port", "0", *words], config=config) as one:
+    async with start_serve(folder, ["--port", "0", *arguments], config=config) as one:
         async with asyncio.timeout(BOUND):
-            while not (found := _ADDRESS.search("\n".join(one.said))):
-                assert one.process.returncode is None, one.said
+            while not (found := _ADDRESS.search("\n".join(one.lines))):
+                assert one.process.returncode is None, one.lines
                 await asyncio.sleep(0.01)
         one.url = found[1]
         await _answers(one.url)
@@ -52,8 +52,10 @@ async def running_serve(folder: Path, *words: str, config: str = "") -> AsyncIte
 
 
 @asynccontextmanager
-async def start_serve(folder: Path, words: Sequence[str], *, config: str = "") -> AsyncIterator[ServeProcess]:
-    """The process, whatever it does."""
+async def start_serve(
+    folder: Path, arguments: Sequence[str], *, config: str = ""
+) -> AsyncIterator[ServeProcess]:
+    """Start `groundwire serve`, which may also fail; it is killed when the block ends."""
     (folder / "config.toml").write_text(config, "utf-8")
     env = {
         "HOME": str(folder),
@@ -62,7 +64,7 @@ async def start_serve(folder: Path, words: Sequence[str], *, config: str = "") -
         "GROUNDWIRE_DATA_DIR": str(folder / "data"),
     }
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "groundwire", "serve", *words),
+        *(sys.executable, "-m", "groundwire", "serve", *arguments),
         env=env,
         cwd=folder,
         stdin=asyncio.subprocess.DEVNULL,
@@ -71,22 +73,22 @@ async def start_serve(folder: Path, words: Sequence[str], *, config: str = "") -
         start_new_session=True,
     )
     one = ServeProcess(process, "", [])
-    reading = asyncio.create_task(_read(process, one.said))
+    reading = asyncio.create_task(_read(process, one.lines))
     try:
         yield one
     finally:
         if process.returncode is None:
-            with suppress(ProcessLookupError):  # it may have ended without our having heard of it
+            with suppress(ProcessLookupError):  # it may just have exited
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
         async with asyncio.timeout(BOUND):
             await reading
 
 
-async def _read(process: asyncio.subprocess.Process, said: list[str]) -> None:
+async def _read(process: asyncio.subprocess.Process, lines: list[str]) -> None:
     assert process.stderr is not None
     while line := await process.stderr.readline():
-        said.append(line.decode())
+        lines.append(line.decode())
 
 
 async def _answers(url: str) -> None:

@@ -35,9 +35,9 @@ def test_every_request_is_one_line_of_json_without_content_or_key(tmp_path: Path
     gateway = app_in(tmp_path)
     key, _ = KeyFile(str(tmp_path)).create("me", 0)
     path, body = SMALLEST_REQUESTS["anthropic_messages"]
-    told = json.dumps(body).replace("q?", "What about my-secret-question?").encode()
-    post_json(gateway, path, told, {"x-api-key": key})
-    post_json(gateway, path, told, {"x-api-key": "sk-wrong-0123456789"})
+    request_body = json.dumps(body).replace("q?", "What about my-secret-question?").encode()
+    post_json(gateway, path, request_body, {"x-api-key": key})
+    post_json(gateway, path, request_body, {"x-api-key": "sk-wrong-0123456789"})
     asyncio.run(send_request(gateway, "GET", "/nothing/here?token=abcdefgh", LOCAL))
     records = [json.loads(line) for line in out.getvalue().splitlines()]
     assert [(item["path"], item["status"], item["outcome"]) for item in records] == [
@@ -78,7 +78,7 @@ def test_at_level_warning_requests_are_not_logged(tmp_path: Path) -> None:
     assert out.getvalue() == ""
 
 
-def test_the_request_log_is_a_private_file_that_may_be_moved_away(tmp_path: Path) -> None:
+def test_the_request_log_is_a_private_file_and_can_be_rotated(tmp_path: Path) -> None:
     path = tmp_path / "requests.jsonl"
     gateway = app_in(tmp_path, config=Config(gateway=GatewaySettings(request_log=str(path))))
     post_json(gateway, *SMALLEST_REQUESTS["gemini"])

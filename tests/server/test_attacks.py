@@ -25,7 +25,7 @@ from groundwire.testing.script import ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.raw import RawResponse, parsed, request_of
 from tests.faces.gateway.serving import RunningGateway, provider_at, run, serving
-from tests.server.crowd import memory_of
+from tests.server.stream_load import memory_of
 
 pytestmark = pytest.mark.server
 
@@ -62,7 +62,7 @@ async def opened(here: RunningGateway) -> tuple[asyncio.StreamReader, asyncio.St
 
 
 async def rest_of(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
-    """Everything until the server closes, which it must in time."""
+    """All bytes until the server closes, which it must do in time."""
     data = b""
     with suppress(ConnectionError):
         async with asyncio.timeout(BOUND):
@@ -73,7 +73,7 @@ async def rest_of(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 
 async def flooded(here: RunningGateway, beginning: bytes, piece: bytes, times: int) -> tuple[bytes, int]:
-    """What the server answers to one that writes on and on, and how many pieces it took."""
+    """The response to a client that never stops writing, and the number of chunks it could write."""
     reader, writer = await opened(here)
     reading = asyncio.create_task(rest_of(reader, writer))
     writer.write(beginning)
@@ -126,7 +126,7 @@ def test_trailers_and_chunk_extensions_are_bounded(
     attack(work)
 
 
-def test_trailers_that_dribble_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trailers_that_arrive_too_slowly_time_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asgi, "BODY_SECONDS", 0.3)
     monkeypatch.setattr(connection, "BODY_SECONDS", 0.3)
     monkeypatch.setattr(connection, "LINGER_SECONDS", 0.3)
@@ -188,7 +188,7 @@ def test_a_body_in_many_small_chunks_is_read() -> None:
         (b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n", 413),
     ],
 )
-def test_a_client_that_writes_all_before_it_reads_gets_the_refusal(head: bytes, status: int) -> None:
+def test_a_client_that_writes_everything_before_it_reads_gets_the_refusal(head: bytes, status: int) -> None:
     size = 24 * 2**20
 
     def blocking(port: int) -> RawResponse:
@@ -202,14 +202,14 @@ def test_a_client_that_writes_all_before_it_reads_gets_the_refusal(head: bytes, 
             return parsed(data)
 
     async def work(here: RunningGateway) -> None:
-        got = await asyncio.to_thread(blocking, int(here.url.rpartition(":")[2]))
-        assert (got.status, got.complete, got.headers["connection"]) == (status, True, "close")
+        response = await asyncio.to_thread(blocking, int(here.url.rpartition(":")[2]))
+        assert (response.status, response.complete, response.headers["connection"]) == (status, True, "close")
 
     attack(work)
 
 
 @pytest.mark.parametrize("path", [b"/nowhere", b"/v1/messages", b"/healthz"])
-def test_refused_bodies_that_dribble_are_dropped(path: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_bodies_that_arrive_slowly_are_dropped(path: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "LINGER_SECONDS", 0.3)
 
     async def work(here: RunningGateway) -> None:
@@ -258,9 +258,9 @@ def test_an_upgrade_is_ignored_and_the_body_read(split: bool, framing: str) -> N
             await writer.drain()
             await asyncio.sleep(0.05)
         writer.write(HEALTH % CLOSE)
-        said = await rest_of(reader, writer)
-        assert said.count(b"HTTP/1.1 200") == 2
-        assert said.count(b"HTTP/1.1") == 2
+        output = await rest_of(reader, writer)
+        assert output.count(b"HTTP/1.1 200") == 2
+        assert output.count(b"HTTP/1.1") == 2
         assert paths == ["/v1/chat/completions 200", "/healthz 200"]
 
     attack(work)
@@ -278,9 +278,7 @@ def test_an_upgrade_is_ignored_and_the_body_read(split: bool, framing: str) -> N
     ids=["a request", "half a request", "thousands", "a large body", "garbage"],
 )
 @pytest.mark.parametrize("together", [True, False])
-async def test_what_is_sent_ahead_does_not_hide_that_the_client_has_left(
-    ahead: bytes, together: bool
-) -> None:
+async def test_pipelined_bytes_do_not_hide_a_disconnect(ahead: bytes, together: bool) -> None:
     slow = replace(answer("openai_chat", answer_events("Yes.")), delay=NEVER)
     async with (
         Upstream(slow) as upstream,
@@ -303,7 +301,7 @@ async def test_what_is_sent_ahead_does_not_hide_that_the_client_has_left(
                 await asyncio.sleep(0.01)
 
 
-def test_requests_sent_ahead_are_answered_in_order() -> None:
+def test_pipelined_requests_are_answered_in_order() -> None:
     async def work(here: RunningGateway) -> None:
         question = request_of("openai_chat", "mine/m", stream=False).replace(CLOSE, b"")
         for together in (True, False):
@@ -313,11 +311,11 @@ def test_requests_sent_ahead_are_answered_in_order() -> None:
                 writer.write(piece)
                 await writer.drain()
                 await asyncio.sleep(0.001)
-            said = await rest_of(reader, writer)
-            assert said.count(b"HTTP/1.1 200") == 4
-            order = [said.find(b"chat.completion"), said.find(b'"ok"'), said.rfind(b"chat.completion")]
+            output = await rest_of(reader, writer)
+            assert output.count(b"HTTP/1.1 200") == 4
+            order = [output.find(b"chat.completion"), output.find(b'"ok"'), output.rfind(b"chat.completion")]
             assert order == sorted(order)
-            assert said.endswith(b'{"status":"ok"}')
+            assert output.endswith(b'{"status":"ok"}')
 
     attack(work)
 
@@ -331,9 +329,9 @@ def test_garbage_after_a_request_is_refused_and_the_request_cancelled(
         for garbage in (b"\x00garbage\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"):
             reader, writer = await opened(here)
             writer.write(request_of("openai_chat", "mine/m", stream=False).replace(CLOSE, b"") + garbage)
-            said = await rest_of(reader, writer)
-            assert said.startswith(b"HTTP/1.1 400")
-            assert said.count(b"HTTP/1.1") == 1
+            output = await rest_of(reader, writer)
+            assert output.startswith(b"HTTP/1.1 400")
+            assert output.count(b"HTTP/1.1") == 1
         async with asyncio.timeout(BOUND):
             while here.gateway.open_requests:
                 await asyncio.sleep(0.01)
@@ -402,9 +400,9 @@ def test_a_slow_reader_gets_all_of_a_large_response() -> None:
                 data += piece
                 await asyncio.sleep(0.02)
         writer.close()
-        got = parsed(data)
-        assert got.complete
-        assert json.loads(got.body)["choices"][0]["message"]["content"] == text
+        response = parsed(data)
+        assert response.complete
+        assert json.loads(response.body)["choices"][0]["message"]["content"] == text
 
     attack(work, script=answer("openai_chat", answer_events(text)), timeouts=ResponseTimeouts(stall=2.0))
 
@@ -412,7 +410,7 @@ def test_a_slow_reader_gets_all_of_a_large_response() -> None:
 # No file descriptors left
 
 
-def test_without_descriptors_there_is_one_line_and_a_pause(
+def test_without_file_descriptors_accepting_pauses_and_logs_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(http_server, "PAUSE", 0.05)
@@ -444,6 +442,6 @@ def test_without_descriptors_there_is_one_line_and_a_pause(
 
     with caplog.at_level(logging.WARNING):
         attack(work)
-    said = [record for record in caplog.records if "accept" in record.getMessage()]
-    assert len(said) == 1, [record.getMessage() for record in said]
-    assert said[0].exc_info is None
+    warnings = [record for record in caplog.records if "accept" in record.getMessage()]
+    assert len(warnings) == 1, [record.getMessage() for record in warnings]
+    assert warnings[0].exc_info is None

@@ -23,10 +23,10 @@ from groundwire.server.keys import METRICS_KEY_NAME, KeyFile
 from groundwire.server.response_writer import retry_after_header
 from tests.faces.gateway.asgi_client import LOCAL, app_in, send_request
 
-ANYWHERE = "0.0.0.0"  # noqa: S104  said, not bound
+ANYWHERE = "0.0.0.0"  # noqa: S104  a configured value, not bound
 NAMED = Config(gateway=GatewaySettings(hosts=("gw.example",), origins=("https://app.example",)))
 
-# Host, Origin (None: not sent), and what a gateway on 127.0.0.1 that is also known as gw.example says.
+# Host, Origin (None: not sent), and the status of a gateway on 127.0.0.1 that is also gw.example.
 TABLE: tuple[tuple[str, str | None, int], ...] = (
     ("127.0.0.1:8484", None, 200),
     ("127.0.0.1", None, 200),
@@ -104,14 +104,14 @@ TABLE: tuple[tuple[str, str | None, int], ...] = (
 
 @pytest.mark.parametrize("with_key", [False, True], ids=["no key needed", "key shown"])
 @pytest.mark.parametrize("path", ["/healthz", "/v1/models"])
-async def test_only_the_hosts_and_origins_of_the_table_come_in(
+async def test_only_the_hosts_and_origins_of_the_table_are_accepted(
     tmp_path: Path, path: str, with_key: bool
 ) -> None:
     gateway = app_in(tmp_path, config=NAMED)
     key = KeyFile(str(tmp_path)).create("me", 0)[0] if with_key else "anything"
 
     async def ask() -> list[tuple[str, str | None, int]]:
-        said = []
+        responses = []
         for host, origin, _ in TABLE:
             head = {"host": host, "authorization": f"Bearer {key}"}
             answer = await send_request(
@@ -119,8 +119,8 @@ async def test_only_the_hosts_and_origins_of_the_table_come_in(
             )
             shared = answer.headers.get("access-control-allow-origin")
             assert shared == (origin if origin == "https://app.example" else None)
-            said.append((host, origin, answer.status))
-        return said
+            responses.append((host, origin, answer.status))
+        return responses
 
     assert len(TABLE) >= 60
     assert await ask() == list(TABLE)
@@ -161,11 +161,11 @@ def test_without_keys_the_gateway_does_not_listen_on_a_public_address(host: str)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "::1", "[::1]", "localhost"])
-def test_on_this_machine_no_keys_are_needed(host: str) -> None:
+def test_loopback_needs_no_keys(host: str) -> None:
     check_bind(host, has_keys=False)
 
 
-async def test_on_an_open_address_any_host_will_do_but_never_no_key(tmp_path: Path) -> None:
+async def test_on_a_public_address_any_host_is_accepted_but_a_key_is_required(tmp_path: Path) -> None:
     gateway = app_in(tmp_path, host=ANYWHERE)
     head = {"host": "gateway.internal:8484", "authorization": "Bearer anything"}
     assert (await send_request(gateway, "GET", "/v1/models", head)).status == 401
@@ -183,7 +183,7 @@ async def test_on_an_open_address_any_host_will_do_but_never_no_key(tmp_path: Pa
         ("x-goog-api-key", "{}"),
     ],
 )
-async def test_a_key_is_taken_from_the_headers_of_every_vendor(tmp_path: Path, name: str, form: str) -> None:
+async def test_a_key_is_accepted_in_the_header_of_every_vendor(tmp_path: Path, name: str, form: str) -> None:
     gateway = app_in(tmp_path)
     key, made = KeyFile(str(tmp_path)).create("me", 0)
     head = {"host": "localhost", name: form.format(key)}
@@ -227,7 +227,7 @@ async def test_with_a_key_file_that_cannot_be_trusted_every_request_is_refused(t
 
 
 def exchange_from(address: str, **headers: str) -> HttpExchange:
-    """The head of a request from an address."""
+    """A request from a client address."""
 
     async def receive() -> AsgiMessage:
         return {"type": "http.request"}
@@ -241,7 +241,7 @@ def exchange_from(address: str, **headers: str) -> HttpExchange:
 
 
 def tried(guessing: KeyThrottle, address: str, count: int, first: int = 0) -> list[int]:
-    """The statuses of so many different wrong keys."""
+    """The statuses of requests with different wrong keys."""
     found = []
     for number in range(first, first + count):
         try:
@@ -261,7 +261,7 @@ def test_an_address_may_try_few_keys_in_a_minute() -> None:
     assert tried(guessing, "192.0.2.1", 5, first=200) == [401] * 5
 
 
-def test_the_same_wrong_key_is_not_another_guess_but_has_its_limit() -> None:
+def test_a_repeated_wrong_key_counts_once_but_has_its_own_limit() -> None:
     guessing = KeyThrottle(lambda: 0.0)
     for _ in range(auth.MAX_KEY_REPEATS):
         guessing.add_key("192.0.2.1", "old")
@@ -305,8 +305,8 @@ def test_clients_are_distinguished_by_what_they_cannot_choose(address: str, coun
 
 def test_only_trusted_proxies_set_the_client_address() -> None:
     addresses = ClientAddresses(["10.0.0.0/8", "::1"])
-    told = {"x_forwarded_for": "203.0.113.9, 198.51.100.4, 10.0.0.2", "x_forwarded_proto": "https"}
-    proxied, direct = exchange_from("10.0.0.1", **told), exchange_from("203.0.113.1", **told)
+    forwarded = {"x_forwarded_for": "203.0.113.9, 198.51.100.4, 10.0.0.2", "x_forwarded_proto": "https"}
+    proxied, direct = exchange_from("10.0.0.1", **forwarded), exchange_from("203.0.113.1", **forwarded)
     assert addresses.client(proxied) == "198.51.100.4"
     assert addresses.is_https(proxied)
     assert addresses.client(direct) == "203.0.113.1"
@@ -350,7 +350,7 @@ async def test_guessing_is_limited_and_a_valid_key_is_never_locked_out(tmp_path:
     assert await ask() == ([401] * MAX_WRONG_KEYS + [429] * 30, [200] * 3, 401)
 
 
-async def test_metrics_have_a_key_of_their_own_except_on_this_machine(tmp_path: Path) -> None:
+async def test_metrics_have_their_own_key_except_on_loopback(tmp_path: Path) -> None:
     config = Config(gateway=GatewaySettings(trusted_proxies=("127.0.0.1",)))
     gateway = app_in(tmp_path, config=config)
     assert await _status(gateway, LOCAL, "/metrics", "127.0.0.1") == 200
@@ -374,11 +374,11 @@ async def test_metrics_have_a_key_of_their_own_except_on_this_machine(tmp_path: 
         )
 
 
-@pytest.mark.parametrize(("wait", "told"), [(1e30, "86400"), (0.0, "1"), (2.6, "3")])
-def test_the_wait_that_is_passed_on_is_bounded(wait: float, told: str) -> None:
-    assert retry_after_header(UpstreamError("no", retry_after=wait)) == (("retry-after", told),)
+@pytest.mark.parametrize(("wait", "header"), [(1e30, "86400"), (0.0, "1"), (2.6, "3")])
+def test_the_retry_delay_that_is_passed_on_is_bounded(wait: float, header: str) -> None:
+    assert retry_after_header(UpstreamError("no", retry_after=wait)) == (("retry-after", header),)
 
 
 @pytest.mark.parametrize("wait", [float("nan"), float("inf"), -5.0])
-def test_a_wait_that_means_nothing_is_not_passed_on(wait: float) -> None:
+def test_an_invalid_retry_delay_is_not_passed_on(wait: float) -> None:
     assert retry_after_header(UpstreamError("no", retry_after=wait)) == ()

@@ -45,7 +45,7 @@ async def _open(here: RunningGateway) -> tuple[asyncio.StreamReader, asyncio.Str
 
 
 async def _end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
-    """What still comes until the other side closes, which may be while we write."""
+    """The remaining bytes until the server closes, which may be while we write."""
     data = b""
     with suppress(ConnectionError):
         async with asyncio.timeout(BOUND):
@@ -58,7 +58,7 @@ async def _end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> by
 @pytest.mark.parametrize(
     "beginning", [b"", b"POST", HEAD, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\nGET /hea"]
 )
-def test_a_head_that_does_not_come_is_not_waited_for(
+def test_a_request_head_that_does_not_arrive_times_out(
     monkeypatch: pytest.MonkeyPatch, beginning: bytes
 ) -> None:
     monkeypatch.setattr(connection, "HEAD_SECONDS", 0.3)
@@ -73,7 +73,9 @@ def test_a_head_that_does_not_come_is_not_waited_for(
     _run(work)
 
 
-def test_a_head_that_dribbles_is_not_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_head_that_arrives_slowly_does_not_extend_the_timeout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(connection, "HEAD_SECONDS", 0.5)
 
     async def work(here: RunningGateway) -> None:
@@ -90,7 +92,7 @@ def test_a_head_that_dribbles_is_not_waited_for_longer(monkeypatch: pytest.Monke
     _run(work)
 
 
-def test_a_body_that_dribbles_is_refused_and_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_that_arrives_too_slowly_is_refused_and_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asgi, "BODY_SECONDS", 0.5)
 
     async def work(here: RunningGateway) -> None:
@@ -117,12 +119,12 @@ def test_a_body_that_dribbles_is_refused_and_dropped(monkeypatch: pytest.MonkeyP
     ],
     ids=["one header", "many headers", "a path", "without an end"],
 )
-def test_a_head_that_is_too_large_is_refused(head: bytes) -> None:
+def test_a_request_head_that_is_too_large_is_refused(head: bytes) -> None:
     async def work(here: RunningGateway) -> None:
         reader, writer = await _open(here)
         writer.write(head)
-        said = await _end(reader, writer)
-        assert said == b"" or said.startswith((b"HTTP/1.1 431", b"HTTP/1.1 400"))
+        output = await _end(reader, writer)
+        assert output == b"" or output.startswith((b"HTTP/1.1 431", b"HTTP/1.1 400"))
         assert here.gateway.open_requests == 0
         reader, writer = await _open(here)
         writer.write(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")

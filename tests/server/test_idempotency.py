@@ -51,15 +51,17 @@ def keyed(
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("dialect", INBOUND)
-async def test_many_at_once_are_answered_by_one_call(dialect: str, stream: bool) -> None:
+async def test_concurrent_requests_with_one_key_cause_one_upstream_request(
+    dialect: str, stream: bool
+) -> None:
     async with world(SLOW) as (upstream, here):
-        got = await asyncio.gather(*(fetch(here.url, keyed(dialect, stream=stream)) for _ in range(20)))
+        responses = await asyncio.gather(*(fetch(here.url, keyed(dialect, stream=stream)) for _ in range(20)))
         later = await fetch(here.url, keyed(dialect, stream=stream))
-        assert {one.status for one in (*got, later)} == {200}
-        assert all(one.complete for one in (*got, later))
-        assert len({one.body for one in (*got, later)}) == 1
+        assert {one.status for one in (*responses, later)} == {200}
+        assert all(one.complete for one in (*responses, later))
+        assert len({one.body for one in (*responses, later)}) == 1
         assert len(upstream.requests) == 1
-        assert sum("idempotent-replayed" not in one.headers for one in got) == 1
+        assert sum("idempotent-replayed" not in one.headers for one in responses) == 1
         assert later.headers["idempotent-replayed"] == "true"
 
 
@@ -67,9 +69,9 @@ async def test_another_body_or_path_with_the_same_key_is_refused() -> None:
     async with world(ANSWER) as (upstream, here):
         assert (await fetch(here.url, keyed())).status == 200
         for other in (keyed(question="another"), keyed("openai_responses")):
-            got = await fetch(here.url, other)
-            assert got.status == 422
-            assert b"idempotency-key" in got.body
+            response = await fetch(here.url, other)
+            assert response.status == 422
+            assert b"idempotency-key" in response.body
         assert (await fetch(here.url, keyed(key="two", question="another"))).status == 200
         assert (await fetch(here.url, keyed(key="x" * 256))).status == 400
         assert len(upstream.requests) == 2
@@ -80,8 +82,8 @@ async def test_keys_belong_to_their_caller() -> None:
         file = KeyFile(here.groundwire.config.data_dir)
         mine, theirs = (file.create(name, 0.0)[0] for name in ("mine", "theirs"))
         for api_key in (mine, theirs):
-            got = await fetch(here.url, keyed(api_key=api_key))
-            assert "idempotent-replayed" not in got.headers
+            response = await fetch(here.url, keyed(api_key=api_key))
+            assert "idempotent-replayed" not in response.headers
         assert (await fetch(here.url, keyed(api_key="sk-gw-wrong"))).status == 401
         assert len(upstream.requests) == 2
 
@@ -104,7 +106,7 @@ async def test_errors_are_not_kept(failing: ScriptedResponse, stream: bool, stat
         assert again.body != first.body
 
 
-async def test_the_call_goes_on_while_one_is_left_and_ends_with_the_last() -> None:
+async def test_the_upstream_request_is_cancelled_when_the_last_client_disconnects() -> None:
     never = replace(ANSWER, delay=float("inf"))
 
     async with world(never) as (upstream, here):
@@ -121,12 +123,14 @@ async def test_the_call_goes_on_while_one_is_left_and_ends_with_the_last() -> No
         assert len(here.gateway.idempotency) == 0
 
 
-async def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_kept_responses_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idempotency, "MAX_RESPONSES", 5)
 
     async with world(ANSWER) as (upstream, here):
-        got: list[RawResponse] = [await fetch(here.url, keyed(key=f"k{number}")) for number in range(12)]
-        assert {one.status for one in got} == {200}
+        responses: list[RawResponse] = [
+            await fetch(here.url, keyed(key=f"k{number}")) for number in range(12)
+        ]
+        assert {one.status for one in responses} == {200}
         assert len(here.gateway.idempotency) <= 5
         monkeypatch.setattr(idempotency, "MAX_RESPONSE_BYTES", 10)
         large = await asyncio.gather(*(fetch(here.url, keyed(key="large")) for _ in range(3)))
@@ -136,11 +140,11 @@ async def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(upstream.requests) > 13
 
 
-async def test_after_its_time_a_key_is_free_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_key_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     async with world(ANSWER) as (upstream, here):
         now = [0.0]
         monkeypatch.setattr(here.gateway.idempotency, "_clock", lambda: now[0])
-        for moment, calls in ((0.0, 1), (idempotency.KEEP_SECONDS - 1, 1), (idempotency.KEEP_SECONDS, 2)):
-            now[0] = moment
+        for time, calls in ((0.0, 1), (idempotency.KEEP_SECONDS - 1, 1), (idempotency.KEEP_SECONDS, 2)):
+            now[0] = time
             assert (await fetch(here.url, keyed())).status == 200
             assert len(upstream.requests) == calls

@@ -16,7 +16,7 @@ from groundwire.server.keys import KeyFile, Keyring, load_secret
 from tests.faces.fakes import Bench
 
 
-def test_a_key_is_long_and_its_file_holds_only_its_fingerprint(tmp_path: Path) -> None:
+def test_a_key_is_long_and_its_file_contains_only_its_fingerprint(tmp_path: Path) -> None:
     file = KeyFile(str(tmp_path / "new"))
     before = os.umask(0)
     try:
@@ -70,7 +70,7 @@ def test_a_world_writable_folder_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"version":2}', '{"version":1,"keys":[{"id":1}]}'])
-def test_a_file_that_is_none_of_ours_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_file_in_another_format_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "keys.json"
     path.write_text(text)
     path.chmod(0o600)
@@ -79,7 +79,7 @@ def test_a_file_that_is_none_of_ours_is_refused(tmp_path: Path, text: str) -> No
     assert Keyring(KeyFile(str(tmp_path)))() == frozenset()
 
 
-def test_a_damaged_secret_is_refused_and_one_secret_is_made_by_many(tmp_path: Path) -> None:
+def test_a_damaged_secret_is_refused_and_concurrent_processes_create_one_secret(tmp_path: Path) -> None:
     found: list[bytes] = []
     makers = [threading.Thread(target=lambda: found.append(load_secret(str(tmp_path), {}))) for _ in range(8)]
     for maker in makers:
@@ -94,7 +94,7 @@ def test_a_damaged_secret_is_refused_and_one_secret_is_made_by_many(tmp_path: Pa
         load_secret(str(tmp_path), {})
 
 
-def test_keys_that_are_made_at_once_are_all_kept(tmp_path: Path) -> None:
+def test_keys_created_concurrently_are_all_kept(tmp_path: Path) -> None:
     makers = [threading.Thread(target=KeyFile(str(tmp_path)).create, args=(f"key {n}", 0)) for n in range(16)]
     for maker in makers:
         maker.start()
@@ -105,7 +105,7 @@ def test_keys_that_are_made_at_once_are_all_kept(tmp_path: Path) -> None:
     )
 
 
-def test_the_ring_follows_the_file(tmp_path: Path) -> None:
+def test_the_key_ring_follows_the_file(tmp_path: Path) -> None:
     file = KeyFile(str(tmp_path))
     ring = Keyring(file)
     assert ring() is None
@@ -141,14 +141,14 @@ def test_the_command_shows_a_key_once_lists_and_revokes_it(tmp_path: Path) -> No
     assert "No key is left" in bench.stderr
     bench = _bench(tmp_path)
     assert bench.run("keys", "list", "--json") == 0
-    told = json.loads(bench.stdout)["keys"]
-    assert [(key["name"], bool(key["revoked"])) for key in told] == [("laptop", True)]
-    assert "sha256" not in told[0]
+    listed = json.loads(bench.stdout)["keys"]
+    assert [(key["name"], bool(key["revoked"])) for key in listed] == [("laptop", True)]
+    assert "sha256" not in listed[0]
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [("revoke",), ("list", "x"), ("create", "x"), ("list", "--name", "x"), ("create", "--name", "x" * 101)],
 )
-def test_the_command_refuses_what_does_not_go_together(tmp_path: Path, words: tuple[str, ...]) -> None:
-    assert _bench(tmp_path).run("keys", *words) == 2
+def test_the_command_refuses_contradicting_options(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    assert _bench(tmp_path).run("keys", *arguments) == 2

@@ -62,7 +62,7 @@ def _body(what: str) -> bytes:
 
 @pytest.mark.parametrize("dialect", SMALLEST_REQUESTS)
 @pytest.mark.parametrize("what", HOSTILE)
-def test_hostile_bodies_are_refused_in_the_words_of_the_dialect(
+def test_hostile_bodies_are_refused_in_the_format_of_the_dialect(
     tmp_path: Path, dialect: str, what: str
 ) -> None:
     gateway, status = app_in(tmp_path), HOSTILE[what][1]
@@ -78,7 +78,7 @@ def test_hostile_bodies_are_refused_in_the_words_of_the_dialect(
     "unit",
     [b"[", b"[]", b"[],", b'{"a":', b'"a":1,', b'"', rb"\n", rb"\"", b"\\", b'"[', b"def f(x: int):\n"],
 )
-def test_the_cost_of_looking_at_a_body_grows_with_it_and_no_faster(unit: bytes) -> None:
+def test_the_cost_of_scanning_a_body_is_linear(unit: bytes) -> None:
     def look(size: int) -> None:
         with suppress(ClientWireError, TurnedAway):
             check_document(b'{"a":[' + unit * (size // len(unit)))
@@ -99,7 +99,7 @@ def test_the_cost_of_looking_at_a_body_grows_with_it_and_no_faster(unit: bytes) 
         ({"x-groundwire-citations": "perhaps"}, 400),
     ],
 )
-def test_bodies_of_another_kind_are_refused(
+def test_bodies_of_another_content_type_are_refused(
     tmp_path: Path, dialect: str, headers: dict[str, str], status: int
 ) -> None:
     path, body = SMALLEST_REQUESTS[dialect]
@@ -115,7 +115,9 @@ async def test_a_body_with_a_too_large_content_length_is_not_read(tmp_path: Path
     assert answer.headers["connection"] == "close"
 
 
-async def test_a_body_that_dribbles_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_body_that_arrives_too_slowly_is_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(asgi, "BODY_SECONDS", 0.2)
     gateway = app_in(tmp_path)
     sent: list[Any] = []
@@ -138,7 +140,7 @@ async def test_a_body_that_dribbles_is_dropped(tmp_path: Path, monkeypatch: pyte
     assert (b"connection", b"close") in sent[0]["headers"]
 
 
-def test_more_requests_than_there_is_room_for_are_sent_away(tmp_path: Path) -> None:
+def test_requests_beyond_the_concurrency_limit_are_refused(tmp_path: Path) -> None:
     gateway = app_in(tmp_path, config=Config(gateway=GatewaySettings(max_requests=3)))
     gateway.open_requests = 3
     for dialect, (path, body) in SMALLEST_REQUESTS.items():
@@ -172,12 +174,12 @@ def test_too_many_domains_are_refused_and_a_hundred_are_not(tmp_path: Path) -> N
     gateway = app_in(tmp_path)
     path, body = SMALLEST_REQUESTS["anthropic_messages"]
 
-    def asked(count: int) -> int:
+    def status_with_domains(count: int) -> int:
         domains = [f"site{n}.example" for n in range(count)]
         tool = {"type": "web_search_20250305", "name": "web_search", "allowed_domains": domains}
         return post_json(gateway, path, {**body, "tools": [tool]}).status
 
-    assert (asked(100), asked(101)) == (200, 400)
+    assert (status_with_domains(100), status_with_domains(101)) == (200, 400)
     check_domains(["a.example"] * 100, [])
     with pytest.raises(InvalidArguments):
         check_domains([], ["a.example"] * 101)
@@ -196,15 +198,15 @@ def _depth(value: object) -> int:
     return 1 + max(map(_depth, value), default=0) if isinstance(value, list) else 0
 
 
-def test_the_depth_of_a_text_is_that_of_its_value() -> None:
+def test_the_scanned_depth_of_json_is_that_of_its_value() -> None:
     chance = random.Random(7)
-    signs = ["[", "]", "{", "}", '"', "\\", "\n", "a", "ü", "\\\\", '\\"']
+    characters = ["[", "]", "{", "}", '"', "\\", "\n", "a", "ü", "\\\\", '\\"']
 
     def made(depth: int) -> object:
         kind = chance.randrange(3) if depth else 2
         if kind == 0:
             return [made(depth - 1) for _ in range(chance.randrange(3))]
-        text = "".join(chance.choices(signs, k=chance.randrange(8)))
+        text = "".join(chance.choices(characters, k=chance.randrange(8)))
         return {text: made(depth - 1)} if kind == 1 else text
 
     for _ in range(500):
@@ -218,7 +220,7 @@ def test_the_depth_of_a_text_is_that_of_its_value() -> None:
             assert pieces.deepest == _depth(value)
 
 
-def test_large_requests_of_real_clients_are_let_through() -> None:
+def test_large_requests_of_real_clients_are_accepted() -> None:
     code = "def f(x: int, y: list[int]) -> dict[str, int]:\n    return {'a': x, 'b': [y[0], 1]}\n" * 10_000
     schema: dict[str, Any] = {"type": "object", "properties": {}}
     tools = [{"name": f"tool_{n}", "input_schema": schema} for n in range(200)]

@@ -14,9 +14,9 @@ from groundwire.config.schema import Config, GatewaySettings
 from groundwire.server.response_writer import ResponseTimeouts
 from tests.faces.gateway.raw import fetch, request_of
 from tests.faces.gateway.serving import provider_at, run, serving
-from tests.server.crowd import StreamReader, listen, memory_of, telling
-from tests.server.crowd_process import crowd
 from tests.server.processes import running_serve
+from tests.server.stream_load import StreamReader, endless_upstream, listen, memory_of
+from tests.server.stream_load_process import stream_load
 
 pytestmark = pytest.mark.server
 
@@ -40,7 +40,7 @@ def _allow_many_files() -> None:
 
 
 async def _until(done: Callable[[], bool], seconds: float) -> float:
-    """How long it took."""
+    """Wait for a condition; returns the seconds it took."""
     began = monotonic()
     async with asyncio.timeout(seconds):
         while not done():
@@ -54,14 +54,14 @@ def _leave(listeners: list[StreamReader]) -> None:
 
 
 def _late(listeners: list[StreamReader], part: float) -> float:
-    """How long those waited for their first event who waited longer than this part of all."""
+    """This quantile of the waits for the first event."""
     waits = sorted(listener.begun.result() for listener in listeners)
     assert waits[0] >= 0, "a stream was refused"
     return waits[min(int(len(waits) * part), len(waits) - 1)]
 
 
 async def _first_events(url: str, count: int) -> list[StreamReader]:
-    """New streams, one after the other."""
+    """Open streams one after the other, each after the first event of the last."""
     found = []
     for _ in range(count):
         found.append(await listen(url))
@@ -70,9 +70,12 @@ async def _first_events(url: str, count: int) -> list[StreamReader]:
 
 
 async def _hold(folder: Path, streams: int, seconds: float) -> dict[str, float]:
-    """The crowd, the gateway and who asks anew are three processes; without the gateway it is as late."""
+    """Hold open streams and measure new ones. Load, gateway and probe are three processes.
+
+    The same probe without the gateway gives the delay of the machine itself.
+    """
     async with (
-        crowd() as others,
+        stream_load() as others,
         running_serve(folder, config=_config(others.url, streams + 200)) as gateway,
     ):
         pid = gateway.process.pid
@@ -110,10 +113,10 @@ def test_two_thousand_held_streams_are_cheap_and_do_not_block_other_requests(tmp
     assert found["gap"] <= 2, found
 
 
-async def test_who_never_reads_is_cut_off_and_its_upstream_cancelled() -> None:
+async def test_a_client_that_never_reads_is_disconnected_and_its_upstream_request_cancelled() -> None:
     timeouts = ResponseTimeouts(head=1.0, ping=1.0, stall=1.0)
     async with (
-        telling(0) as (url, upstream),
+        endless_upstream(0) as (url, upstream),
         serving({"mine": provider_at("openai_chat", url)}, timeouts=timeouts) as here,
     ):
         deaf = [await listen(here.url, deaf=True) for _ in range(10)]
@@ -125,7 +128,7 @@ async def test_who_never_reads_is_cut_off_and_its_upstream_cancelled() -> None:
 
 async def _ignore(folder: Path, clients: int) -> dict[str, float]:
     async with (
-        telling(0) as (url, upstream),
+        endless_upstream(0) as (url, upstream),
         running_serve(folder, config=_config(url, clients + 100)) as gateway,
     ):
         pid = gateway.process.pid
@@ -163,15 +166,15 @@ def test_five_hundred_clients_that_never_read_cost_little_and_are_disconnected(t
 async def test_requests_beyond_the_limit_are_refused() -> None:
     room = Config(gateway=GatewaySettings(max_requests=8))
     async with (
-        telling(0.2) as (url, upstream),
+        endless_upstream(0.2) as (url, upstream),
         serving({"mine": provider_at("openai_chat", url)}, config=room) as here,
     ):
         held = [await listen(here.url) for _ in range(8)]
         await asyncio.gather(*(one.begun for one in held))
         question = request_of("openai_chat", "mine/m", stream=True)
         refused = await asyncio.gather(*(fetch(here.url, question) for _ in range(50)))
-        assert {got.status for got in refused} == {503}
-        assert all(int(got.headers["retry-after"]) >= 1 for got in refused)
+        assert {response.status for response in refused} == {503}
+        assert all(int(response.headers["retry-after"]) >= 1 for response in refused)
         assert upstream.open == 8
         assert not any(one.lost for one in held)
         _leave(held)

@@ -61,7 +61,7 @@ def test_labels_are_escaped() -> None:
     assert _SAMPLE.fullmatch(sample)
 
 
-async def test_metrics_need_a_key_where_there_are_keys(tmp_path: Path) -> None:
+async def test_metrics_need_a_key_if_keys_exist(tmp_path: Path) -> None:
     gateway = app_in(tmp_path)
     KeyFile(str(tmp_path)).create("me", 0)
     assert (await send_request(gateway, "GET", "/metrics", LOCAL)).status == 401

@@ -24,8 +24,8 @@ from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.asgi_client import SMALLEST_REQUESTS
 from tests.faces.gateway.raw import RawResponse, check_error, fetch, parsed, request_of
 from tests.faces.gateway.serving import RunningGateway, provider_at, run, serving
-from tests.server.crowd import memory_of
 from tests.server.processes import running_serve
+from tests.server.stream_load import memory_of
 
 pytestmark = pytest.mark.server
 
@@ -45,7 +45,7 @@ def _while_serving(work: Callable[[RunningGateway], Awaitable[None]]) -> None:
 
 
 def _refusing(here: RunningGateway) -> None:
-    """Make the gateway refuse everything that it may."""
+    """Make the gateway shed every request that it may shed."""
     here.gateway.load_shedder.admitted = 1e-9
 
 
@@ -65,7 +65,7 @@ def test_a_single_slow_step_is_not_an_overload_and_a_lasting_delay_is() -> None:
     assert overload.admitted == 1
 
 
-def test_a_loop_that_is_late_again_admits_nothing_at_this_moment() -> None:
+def test_while_the_loop_is_late_again_every_request_is_shed() -> None:
     overload = LoadShedder()
     now = [0.0]
     overload.current_delay = lambda: now[0]
@@ -79,7 +79,7 @@ def test_a_loop_that_is_late_again_admits_nothing_at_this_moment() -> None:
     assert not overload.sheds(b"/v1/messages")
 
 
-def test_the_part_that_is_admitted_is_the_part_that_is_served() -> None:
+def test_the_admitted_fraction_of_requests_is_served() -> None:
     overload = LoadShedder()
     overload.admitted = 0.25
     assert sum(overload.sheds(b"/v1/messages") for _ in range(1000)) == pytest.approx(750, abs=1)
@@ -97,11 +97,15 @@ def test_refusals_have_the_shape_of_the_dialect_and_keep_the_connection() -> Non
             for _ in range(3):  # on one connection
                 writer.write(head + data)
                 async with asyncio.timeout(BOUND):
-                    said = await reader.readuntil(b"\r\n\r\n")
-                    length = int(said.partition(b"content-length: ")[2].partition(b"\r\n")[0])
-                    got = parsed(said + await reader.readexactly(length))
-                assert (got.status, got.headers["retry-after"], got.complete) == (503, "1", True)
-                check_error(dialect, got.status, got.body)
+                    reply_head = await reader.readuntil(b"\r\n\r\n")
+                    length = int(reply_head.partition(b"content-length: ")[2].partition(b"\r\n")[0])
+                    response = parsed(reply_head + await reader.readexactly(length))
+                assert (response.status, response.headers["retry-after"], response.complete) == (
+                    503,
+                    "1",
+                    True,
+                )
+                check_error(dialect, response.status, response.body)
             writer.write(HEALTH)
             async with asyncio.timeout(BOUND):
                 assert (await reader.read()).startswith(b"HTTP/1.1 200")
@@ -116,27 +120,27 @@ def test_pages_are_refused_too_and_health_never() -> None:
     async def work(here: RunningGateway) -> None:
         _refusing(here)
         for path in ("/", "/docs", "/v1/models", "/nowhere"):
-            got = await fetch(
+            response = await fetch(
                 here.url, f"GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".encode()
             )
-            assert got.status == 503, path
+            assert response.status == 503, path
         for path in ("/healthz", "/readyz", "/metrics"):
-            got = await fetch(
+            response = await fetch(
                 here.url, f"GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".encode()
             )
-            assert got.status == 200, path
+            assert response.status == 200, path
 
     _while_serving(work)
 
 
-def test_a_body_that_is_still_to_come_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_is_refused_before_its_body_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "LINGER_SECONDS", 0.2)
 
     async def work(here: RunningGateway) -> None:
         _refusing(here)
         head = b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n"
-        got = await fetch(here.url, head + b"{")
-        assert (got.status, got.headers["connection"]) == (503, "close")
+        response = await fetch(here.url, head + b"{")
+        assert (response.status, response.headers["connection"]) == (503, "close")
 
     _while_serving(work)
 
@@ -163,7 +167,7 @@ def test_a_loop_that_is_blocked_again_and_again_sheds_and_recovers() -> None:
 
 
 def _spin(seconds: float) -> None:
-    """Use so much CPU time."""
+    """Use CPU time."""
     until = process_time() + seconds
     while process_time() < until:
         pass
@@ -205,7 +209,7 @@ LARGE_DOCUMENTS: dict[str, tuple[Callable[[], object], int]] = {
 
 
 @pytest.mark.parametrize("what", LARGE_DOCUMENTS)
-def test_large_documents_do_not_hold_the_loop(what: str) -> None:
+def test_large_documents_do_not_block_the_loop(what: str) -> None:
     document, status = LARGE_DOCUMENTS[what]
     data = json.dumps(document()).encode()
     assert len(data) > LARGE_BODY
@@ -220,12 +224,12 @@ def test_large_documents_do_not_hold_the_loop(what: str) -> None:
                 await asyncio.sleep(0.005)
 
         beating = asyncio.create_task(beat())
-        got: list[RawResponse] = await asyncio.gather(
+        responses: list[RawResponse] = await asyncio.gather(
             *(fetch(here.url, _posted("/v1/chat/completions", data)) for _ in range(4))
         )
         took = beats[-1] - beats[0]
         beating.cancel()
-        assert [one.status for one in got] == [status] * 4
+        assert [one.status for one in responses] == [status] * 4
         # A figure in seconds would depend on the machine: no step may be most of the whole.
         longest = max(later - earlier for earlier, later in pairwise(beats))
         assert longest < max(0.25, took / 2), (longest, took)
@@ -242,27 +246,27 @@ TOO_MUCH = 3
 
 @dataclass
 class TimedResponse:
-    """One request: what came, and how long it took."""
+    """A response, and how long it took."""
 
-    got: RawResponse
+    response: RawResponse
     seconds: float
 
 
 async def _timed_request(url: str) -> TimedResponse:
     began = monotonic()
-    got = await fetch(url, request_of("openai_chat", "mine/m", stream=False), seconds=60)
-    return TimedResponse(got, monotonic() - began)
+    response = await fetch(url, request_of("openai_chat", "mine/m", stream=False), seconds=60)
+    return TimedResponse(response, monotonic() - began)
 
 
 async def _requests_at_rate(url: str, rate: float, seconds: float) -> list[TimedResponse]:
-    """So many in a second, whether or not they are answered."""
+    """Send requests at a fixed rate, whether or not they are answered."""
     began = monotonic()
-    asking: list[asyncio.Task[TimedResponse]] = []
+    requests: list[asyncio.Task[TimedResponse]] = []
     async with asyncio.TaskGroup() as group:
-        while len(asking) < rate * seconds:
-            await asyncio.sleep(max(began + len(asking) / rate - monotonic(), 0))
-            asking.append(group.create_task(_timed_request(url)))
-    return [task.result() for task in asking]
+        while len(requests) < rate * seconds:
+            await asyncio.sleep(max(began + len(requests) / rate - monotonic(), 0))
+            requests.append(group.create_task(_timed_request(url)))
+    return [task.result() for task in requests]
 
 
 def _config(url: str) -> str:
@@ -272,25 +276,25 @@ def _config(url: str) -> str:
 
 @dataclass
 class Load:
-    """What was seen before, during and after."""
+    """Responses before, during and after an overload."""
 
     before: list[TimedResponse]
     during: list[TimedResponse]
     after: list[TimedResponse]
     bytes: int
-    """By how much the gateway grew during it."""
+    """Growth of the gateway's memory during the overload."""
 
     @property
     def admitted(self) -> list[TimedResponse]:
-        return [one for one in self.during if one.got.status == 200]
+        return [one for one in self.during if one.response.status == 200]
 
     @property
     def refused(self) -> list[TimedResponse]:
-        return [one for one in self.during if one.got.status != 200]
+        return [one for one in self.during if one.response.status != 200]
 
 
 async def _overload(folder: Path, seconds: float, around: float) -> Load:
-    """Much too much for so many seconds, and less than is possible for some before and after."""
+    """Overload the gateway for some seconds, with an ordinary load before and after."""
     slow = replace(answer("openai_chat", answer_events("Yes.", Source("https://a.example/"))), delay=TAKES)
     async with Upstream(slow) as upstream, running_serve(folder, config=_config(upstream.url)) as gateway:
         for _ in range(3):
@@ -304,11 +308,11 @@ async def _overload(folder: Path, seconds: float, around: float) -> Load:
 
 
 def check_answers(load: Load) -> None:
-    """Who is let in is answered, who is not is told when to come again; and then it is over."""
-    assert {one.got.status for one in (*load.before, *load.after)} == {200}
-    assert {one.got.status for one in load.during} == {200, 503}
-    assert all(int(one.got.headers["retry-after"]) >= 1 for one in load.refused)
-    assert all(one.got.complete for one in load.during)
+    """Admitted requests are answered, others get Retry-After, and afterwards all are answered again."""
+    assert {one.response.status for one in (*load.before, *load.after)} == {200}
+    assert {one.response.status for one in load.during} == {200, 503}
+    assert all(int(one.response.headers["retry-after"]) >= 1 for one in load.refused)
+    assert all(one.response.complete for one in load.during)
     assert len(load.admitted) >= ROOM
     assert load.bytes <= 20 * 2**20
 
@@ -316,15 +320,15 @@ def check_answers(load: Load) -> None:
 def check_times(load: Load, seconds: float) -> None:
     """Admitted requests are as fast as without load, and refused ones do not wait."""
     usual = median(one.seconds for one in load.before)
-    told_off = median(one.seconds for one in load.refused)
-    let_in = median(one.seconds for one in load.admitted)
+    refused = median(one.seconds for one in load.refused)
+    admitted = median(one.seconds for one in load.admitted)
     back = median(one.seconds for one in load.after)
-    figures = f"{usual=:.3f} {let_in=:.3f} {told_off=:.3f} {back=:.3f} {len(load.admitted)=} {load.bytes=}"
+    figures = f"{usual=:.3f} {admitted=:.3f} {refused=:.3f} {back=:.3f} {len(load.admitted)=} {load.bytes=}"
     # What is possible depends on how long an answer takes on this machine, now.
-    possible = seconds * ROOM / max(usual, let_in)
+    possible = seconds * ROOM / max(usual, admitted)
     assert len(load.admitted) >= 0.9 * possible, figures
-    assert let_in <= 1.5 * usual, figures
-    assert told_off <= 0.2 * usual, figures
+    assert admitted <= 1.5 * usual, figures
+    assert refused <= 0.2 * usual, figures
     assert back <= 1.5 * usual, figures
 
 

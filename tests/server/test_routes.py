@@ -74,7 +74,7 @@ def _spellings(path: str) -> Iterator[tuple[str, str, dict[str, str]]]:
 @pytest.mark.parametrize("path", [*dict.fromkeys(route.path for route in GATEWAY_ROUTES), "/mcp"])
 async def test_without_a_key_only_public_paths_answer(tmp_path: Path, path: str) -> None:
     gateway = app_in(tmp_path)
-    KeyFile(str(tmp_path)).create("somebody", 0)
+    KeyFile(str(tmp_path)).create("user", 0)
     methods = [route.method for route in gateway.routes.routes if route.path == path]
     attempts = [
         (method or usual, spelling, headers)
@@ -94,15 +94,15 @@ async def test_without_a_key_only_public_paths_answer(tmp_path: Path, path: str)
     assert await ask() == []
 
 
-def test_no_route_of_a_gateway_is_left_out_here(tmp_path: Path) -> None:
+def test_every_route_of_a_gateway_is_in_the_table(tmp_path: Path) -> None:
     paths = {route.path for route in app_in(tmp_path).routes.routes}
     assert paths == {"/mcp", *(route.path for route in GATEWAY_ROUTES)}
     assert all(route.access == "key" for route in app_in(tmp_path).routes.routes if route.path == "/mcp")
 
 
-def test_with_a_key_every_route_is_there(tmp_path: Path) -> None:
+def test_with_a_key_every_route_answers(tmp_path: Path) -> None:
     gateway = app_in(tmp_path)
-    key, _ = KeyFile(str(tmp_path)).create("somebody", 0)
+    key, _ = KeyFile(str(tmp_path)).create("user", 0)
     for route in GATEWAY_ROUTES:
         head = {**LOCAL, "x-api-key": key}
         answer = asyncio.run(send_request(gateway, route.method, _filled(route.path), head, b"{}"))
@@ -147,14 +147,16 @@ async def test_a_wrong_method_gets_the_allowed_ones(tmp_path: Path, dialect: str
     assert "error" in answer.json
 
 
-async def test_the_description_names_every_route_and_nothing_from_elsewhere(tmp_path: Path) -> None:
+async def test_the_openapi_document_lists_every_route_and_its_page_loads_nothing_external(
+    tmp_path: Path,
+) -> None:
     gateway = app_in(tmp_path)
-    told = (await send_request(gateway, "GET", "/openapi.json", LOCAL)).json
-    assert told["openapi"].startswith("3.1")
-    listed = {(method.upper(), path) for path, entry in told["paths"].items() for method in entry}
+    openapi = (await send_request(gateway, "GET", "/openapi.json", LOCAL)).json
+    assert openapi["openapi"].startswith("3.1")
+    listed = {(method.upper(), path) for path, entry in openapi["paths"].items() for method in entry}
     assert listed == {(route.method, route.path) for route in gateway.routes.routes}
     keyless = {
-        path for path, entry in told["paths"].items() for item in entry.values() if not item["security"]
+        path for path, entry in openapi["paths"].items() for item in entry.values() if not item["security"]
     }
     assert keyless == PUBLIC
     page = await send_request(gateway, "GET", "/docs", LOCAL)

@@ -15,20 +15,20 @@ from groundwire.server.shutdown import ActiveStreams
 class EventSource:
     """Yields some text, then waits for ever; records whether it was closed."""
 
-    def __init__(self, words: int = 2) -> None:
-        self.words = words
+    def __init__(self, count: int = 2) -> None:
+        self.count = count
         self.closed = False
 
     async def batches(self) -> AsyncGenerator[Sequence[Event], None]:
         try:
-            for number in range(self.words):
+            for number in range(self.count):
                 yield [TextDelta(0, str(number))]
             await asyncio.Event().wait()
         finally:
             self.closed = True
 
 
-async def test_an_answer_that_waits_is_ended_with_an_error_and_its_provider_is_left() -> None:
+async def test_a_waiting_answer_ends_with_an_error_and_its_provider_is_closed() -> None:
     async def run() -> tuple[int, bool, int]:
         running, source, received = ActiveStreams(), EventSource(), 0
         asyncio.get_running_loop().call_later(0.05, running.close)
@@ -39,12 +39,12 @@ async def test_an_answer_that_waits_is_ended_with_an_error_and_its_provider_is_l
             task = asyncio.current_task()
             assert task is not None
             return received, source.closed, task.cancelling()
-        raise AssertionError("it went on")
+        raise AssertionError("the stream did not end")
 
     assert await run() == (2, True, 0)
 
 
-async def test_an_answer_that_is_being_written_is_ended_at_its_next_word() -> None:
+async def test_a_running_answer_ends_at_its_next_batch() -> None:
     async def run() -> int:
         running, source, received = ActiveStreams(), EventSource(10), 0
         try:
@@ -55,7 +55,7 @@ async def test_an_answer_that_is_being_written_is_ended_at_its_next_word() -> No
                     await asyncio.sleep(0.02)  # the client reads; this must not be interrupted
         except TurnedAway:
             return received
-        raise AssertionError("it went on")
+        raise AssertionError("the stream did not end")
 
     assert await run() == 3
 
@@ -79,7 +79,7 @@ async def test_a_client_that_disconnects_gets_no_closing_error() -> None:
     assert await run()
 
 
-async def test_an_answer_that_begins_after_the_end_does_not_begin() -> None:
+async def test_no_answer_begins_after_shutdown() -> None:
     running = ActiveStreams()
     running.close()
     with pytest.raises(TurnedAway):

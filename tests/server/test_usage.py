@@ -80,10 +80,10 @@ async def test_usage_is_recorded_with_the_key_in_every_dialect(store: Store, tmp
     (total,) = store.usage(owner=entry.fingerprint)
     assert (total.provider, total.model, total.requests, total.errors) == ("gemini", "model-1", 5, 0)
     assert (total.usage.input_tokens, total.usage.output_tokens, total.usage.searches) == (15, 20, 5)
-    assert store.usage(owner="somebody else") == []
+    assert store.usage(owner="another user") == []
 
 
-async def test_rows_are_written_while_the_gateway_goes_on(store: Store, tmp_path: Path) -> None:
+async def test_rows_are_written_in_the_background(store: Store, tmp_path: Path) -> None:
     async def converse() -> None:
         gateway = gateway_with(UsageRecorder(store, interval=0.01), tmp_path)
         await ask(gateway, *SMALLEST_REQUESTS["openai_chat"])
@@ -106,7 +106,7 @@ async def test_all_searches_of_one_request_are_added_up(store: Store, tmp_path: 
     assert (total.requests, total.usage.searches) == (1, 2)
 
 
-async def test_what_the_store_refuses_is_written_later_and_once(store: Store, tmp_path: Path) -> None:
+async def test_rows_that_the_store_refuses_are_written_later_and_once(store: Store, tmp_path: Path) -> None:
     async def converse() -> None:
         sulking = FailingStore(store, 2)
         booking = UsageRecorder(sulking, interval=0.01)  # type: ignore[arg-type]
@@ -122,7 +122,7 @@ async def test_what_the_store_refuses_is_written_later_and_once(store: Store, tm
     assert [total.requests for total in store.usage("")] == [2]
 
 
-async def test_a_store_that_is_gone_delays_no_request_and_lost_rows_are_logged(
+async def test_an_unavailable_store_delays_no_request_and_lost_rows_are_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def converse() -> int:

@@ -38,8 +38,8 @@ print(json.dumps([before, gc.get_threshold(), gc.get_freeze_count()]))
 """
 
 
-def test_what_was_imported_is_left_out_and_the_rest_searched_less_often() -> None:
-    done = subprocess.run(  # noqa: S603  our own words
+def test_imported_objects_are_frozen_and_garbage_collection_runs_less_often() -> None:
+    done = subprocess.run(  # noqa: S603  fixed arguments
         [sys.executable, "-c", _ASK], capture_output=True, check=True, timeout=30
     )
     before, after, frozen = json.loads(done.stdout)
@@ -48,7 +48,7 @@ def test_what_was_imported_is_left_out_and_the_rest_searched_less_often() -> Non
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_answering_makes_few_cycles(stream: bool) -> None:
+def test_answering_creates_few_reference_cycles(stream: bool) -> None:
     """Garbage that only the collector can free must not grow faster than it is collected."""
 
     async def main() -> float:
@@ -62,8 +62,10 @@ def test_answering_makes_few_cycles(stream: bool) -> None:
 
             async def ask() -> None:
                 for provider in INBOUND:
-                    got = await fetch(here.url, request_of("openai_chat", f"my_{provider}/m", stream=stream))
-                    assert got.status == 200
+                    response = await fetch(
+                        here.url, request_of("openai_chat", f"my_{provider}/m", stream=stream)
+                    )
+                    assert response.status == 200
 
             await ask()
             gc.collect()
@@ -78,8 +80,8 @@ def test_answering_makes_few_cycles(stream: bool) -> None:
     assert run(main()) < 100
 
 
-SAID = answer_events("Yes, it does.", Source("https://a.example/x", "A"))
-SPOKEN = answer("openai_chat", SAID)
+EVENTS = answer_events("Yes, it does.", Source("https://a.example/x", "A"))
+ANSWER = answer("openai_chat", EVENTS)
 QUESTION: dict[str, object] = {
     "model": "mine",
     "stream": True,
@@ -98,22 +100,28 @@ def _children(process: int) -> list[int]:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_it_prints_its_address_and_exits_without_an_error(tmp_path: Path, how: signal.Signals) -> None:
+def test_serve_prints_its_address_and_exits_without_an_error(tmp_path: Path, how: signal.Signals) -> None:
     async def run() -> tuple[int, list[str]]:
         async with running_serve(tmp_path, config=_provider("http://127.0.0.1:1")) as one:
             one.process.send_signal(how)
-            return await one.ended(), one.said
+            return await one.ended(), one.lines
 
-    code, said = asyncio.run(run())
+    code, lines = asyncio.run(run())
     assert code == 0
-    text = "".join(said)
-    for word in ("mine", "ANTHROPIC_BASE_URL=http://127.0.0.1:", "OPENAI_BASE_URL=", "/docs", "none needed"):
-        assert word in text
-    records = [json.loads(line) for line in said if line.startswith("{")]
+    text = "".join(lines)
+    for text_part in (
+        "mine",
+        "ANTHROPIC_BASE_URL=http://127.0.0.1:",
+        "OPENAI_BASE_URL=",
+        "/docs",
+        "none needed",
+    ):
+        assert text_part in text
+    records = [json.loads(line) for line in lines if line.startswith("{")]
     assert [(record["message"], record["outcome"]) for record in records] == [("GET /healthz 200", "done")]
 
 
-def test_a_running_stream_may_finish_while_newcomers_are_sent_away(tmp_path: Path) -> None:
+def test_a_running_stream_finishes_while_new_requests_are_refused(tmp_path: Path) -> None:
     go_on = threading.Event()
 
     def hold(_: int) -> None:
@@ -137,7 +145,7 @@ def test_a_running_stream_may_finish_while_newcomers_are_sent_away(tmp_path: Pat
             return status, wait, await stream, await one.ended()
 
     with loopback() as provider:
-        provider.events = SAID
+        provider.events = EVENTS
         provider.pause = hold
         status, wait, text, code = asyncio.run(run(provider))
     assert (status, code) == (503, 0)
@@ -178,8 +186,8 @@ DIALECTS: dict[str, tuple[dict[str, object], str]] = {
 def test_streams_that_do_not_end_get_an_error_in_their_dialect(
     tmp_path: Path, workers: str, count: int
 ) -> None:
-    spoken = SPOKEN.stream or b""
-    endless = replace(SPOKEN, stall_at=spoken.index(b"Yes, it does.") + 100)
+    stream = ANSWER.stream or b""
+    endless = replace(ANSWER, stall_at=stream.index(b"Yes, it does.") + 100)
 
     async def run() -> tuple[list[tuple[str, str]], int]:
         async with (
@@ -211,38 +219,38 @@ def test_streams_that_do_not_end_get_an_error_in_their_dialect(
         assert "the gateway is closing" in text[text.index(DIALECTS[path][1]) :]
 
 
-def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
-    async def run(*words: str) -> tuple[int, list[str]]:
+def test_a_port_in_use_is_reported_in_one_sentence(tmp_path: Path) -> None:
+    async def run(*arguments: str) -> tuple[int, list[str]]:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
             port = str(taken.getsockname()[1])
-            async with start_serve(tmp_path, ["--port", port, *words]) as one:
-                return await one.ended(), one.said
+            async with start_serve(tmp_path, ["--port", port, *arguments]) as one:
+                return await one.ended(), one.lines
 
-    for words in ((), ("--workers", "2")):
-        code, said = asyncio.run(run(*words))
+    for arguments in ((), ("--workers", "2")):
+        code, lines = asyncio.run(run(*arguments))
         assert code == 4
-        assert [("is in use; choose another with --port" in line) for line in said] == [True]
+        assert [("is in use; choose another with --port" in line) for line in lines] == [True]
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "sentence"),
     [
         (("--host", "0.0.0.0", "--port", "0"), "groundwire keys create"),  # noqa: S104  refused
         (("--host", "203.0.113.7", "--port", "0"), "groundwire keys create"),
     ],
 )
-def test_it_does_not_listen_on_a_public_address_without_keys(
-    tmp_path: Path, words: tuple[str, ...], sentence: str
+def test_serve_does_not_listen_on_a_public_address_without_keys(
+    tmp_path: Path, arguments: tuple[str, ...], sentence: str
 ) -> None:
     async def run() -> tuple[int, str]:
-        async with start_serve(tmp_path, words) as one:
-            return await one.ended(), "".join(one.said)
+        async with start_serve(tmp_path, arguments) as one:
+            return await one.ended(), "".join(one.lines)
 
-    code, said = asyncio.run(run())
+    code, output = asyncio.run(run())
     assert code == 4
-    assert sentence in said
+    assert sentence in output
 
 
 def test_workers_share_an_address_are_replaced_and_follow_revocation(tmp_path: Path) -> None:
@@ -263,20 +271,20 @@ def test_workers_share_an_address_are_replaced_and_follow_revocation(tmp_path: P
             assert len(first) == 2
             before = [await ask(one.url) for _ in range(20)]
             os.kill(first[0], signal.SIGKILL)
-            await one.tells("starting another")
+            await one.wait_for_log("starting another")
             async with asyncio.timeout(BOUND):
                 while len(now := _children(one.process.pid)) < 2 or now == first:
                     await asyncio.sleep(0.05)
             file.revoke(made.id, 1)
             after = [await ask(one.url) for _ in range(20)]
             one.process.terminate()
-            return before, after, await one.ended(), "".join(one.said)
+            return before, after, await one.ended(), "".join(one.lines)
 
-    before, after, code, said = asyncio.run(run())
+    before, after, code, output = asyncio.run(run())
     assert before == [200] * 20
     assert set(after) == {401}
     assert code == 0
-    assert "Traceback" not in said
+    assert "Traceback" not in output
 
 
 def test_workers_exit_with_their_parent(tmp_path: Path) -> None:
@@ -292,7 +300,7 @@ def test_workers_exit_with_their_parent(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_workers_count_together(tmp_path: Path) -> None:
+def test_workers_share_their_metrics(tmp_path: Path) -> None:
     async def run() -> list[str]:
         async with running_serve(tmp_path, "--workers", "2") as one:
             for _ in range(24):

@@ -1,1 +1,1 @@
-"""Real servers for tests: started on this machine, seen by it alone, gone with the run."""
+"""Real servers for tests: started on this machine, on loopback, and stopped with the run."""

@@ -1,4 +1,4 @@
-"""One server of each kind for a test process, started when first asked for; every test has it empty.
+"""One server of each kind per test process, started on first use; it is empty for every test.
 
 A `conftest.py` that needs one imports its fixtures; however many do, there is one server.
 """

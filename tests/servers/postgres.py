@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own, with a new database for whoever asks."""
+"""A private PostgreSQL server for tests, with a new database for each of them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from tests.servers.process import Server, own_folder, program, run
+from tests.servers.process import ServerProcess, own_folder, program, run
 
 _FOLDERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-# Nothing here outlives the run: the disk need not be waited for.
+# The data does not outlive the run, so nothing has to be synced to disk.
 _SETTINGS = {
     "listen_addresses": "",
     "fsync": "off",
@@ -27,7 +27,7 @@ _SETTINGS = {
 
 
 class PostgresServer:
-    """Reached by a socket in its own folder, so there is no port to collide on."""
+    """Listens on a socket in its own folder, so that no ports collide."""
 
     def __init__(self) -> None:
         self._folder = own_folder("postgres")
@@ -38,24 +38,24 @@ class PostgresServer:
         settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
         server = program("postgres", _FOLDERS, "postgresql")
         self._command = [server, "-D", data, "-k", str(self._folder), *settings]
-        self._server = Server(self._command, self._answers, signal.SIGINT)
+        self._server = ServerProcess(self._command, self._answers, signal.SIGINT)
 
     def database(self) -> str:
-        """The address of a new, empty database."""
+        """The URL of a new, empty database."""
         name = f"tests_{next(self._numbers)}"
         with psycopg.connect(self._address("postgres"), autocommit=True) as connection:
             connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
         return self._address(name)
 
     def restart(self, meanwhile: Callable[[], object]) -> None:
-        """Go away, let something happen, and come back."""
+        """Stop, run an action, and start again."""
         self._server.close()
         meanwhile()
-        self._server = Server(self._command, self._answers, signal.SIGINT)
+        self._server = ServerProcess(self._command, self._answers, signal.SIGINT)
 
     @contextmanager
     def hanging(self) -> Iterator[None]:
-        """Accept connections and bytes, and answer nothing, for as long as the block lasts."""
+        """Accept connections and bytes but answer nothing until the block ends."""
         self._server.signal(signal.SIGSTOP)
         try:
             yield
@@ -64,17 +64,17 @@ class PostgresServer:
 
     @contextmanager
     def away(self) -> Iterator[None]:
-        """Be killed, and come back when the block ends."""
+        """Kill the server; it is started again when the block ends."""
         self._server.kill()
         try:
             yield
         finally:
-            self._server = Server(self._command, self._answers, signal.SIGINT)
+            self._server = ServerProcess(self._command, self._answers, signal.SIGINT)
 
     def die(self) -> None:
-        """Be killed, with no time for goodbyes, and come back."""
+        """Kill the server without a shutdown, and start it again."""
         self._server.kill()
-        self._server = Server(self._command, self._answers, signal.SIGINT)
+        self._server = ServerProcess(self._command, self._answers, signal.SIGINT)
 
     def close(self) -> None:
         """Stop the server and remove what it kept."""

@@ -1,4 +1,4 @@
-"""A server of somebody else's, run for the time of the tests."""
+"""External server processes that run while the tests do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def free_port() -> int:
-    """A port of the loopback address on which nobody listens."""
+    """A free port on loopback."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -31,7 +31,7 @@ def free_port() -> int:
 
 
 def program(name: str, folders: Sequence[Path], package: str) -> str:
-    """Where a program is; the test fails with the package that has it, where it is missing."""
+    """The path of a program. If it is missing, the test fails and names its package."""
     found = shutil.which(name) or next((str(path / name) for path in folders if (path / name).exists()), "")
     if not found:
         pytest.fail(f"{name} is missing: apt-get install {package}", pytrace=False)
@@ -39,12 +39,12 @@ def program(name: str, folders: Sequence[Path], package: str) -> str:
 
 
 def unprivileged() -> str | None:
-    """Whom to run servers as that refuse to be run by root; None where we are not root."""
+    """The user for servers that refuse to run as root; None if we are not root."""
     return "nobody" if os.geteuid() == 0 else None
 
 
 def own_folder(name: str) -> Path:
-    """A new folder which belongs to the one who runs the server."""
+    """A new folder that belongs to the user of the server."""
     folder = Path(tempfile.mkdtemp(prefix=f"groundwire-{name}-"))
     if user := unprivileged():
         entry = pwd.getpwnam(user)
@@ -53,7 +53,7 @@ def own_folder(name: str) -> Path:
 
 
 def run(command: Sequence[str]) -> None:
-    """Run a program of the server's to its end, as the one who runs the server."""
+    """Run a program of the server to its end, as the user of the server."""
     result = subprocess.run(  # noqa: S603
         command,
         capture_output=True,
@@ -68,8 +68,8 @@ def run(command: Sequence[str]) -> None:
         pytest.fail(f"{Path(command[0]).name} failed: {result.stderr.strip()}", pytrace=False)
 
 
-class Server:
-    """A process that answers after a while, and ends when it is told to, or when the tests die."""
+class ServerProcess:
+    """A process that is ready after a while, and ends on `close` or when the tests die."""
 
     def __init__(self, command: Sequence[str], answers: Callable[[], bool], stop: signal.Signals) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the process
@@ -113,7 +113,7 @@ class Server:
         self._process.wait(STOP_LIMIT)
         until = monotonic() + STOP_LIMIT
         while any(Path("/proc", child).exists() for child in children):
-            assert monotonic() < until, "its children live on"
+            assert monotonic() < until, "its children still run"
             sleep(0.01)
         self._log.close()
 
@@ -122,9 +122,9 @@ class Server:
         while not answers():
             if self._process.poll() is not None or monotonic() > until:
                 self._log.seek(0)
-                said = self._log.read().decode(errors="replace")[-2000:]
+                log = self._log.read().decode(errors="replace")[-2000:]
                 self.close()
-                pytest.fail(f"{self._process.args!r} did not start:\n{said}", pytrace=False)
+                pytest.fail(f"{self._process.args!r} did not start:\n{log}", pytrace=False)
             sleep(0.02)
 
 

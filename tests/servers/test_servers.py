@@ -30,10 +30,10 @@ def test_redis_answers_and_is_empty(redis: str, redis_server: RedisServer) -> No
     assert redis_server.command("DBSIZE") == b":1"
 
 
-def test_what_one_test_left_in_redis_is_not_there_in_the_next(redis: str, redis_server: RedisServer) -> None:
+def test_redis_is_emptied_between_tests(redis: str, redis_server: RedisServer) -> None:
     assert redis_server.command("DBSIZE") == b":0"
 
 
-def test_a_missing_program_is_named_with_the_package_that_has_it(tmp_path: Path) -> None:
+def test_a_missing_program_is_reported_with_the_package_that_contains_it(tmp_path: Path) -> None:
     with pytest.raises(pytest.fail.Exception, match="no-such-server is missing: apt-get install it"):
         program("no-such-server", [tmp_path], "it")

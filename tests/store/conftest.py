@@ -17,7 +17,7 @@ from groundwire.store.migrations import ON_POSTGRES, ON_SQLITE
 from groundwire.store.postgres import open_postgres
 from groundwire.store.sqlite import open_sqlite
 from groundwire.transport.migrations import Migration
-from tests.memory import tmp_path
+from tests.memory_folders import tmp_path
 from tests.servers.fixtures import postgres, postgres_server
 
 __all__ = ["open_at", "postgres", "postgres_server", "reopen", "store", "tmp_path"]

@@ -51,7 +51,7 @@ async def connected(upstream: Upstream) -> AsyncIterator[tuple[asyncio.StreamRea
 
 
 async def exchange(upstream: Upstream, request: bytes = GET) -> bytes:
-    """Everything that comes back until the connection ends."""
+    """Send bytes; returns everything until the connection ends."""
     closing = request.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n", 1)
     async with connected(upstream) as (reader, writer):
         writer.write(closing)
@@ -73,7 +73,7 @@ async def test_a_response_is_sent_with_its_status_headers_and_length() -> None:
         assert body == b'{"a":1}'
 
 
-async def test_a_stream_comes_in_chunks_and_ends_with_an_empty_one() -> None:
+async def test_a_stream_is_sent_in_chunks_and_ends_with_an_empty_one() -> None:
     async with Upstream(text_response("data: 1\n\n")) as upstream:
         head, _, body = (await exchange(upstream)).partition(b"\r\n\r\n")
         assert b"transfer-encoding: chunked" in head
@@ -81,15 +81,15 @@ async def test_a_stream_comes_in_chunks_and_ends_with_an_empty_one() -> None:
         assert body == b"9\r\ndata: 1\n\n\r\n0\r\n\r\n"
 
 
-async def test_attempts_of_a_path_are_answered_one_after_the_other_and_the_last_for_ever() -> None:
+async def test_responses_of_a_path_are_sent_in_turn_and_the_last_is_repeated() -> None:
     script = Script(
         (ScriptedResponse(200),),
         {"/a": (ScriptedResponse(503), ScriptedResponse(201)), "/v1/models/*": (ScriptedResponse(202),)},
     )
 
     async with Upstream(script) as upstream:
-        asked = ("/a", "/v1/models/m:go?alt=sse", "/a", "/b", "/a")
-        for path in asked:
+        paths = ("/a", "/v1/models/m:go?alt=sse", "/a", "/b", "/a")
+        for path in paths:
             await exchange(upstream, post(path, b""))
         assert [item.status for item in upstream.requests] == [503, 202, 201, 200, 201]
         assert [item.attempt for item in upstream.requests] == [1, 1, 2, 1, 3]
@@ -100,7 +100,7 @@ async def test_a_path_without_a_response_is_reported_as_missing() -> None:
         assert b"HTTP/1.1 404" in await exchange(upstream)
 
 
-async def test_requests_are_remembered_as_they_came() -> None:
+async def test_requests_are_recorded_as_received() -> None:
     async with Upstream(ScriptedResponse()) as upstream:
         before = monotonic()
         await exchange(
@@ -157,7 +157,7 @@ async def test_a_stall_keeps_the_connection_open_until_the_client_disconnects() 
         assert not stalled.finished
 
 
-async def test_a_client_that_leaves_before_the_answer_is_noticed_at_once() -> None:
+async def test_a_client_that_disconnects_before_the_answer_is_noticed_at_once() -> None:
     async with Upstream(ScriptedResponse(delay=float("inf"))) as upstream:
         async with connected(upstream) as (_, writer):
             writer.write(GET)
@@ -198,7 +198,7 @@ async def test_a_cut_can_be_a_reset() -> None:
             await reader.read()
 
 
-async def test_bytes_that_are_no_http_are_sent_as_they_stand() -> None:
+async def test_bytes_that_are_not_http_are_sent_unchanged() -> None:
     async with Upstream(ScriptedResponse(raw=b"\x16\x03\x01 what?")) as upstream:
         assert await exchange(upstream) == b"\x16\x03\x01 what?"
 
@@ -214,13 +214,13 @@ async def test_an_answer_can_have_no_end(every: float) -> None:
 
 
 async def test_a_closed_port_refuses_connections() -> None:
-    async with Upstream(Script(door="closed")) as upstream:
+    async with Upstream(Script(port_state="closed")) as upstream:
         with pytest.raises(ConnectionRefusedError):
             await exchange(upstream)
 
 
 async def test_a_blackholed_port_does_not_answer() -> None:
-    async with Upstream(Script(door="deaf")) as upstream:
+    async with Upstream(Script(port_state="unresponsive")) as upstream:
         with socket.socket() as client:
             client.settimeout(0.2)
             port = int(upstream.url.rpartition(":")[2])
@@ -228,7 +228,7 @@ async def test_a_blackholed_port_does_not_answer() -> None:
             assert code in (errno.EAGAIN, errno.EINPROGRESS)
 
 
-async def test_a_wait_for_what_does_not_happen_ends() -> None:
+async def test_a_wait_for_an_event_that_does_not_happen_times_out() -> None:
     async with Upstream(ScriptedResponse()) as upstream:
         for wait in (upstream.received, upstream.stalled, upstream.finished, upstream.disconnected):
             with pytest.raises(TimeoutError, match=r"within 0\.01 s"):
@@ -259,7 +259,7 @@ def test_errors_are_sent_in_every_dialect() -> None:
         assert "slow down" in str(body)
 
 
-async def test_the_script_can_change_while_it_is_played() -> None:
+async def test_the_script_can_change_while_it_is_served() -> None:
     async with Upstream(ScriptedResponse(500)) as upstream:
         await exchange(upstream)
         upstream.script = Script((ScriptedResponse(204),))

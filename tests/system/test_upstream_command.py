@@ -23,7 +23,7 @@ from groundwire.testing.upstream import main
 pytestmark = pytest.mark.server
 
 FULL = {
-    "door": "open",
+    "port_state": "open",
     "responses": [{"status": 404}],
     "paths": {
         "/v1/messages": [
@@ -71,7 +71,7 @@ def test_an_answer_can_be_given_as_events(tmp_path: Path) -> None:
     assert assemble([TextDelta(0, "Hi.")]).text == "Hi."
 
 
-def test_the_script_in_the_documentation_can_be_played(tmp_path: Path) -> None:
+def test_the_script_in_the_documentation_can_be_served(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "testing.md").read_text("utf-8")
     (text,) = re.findall(r"```json script\n(.*?)```", page, re.DOTALL)
     (tmp_path / "recording.sse").write_text("data: 1\n\n")
@@ -94,7 +94,7 @@ def test_the_script_in_the_documentation_can_be_played(tmp_path: Path) -> None:
         ('{"responses": [{"base64": "?"}]}', "cannot be used"),
         ('{"responses": [{"answer": {"dialect": "klingon"}}]}', "klingon"),
         ('{"responses": [{"answer": {"dialect": "gemini", "events": [{"type": "X"}]}}]}', "expected one of"),
-        ('{"door": "ajar"}', "$.door"),
+        ('{"port_state": "ajar"}', "$.port_state"),
     ],
 )
 def test_an_invalid_script_is_reported_with_its_position(tmp_path: Path, text: str, complaint: str) -> None:

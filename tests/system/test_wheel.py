@@ -49,14 +49,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_contains_the_package_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert any(name == "groundwire/py.typed" for name in names)
     assert all(name.startswith(("groundwire/", "groundwire-")) for name in names)
     assert not any(name.endswith((".pth", ".pyc")) for name in names)
 
 
-def test_the_wheel_lists_every_package_that_it_can_bring_along(wheel: Path) -> None:
+def test_the_wheel_lists_every_pinned_package_in_its_sbom(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/sboms/sbom.cdx.json"))
     bill = {item["name"]: item["version"] for item in json.loads(archive.read(name))["components"]}
@@ -67,7 +67,7 @@ def test_the_wheel_lists_every_package_that_it_can_bring_along(wheel: Path) -> N
     assert set(needed) <= {*bill, "groundwire"}
 
 
-def test_what_connect_writes_starts_with_the_base_install(wheel: Path) -> None:
+def test_the_command_that_connect_writes_starts_with_the_base_install(wheel: Path) -> None:
     """`groundwire connect` tells clients to run `groundwire mcp`, so its package is not an extra."""
     archive = zipfile.ZipFile(wheel)
     (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))

@@ -51,7 +51,7 @@ def test_a_marker_is_replaced_by_its_number() -> None:
     assert marked(text, cite(4, 28, A, anchor="marker")) == "One [1]. Two."
 
 
-def test_several_sources_stand_side_by_side_sorted_and_once() -> None:
+def test_several_sources_are_adjacent_sorted_and_unique() -> None:
     assert marked("One.", cite(0, 4, C, A, A, B)) == "One.[1][2][3]"
 
 
@@ -80,11 +80,11 @@ def test_a_point_is_where_the_claim_ends() -> None:
     assert marked("One two.", cite(0, 0, A)) == "[1]One two."
 
 
-def test_a_citation_of_the_whole_has_no_place_in_the_text() -> None:
+def test_a_citation_of_the_whole_answer_is_not_in_the_text() -> None:
     assert marked("One.", Citation(None, (Evidence(A),))) == "One."
 
 
-def test_a_source_without_a_number_leaves_no_trace() -> None:
+def test_a_source_without_a_number_is_not_in_the_text() -> None:
     text = "One ([a](https://a.example))."
     assert marked(text, cite(0, 3, LOOSE), cite(4, 28, LOOSE, anchor="marker")) == text
     assert marked("One.", cite(0, 4, LOOSE, B)) == "One.[2]"
@@ -96,7 +96,7 @@ def test_a_claim_that_ends_inside_a_link_is_numbered_after_it(end: int) -> None:
     assert marked(text, cite(0, end, A)) == "Read [a title](https://l.example/x)[1] now."
 
 
-def test_a_claim_that_ends_inside_an_address_is_numbered_after_it() -> None:
+def test_a_claim_that_ends_inside_a_url_is_numbered_after_it() -> None:
     assert marked("See https://l.example/x, now.", cite(0, 12, A)) == "See https://l.example/x[1], now."
     assert marked("See (https://l.example/x).", cite(0, 12, A)) == "See (https://l.example/x[1])."
 
@@ -106,12 +106,12 @@ def test_a_claim_that_ends_where_a_link_begins_is_numbered_before_it() -> None:
     assert marked(text, cite(0, 5, A)) == "Read [1][a](https://l.example)."
 
 
-def test_a_claim_and_the_marker_behind_it_share_their_number() -> None:
+def test_a_claim_and_the_marker_after_it_share_their_number() -> None:
     text = "One[a](https://a.example)."
     assert marked(text, cite(0, 3, A), cite(3, 25, A, anchor="marker")) == "One[1]."
 
 
-def test_a_claim_that_holds_its_marker_shares_its_number() -> None:
+def test_a_claim_that_contains_its_marker_shares_its_number() -> None:
     text = "One [a](https://a.example)."
     assert marked(text, cite(0, 26, A, B), cite(4, 26, A, anchor="marker")) == "One [1][2]."
 
@@ -196,14 +196,14 @@ marked_texts = st.one_of(
         ("", ""),
     ],
 )  # fmt: skip
-def test_foreign_signs_are_taken_out(text: str, plain: str) -> None:
+def test_foreign_markers_are_removed(text: str, plain: str) -> None:
     assert strip_markers(text) == plain
 
 
 def fed(text: str, cuts: list[int], *, private_only: bool = False) -> tuple[str, MarkerStripper]:
     stripper = MarkerStripper(private_only=private_only)
-    places = [0, *sorted(cuts), len(text)]
-    pieces = [stripper.feed(text[start:end]) for start, end in pairwise(places)]
+    offsets = [0, *sorted(cuts), len(text)]
+    pieces = [stripper.feed(text[start:end]) for start, end in pairwise(offsets)]
     return "".join(pieces) + stripper.close(), stripper
 
 
@@ -225,7 +225,7 @@ def fed(text: str, cuts: list[int], *, private_only: bool = False) -> tuple[str,
     ],
 )
 @pytest.mark.parametrize("private_only", [False, True])
-def test_cut_anywhere_the_text_is_stripped_as_a_whole(text: str, private_only: bool) -> None:
+def test_a_text_split_anywhere_is_stripped_like_the_whole(text: str, private_only: bool) -> None:
     whole, _ = fed(text, [], private_only=private_only)
     if not private_only:
         assert whole == strip_markers(text)
@@ -237,39 +237,39 @@ def test_cut_anywhere_the_text_is_stripped_as_a_whole(text: str, private_only: b
 @cases(300)
 @given(marked_texts, st.lists(st.integers(0, 60), max_size=6))
 @example("【1:2†\ue200】", [7])
-def test_cut_into_any_pieces_the_text_is_stripped_as_a_whole(text: str, cuts: list[int]) -> None:
+def test_a_text_in_any_chunks_is_stripped_like_the_whole(text: str, cuts: list[int]) -> None:
     assert fed(text, [min(cut, len(text)) for cut in cuts])[0] == strip_markers(text)
 
 
 @cases(300)
 @given(marked_texts, st.lists(st.integers(0, 60), max_size=6), st.booleans())
-def test_positions_of_kept_signs_are_known(text: str, cuts: list[int], private_only: bool) -> None:
+def test_offsets_of_kept_characters_are_mapped(text: str, cuts: list[int], private_only: bool) -> None:
     kept, stripper = fed(text, [min(cut, len(text)) for cut in cuts], private_only=private_only)
-    places = [stripper.map_offset(offset) for offset in range(len(text) + 1)]
-    assert places == sorted(places)
-    assert (places[0], places[-1]) == (0, len(kept))
-    # Each sign of the raw text either went to its place, or stands in what was taken out.
-    survivors = [text[offset] for offset in range(len(text)) if places[offset + 1] > places[offset]]
+    offsets = [stripper.map_offset(offset) for offset in range(len(text) + 1)]
+    assert offsets == sorted(offsets)
+    assert (offsets[0], offsets[-1]) == (0, len(kept))
+    # Each character of the raw text is either at its mapped offset or in a removed marker.
+    survivors = [text[offset] for offset in range(len(text)) if offsets[offset + 1] > offsets[offset]]
     assert "".join(survivors) == kept
     assert all(
-        kept[places[offset]] == text[offset]
+        kept[offsets[offset]] == text[offset]
         for offset in range(len(text))
-        if places[offset + 1] > places[offset]
+        if offsets[offset + 1] > offsets[offset]
     )
 
 
-def test_signs_that_citations_may_be_anchored_to_are_left_if_asked() -> None:
+def test_markers_that_citations_may_be_anchored_to_can_be_kept() -> None:
     kept, _ = fed("One【3:2†source】\ue200cite\ue201.", [], private_only=True)
     assert kept == "One【3:2†source】."
 
 
-def test_text_without_signs_goes_through_at_once() -> None:
+def test_text_without_markers_is_returned_at_once() -> None:
     stripper = MarkerStripper()
     assert [stripper.feed(piece) for piece in ("Hello ", "wörld", "!")] == ["Hello ", "wörld", "!"]
     assert stripper.close() == ""
 
 
-def test_only_what_may_become_a_sign_is_held_back() -> None:
+def test_only_what_may_become_a_marker_is_held_back() -> None:
     stripper = MarkerStripper()
     assert stripper.feed("One【3:2") == "One"
     assert stripper.feed("†source】 two") == " two"
@@ -291,7 +291,7 @@ TEXT = (
 
 
 def read(pieces: Iterable[str]) -> list[str | CitedNumbers]:
-    """What comes out, with neighbouring words joined."""
+    """The output, with adjacent strings joined."""
     reader = NumberReader(lambda number: number <= 3)
     out: list[str | CitedNumbers] = []
     for piece in (*(item for text in pieces for item in reader.feed(text)), *reader.close()):
@@ -323,18 +323,18 @@ def read(pieces: Iterable[str]) -> list[str | CitedNumbers]:
         ("Snow [", ["Snow ["]),
     ],
 )
-def test_only_what_cites_is_taken_out(text: str, expected: list[str | CitedNumbers]) -> None:
+def test_only_citing_numbers_are_removed(text: str, expected: list[str | CitedNumbers]) -> None:
     assert read([text]) == expected
 
 
 @cases(100)
 @given(st.lists(st.integers(0, len(TEXT)), max_size=40))
-def test_it_does_not_matter_where_the_text_is_cut(cuts: list[int]) -> None:
+def test_a_text_split_anywhere_gives_the_same_numbers(cuts: list[int]) -> None:
     points = sorted({0, *cuts, len(TEXT)})
     assert read(TEXT[a:b] for a, b in pairwise(points)) == read([TEXT])
 
 
-def test_places_of_the_text_as_it_came_are_found_in_the_text_as_it_went() -> None:
+def test_offsets_of_the_input_are_mapped_to_the_output() -> None:
     reader = NumberReader(lambda number: number <= 3)
     pieces = [*reader.feed(TEXT), *reader.close()]
     text = "".join(piece for piece in pieces if isinstance(piece, str))
@@ -342,7 +342,7 @@ def test_places_of_the_text_as_it_came_are_found_in_the_text_as_it_went() -> Non
         assert text[reader.map_offset(TEXT.index(word)) :].startswith(word)
 
 
-def test_a_long_text_of_nothing_but_marks_is_read_in_time() -> None:
+def test_a_long_text_of_only_markers_is_read_in_time() -> None:
     assert read(["a" + "[1]" * 20_000 + " " * 20_000 + "[" * 20_000])[0] == "a"
 
 
@@ -386,13 +386,13 @@ def drafted(text: str, drafts: CitationDrafts) -> list[Citation]:
 
 def without_anchors(text: str, citations: Iterable[Citation]) -> str:
     """The text without the markers of the provider that ours replace."""
-    gone = {
+    removed = {
         offset
         for citation in citations
         if citation.anchor == "marker" and citation.span is not None
         for offset in range(*citation.span)
     }
-    return "".join(char for offset, char in enumerate(text) if offset not in gone)
+    return "".join(char for offset, char in enumerate(text) if offset not in removed)
 
 
 @cases(300)
@@ -478,7 +478,7 @@ def test_a_claim_can_get_its_marker_at_the_beginning_of_the_next_chunk_until_the
     assert not annotator.add(cite(5, 9, A))
 
 
-def test_a_marker_can_replace_the_blank_before_it_too() -> None:
+def test_a_marker_can_replace_the_space_before_it() -> None:
     text = "One [a](https://a.example).\n- [a](https://a.example)"
     citations = [cite(4, 26, A, anchor="marker"), cite(30, 52, A, anchor="marker")]
     offsets = [offset for offset, _ in place_markers(text, citations, attach_to_word=True).positions]
@@ -490,7 +490,7 @@ def test_placeholders_differ_from_every_bracket_of_the_text() -> None:
     assert Placeholders(text).pattern.search(text) is None
 
 
-def test_markers_that_leak_from_a_provider_are_removed_with_the_numbers_in_place() -> None:
+def test_markers_that_leak_from_a_provider_are_removed_and_numbers_stay_in_position() -> None:
     text = "One【3:2†source】 two."
     annotated = annotate_numbers(text, [cite(0, 8, A)], NumberWriter(number), strip=True)
     assert annotated.text == "One[1] two."

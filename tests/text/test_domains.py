@@ -64,7 +64,7 @@ REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/abc"
         ("bücher.example", "https://BÜCHER.example/a", True),
     ],
 )
-def test_an_entry_covers_its_host_what_lies_below_and_its_path(entry: str, url: str, covered: bool) -> None:
+def test_an_entry_covers_its_host_its_subdomains_and_its_path(entry: str, url: str, covered: bool) -> None:
     source = Source(url)
     assert admits(SearchOptions(allowed_domains=(entry,)), source) is covered
     unseen = ".." in url or "%2E" in url
@@ -84,13 +84,13 @@ def test_an_entry_covers_its_host_what_lies_below_and_its_path(entry: str, url: 
     ],
     ids=repr,
 )
-def test_behind_a_redirect_the_providers_word_for_the_domain_counts(
+def test_for_a_redirect_the_domain_named_by_the_provider_counts(
     options: SearchOptions, allowed: bool
 ) -> None:
     assert admits(options, Source(REDIRECT, "example.com", domain="www.Example.com")) is allowed
 
 
-def test_a_redirect_without_a_word_for_its_domain_is_what_it_is() -> None:
+def test_a_redirect_without_a_named_domain_is_matched_by_its_own_url() -> None:
     assert display_domain(Source(REDIRECT)) == "vertexaisearch.cloud.google.com"
     assert not admits(SearchOptions(("example.com",)), Source(REDIRECT))
 
@@ -128,12 +128,14 @@ def test_a_page_is_never_both_allowed_and_blocked(host: str, other: str, path: s
 
 
 @given(st.text(max_size=30))
-def test_any_text_can_be_looked_at(text: str) -> None:
+def test_any_text_can_be_matched(text: str) -> None:
     if is_domain_entry(text):
-        assert not any(sign.isspace() or sign in "\"'<>\\@:?#" for sign in text.partition("/")[0])
+        assert not any(
+            character.isspace() or character in "\"'<>\\@:?#" for character in text.partition("/")[0]
+        )
         admits(SearchOptions((text,)), Source("https://example.com/a"))
 
 
-def test_a_hostile_pattern_is_no_trap() -> None:
+def test_a_hostile_pattern_is_matched_in_linear_time() -> None:
     entry = "example.com/" + "a*" * 5000 + "b"
     assert not admits(SearchOptions((entry,)), Source("https://example.com/" + "a" * 20000))

@@ -1,4 +1,4 @@
-"""Links in a text: where they stand, what they say, where they lead."""
+"""Links in a text: spans, labels and URLs."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def spelled(text: str) -> list[tuple[str, str, str]]:
         ("😀[é](https://a.example/ß)😀", [("[é](https://a.example/ß)", "é", "https://a.example/ß")]),
     ],
 )  # fmt: skip
-def test_links_are_found_where_they_stand(text: str, found: list[tuple[str, str, str]]) -> None:
+def test_links_are_found_with_their_spans(text: str, found: list[tuple[str, str, str]]) -> None:
     assert spelled(text) == found
 
 
-def test_bare_addresses_are_no_markdown_links() -> None:
+def test_bare_urls_are_not_markdown_links() -> None:
     text = "https://a.example [B](https://b.example) <https://c.example>"
     assert [link.url for link in find_markdown_links(text)] == ["https://b.example"]
     assert [link.url for link in find_links(text)] == [
@@ -76,8 +76,8 @@ HOSTILE += [
 
 
 @pytest.mark.parametrize("index", range(len(HOSTILE)))
-def test_hostile_texts_of_a_hundred_thousand_signs_are_read_in_linear_time(index: int) -> None:
-    # A pattern that goes back over its steps would need hours for these: that the test ends is the test.
+def test_hostile_texts_of_a_hundred_thousand_characters_are_scanned_in_linear_time(index: int) -> None:
+    # A backtracking pattern would need hours for these: the test is that it ends.
     text = HOSTILE[index]
     assert all(text[link.span.start : link.span.end] for link in find_links(text))
     assert all(link.url in text for link in find_markdown_links(text))

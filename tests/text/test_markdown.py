@@ -1,4 +1,4 @@
-"""An answer as a text to read."""
+"""Answers rendered as Markdown."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_text_numbers_and_the_list_of_sources() -> None:
     )
 
 
-def test_without_sources_the_text_stands_alone() -> None:
+def test_without_sources_the_text_has_no_list() -> None:
     assert render_answer(cited("One.")) == "One."
 
 
@@ -54,7 +54,7 @@ def test_what_was_found_is_listed_if_nothing_is_cited() -> None:
     assert render_answer(answer) == "One.\n\nSources:\n[1] Page A (https://a.example/x)"
 
 
-def test_a_link_that_stands_for_its_source_becomes_a_number() -> None:
+def test_a_link_in_place_of_its_source_becomes_a_number() -> None:
     link = "([a.example](https://a.example/x?utm_source=openai))"
     answer = cited(
         f"One {link}.",
@@ -65,7 +65,7 @@ def test_a_link_that_stands_for_its_source_becomes_a_number() -> None:
     assert render_answer(answer).startswith("One [1].\n\nSources:")
 
 
-def test_one_page_under_two_addresses_has_one_number() -> None:
+def test_one_page_with_two_urls_has_one_number() -> None:
     answer = cited(
         "One. Two.",
         Citation(Span(0, 4), (Evidence(A),)),
@@ -74,21 +74,21 @@ def test_one_page_under_two_addresses_has_one_number() -> None:
     assert render_body(answer, number_answer(answer)) == "One.[1] Two.[1]"
 
 
-def test_leaked_signs_are_taken_out_and_numbers_stay_in_place() -> None:
+def test_leaked_markers_are_removed_and_numbers_stay_in_position() -> None:
     answer = cited(
         "One 【3:2†source】. Two\ue200cite\ue202turn0\ue201.", Citation(Span(4, 16), (Evidence(A),), "marker")
     )
     assert render_body(answer, number_answer(answer)) == "One [1]. Two."
 
 
-def test_commentary_and_answer_stand_apart() -> None:
+def test_commentary_and_answer_are_separated() -> None:
     answer = Answer(
         (Text("Let me look.", "commentary"), Text("It is ", "final_answer"), Text("so.", "final_answer"))
     )
     assert render_answer(answer) == "Let me look.\n\nIt is so."
 
 
-def test_a_citation_behind_a_break_stands_where_its_claim_ends() -> None:
+def test_a_citation_after_a_break_is_at_the_end_of_its_claim() -> None:
     answer = Answer(
         (Text("Looking.", "commentary"), Text("It is so.", "final_answer")),
         (Citation(Span(8, 17), (Evidence(A),)), Citation(Span(0, 8), (Evidence(B),))),
@@ -96,7 +96,7 @@ def test_a_citation_behind_a_break_stands_where_its_claim_ends() -> None:
     assert render_body(answer, number_sources([A, B])) == "Looking.[2]\n\nIt is so.[1]"
 
 
-def test_a_feed_without_an_address_is_listed_by_name() -> None:
+def test_a_feed_without_a_url_is_listed_by_name() -> None:
     assert render_sources([Source("", "oai-weather"), A]) == (
         "Sources:\n[1] oai-weather\n[2] Page A (https://a.example/x)"
     )
@@ -131,7 +131,7 @@ TEXTS = (
 
 
 def shown(markdown: str) -> str:
-    """The words of rendered Markdown."""
+    """The text of rendered Markdown."""
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     rendered = parser.render(markdown)
     assert re.findall(r"<(?!/?p>|br />)[^>]*>", rendered) == []
@@ -149,17 +149,17 @@ def test_plain_text_is_shown_as_it_is(text: str) -> None:
 
 
 @given(st.text(alphabet="ab1_*`[]()<>&#;-+=|~\\.!:/ \n\t", max_size=60))
-def test_whatever_plain_text_holds_is_shown_as_it_is(text: str) -> None:
+def test_any_plain_text_is_shown_as_it_is(text: str) -> None:
     escaped, _ = escape_markdown(text)
     assert words(shown(escaped)) == words(text)
 
 
 @given(st.text(alphabet="ab1_*`[]<>&#;-+ \n", max_size=40))
-def test_every_position_moves_to_where_its_character_went(text: str) -> None:
-    escaped, place = escape_markdown(text)
-    assert (place(0), place(len(text))) == (0, len(escaped))
+def test_every_offset_is_mapped_to_its_character(text: str) -> None:
+    escaped, map_offset = escape_markdown(text)
+    assert (map_offset(0), map_offset(len(text))) == (0, len(escaped))
     for index, character in enumerate(text):
-        piece = escaped[place(index) : place(index + 1)]
+        piece = escaped[map_offset(index) : map_offset(index + 1)]
         assert piece in (character, f"\\{character}", "&#32;")
 
 

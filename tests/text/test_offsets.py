@@ -55,14 +55,14 @@ def test_units_become_points_by_definition_and_snap_to_the_beginning_of_a_charac
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_there_and_back_is_the_same_point(unit: Unit) -> None:
+def test_converting_to_units_and_back_gives_the_same_point(unit: Unit) -> None:
     for chance, text in awkward_texts(3):
         wanted = [chance.randrange(len(text) + 1) for _ in range(4)]
         assert to_points(text, from_points(text, wanted, unit), unit) == wanted
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_back_and_there_never_goes_beyond_the_offset(unit: Unit) -> None:
+def test_converting_to_points_and_back_never_exceeds_the_offset(unit: Unit) -> None:
     for chance, text in awkward_texts(4):
         size = WIDTHS[unit](text)
         offset = chance.randrange(size + 1)
@@ -72,9 +72,7 @@ def test_back_and_there_never_goes_beyond_the_offset(unit: Unit) -> None:
 
 @cases(300)
 @given(texts(30), st.lists(st.integers(-5, 200), max_size=8), st.sampled_from(UNITS))
-def test_many_at_a_time_are_as_one_at_a_time_in_the_order_given(
-    text: str, offsets: list[int], unit: Unit
-) -> None:
+def test_converting_many_offsets_equals_converting_each(text: str, offsets: list[int], unit: Unit) -> None:
     assert to_points(text, offsets, unit) == [to_points(text, [offset], unit)[0] for offset in offsets]
     assert from_points(text, offsets, unit) == [from_points(text, [offset], unit)[0] for offset in offsets]
 
@@ -89,7 +87,7 @@ def test_order_is_preserved(text: str, offsets: list[int], unit: Unit) -> None:
 
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("text", ["", "abc", "aé😀\u2028"])
-def test_offsets_outside_the_text_are_drawn_to_its_ends(text: str, unit: Unit) -> None:
+def test_offsets_outside_the_text_are_clamped(text: str, unit: Unit) -> None:
     far = [-1, -(10**30), 10**30]
     assert to_points(text, far, unit) == [0, 0, len(text)]
     assert from_points(text, far, unit) == [0, 0, WIDTHS[unit](text)]
@@ -102,7 +100,9 @@ def test_offsets_outside_the_text_are_drawn_to_its_ends(text: str, unit: Unit) -
         ("utf16", [0, 1, 2, 3, 4, 5], [0, 1, 2, 2, 3, 3]),
     ],
 )
-def test_inside_a_character_is_its_beginning(unit: Unit, offsets: list[int], points: list[int]) -> None:
+def test_an_offset_inside_a_character_is_its_beginning(
+    unit: Unit, offsets: list[int], points: list[int]
+) -> None:
     assert to_points("aé😀", offsets, unit) == points
 
 
@@ -110,13 +110,13 @@ def test_no_offsets_give_no_offsets() -> None:
     assert to_points("é", [], "utf8") == from_points("é", [], "utf16") == []
 
 
-def test_offsets_may_come_as_an_iterator() -> None:
+def test_offsets_may_be_an_iterator() -> None:
     assert to_points("éa", iter([2, 3]), "utf8") == [1, 2]
     assert from_points("éa", iter([1, 2]), "utf8") == [2, 3]
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_a_megabyte_with_ten_thousand_offsets_is_right(unit: Unit) -> None:
+def test_ten_thousand_offsets_in_a_megabyte_are_correct(unit: Unit) -> None:
     text = "aé你😀\u2028" * 200_000
     chance = random.Random(5)
     wanted = [chance.randrange(len(text) + 1) for _ in range(10_000)]
@@ -128,7 +128,7 @@ def test_a_megabyte_with_ten_thousand_offsets_is_right(unit: Unit) -> None:
 
 
 @pytest.mark.parametrize("unit", ["utf8", "utf16"])
-def test_each_stretch_of_the_text_is_measured_once(unit: Unit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_segment_of_the_text_is_measured_once(unit: Unit, monkeypatch: pytest.MonkeyPatch) -> None:
     measured: list[tuple[int, int]] = []
     original = offsets_module._accumulate
 

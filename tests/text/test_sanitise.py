@@ -1,4 +1,4 @@
-"""What nobody sees is taken out where text is shown, and nothing that writing needs."""
+"""Sanitising of displayed text: invisible characters are removed, characters needed for writing stay."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u206
 @pytest.mark.parametrize(
     "text", [FLAG, FAMILY, PERSIAN, IDEOGRAPH, HEBREW, "\u2764\ufe0f", "a\tb\nc", "plain", "é😀"]
 )
-def test_what_writing_needs_stays(text: str) -> None:
+def test_characters_needed_for_writing_stay(text: str) -> None:
     assert sanitise(text) == text
 
 
@@ -56,7 +56,7 @@ def test_what_writing_needs_stays(text: str) -> None:
         ("\ud800", "\ufffd"),
     ],
 )
-def test_what_is_invisible_goes(text: str, left: str) -> None:
+def test_invisible_characters_are_removed(text: str, left: str) -> None:
     assert sanitise(text) == left
 
 
@@ -66,18 +66,18 @@ TRICKS = st.sampled_from(
 
 
 @given(st.lists(st.one_of(st.text(max_size=4), TRICKS), max_size=8))
-def test_places_move_along(pieces: list[str]) -> None:
+def test_offsets_are_mapped_to_the_sanitised_text(pieces: list[str]) -> None:
     text = "".join(pieces)
-    clean, place = sanitise_with_offsets(text)
+    clean, map_offset = sanitise_with_offsets(text)
     assert clean == sanitise(text)
     assert sanitise(clean) == clean
     assert UNSEEN.search(clean) is None
-    places = [place(offset) for offset in range(len(text) + 1)]
-    assert places == sorted(places)
-    assert (places[0], places[-1]) == (0, len(clean))
+    offsets = [map_offset(offset) for offset in range(len(text) + 1)]
+    assert offsets == sorted(offsets)
+    assert (offsets[0], offsets[-1]) == (0, len(clean))
     for offset, letter in enumerate(text):
         if letter.isalnum() and letter.isascii():
-            assert clean[place(offset)] == letter
+            assert clean[map_offset(offset)] == letter
 
 
 @given(st.lists(st.one_of(st.text(max_size=4), TRICKS), max_size=8))
@@ -114,16 +114,21 @@ HOSTILE = (
 
 def is_harmless(text: str) -> bool:
     return all(
-        sign in "\n\t"
-        or (unicodedata.category(sign) not in ("Cc", "Cs") and sign not in "\u202a\u202b\u202c\u202d\u202e")
-        for sign in text
-    ) and not any("\u2066" <= sign <= "\u2069" for sign in text)
+        character in "\n\t"
+        or (
+            unicodedata.category(character) not in ("Cc", "Cs")
+            and character not in "\u202a\u202b\u202c\u202d\u202e"
+        )
+        for character in text
+    ) and not any("\u2066" <= character <= "\u2069" for character in text)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_control_characters_are_dropped_and_letters_stay(text: str) -> None:
     assert is_harmless(sanitise(text))
-    assert [sign for sign in sanitise(text) if sign.isalnum()] == [sign for sign in text if sign.isalnum()]
+    assert [character for character in sanitise(text) if character.isalnum()] == [
+        character for character in text if character.isalnum()
+    ]
 
 
 def test_a_thousand_hostile_texts_come_out_harmless() -> None:
@@ -152,7 +157,7 @@ def test_line_breaks_of_any_kind_become_one_kind() -> None:
     assert sanitise("a\r\nb\u2028c\u2029d\x85e\tf\n") == "a\nb\nc\nd\ne\tf\n"
 
 
-def test_marks_of_direction_that_ordinary_texts_need_stay() -> None:
+def test_direction_marks_of_ordinary_text_stay() -> None:
     assert sanitise("שלום\u200f!") == "שלום\u200f!"
 
 

@@ -1,4 +1,4 @@
-"""Each page has one number, whatever the address it came under."""
+"""Numbering of sources: one number for each page, whatever its URL."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_sources_are_numbered_from_one_in_the_order_given() -> None:
 
 
 @pytest.mark.parametrize("alias", ALIASES)
-def test_a_page_under_another_address_has_the_same_number_and_keeps_its_first_address(alias: str) -> None:
+def test_a_page_with_another_url_has_the_same_number_and_keeps_its_first_url(alias: str) -> None:
     numbering = number_sources([Source(PAGE), Source("https://b.example"), Source(alias)])
     assert [source.url for source in numbering.sources] == [PAGE, "https://b.example"]
     assert numbering.number(Source(alias)) == 1
@@ -59,21 +59,21 @@ def test_every_distinct_excerpt_is_kept_and_gaps_are_filled() -> None:
         ("retrieved", "retrieved", "retrieved"),
     ],
 )
-def test_a_joined_page_has_the_strongest_state_it_reached(
+def test_a_merged_source_has_its_strongest_state(
     first: SourceState, second: SourceState, joined: SourceState
 ) -> None:
     (source,) = number_sources([Source(PAGE, state=first), Source(ALIASES[0], state=second)]).sources
     assert source.state == joined
 
 
-def test_feeds_without_an_address_are_known_by_name() -> None:
+def test_feeds_without_a_url_are_identified_by_name() -> None:
     weather, finance = Source("", "oai-weather"), Source("", "oai-finance")
     numbering = number_sources([weather, finance, weather])
     assert numbering.sources == (weather, finance)
     assert source_key(weather) != source_key(Source("oai-weather"))
 
 
-def test_what_is_cited_is_numbered_and_what_was_only_found_is_not() -> None:
+def test_cited_sources_are_numbered_and_merely_found_ones_are_not() -> None:
     found = SearchResult("s", (Source("https://found.example"), Source(PAGE)))
     answer = Answer((found,), (Citation(None, (Evidence(Source(PAGE)),)),))
     assert [source.url for source in number_answer(answer).sources] == [PAGE]

@@ -1,4 +1,4 @@
-"""Finding the place a provider meant: believed if the text bears it out, else looked for, else none."""
+"""Span repair: offsets are accepted if the text confirms them, else corrected, else dropped."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def fragment(text: str, span: Span | None) -> str | None:
         (f"{LINK}\n", "claim"),
     ],
 )
-def test_a_sign_for_the_source_is_told_from_a_claim(text: str, kind: str) -> None:
+def test_a_marker_is_distinguished_from_a_claim(text: str, kind: str) -> None:
     assert anchor_kind(text) == kind
 
 
@@ -63,22 +63,22 @@ def test_a_sign_for_the_source_is_told_from_a_claim(text: str, kind: str) -> Non
         ("", False),
     ],
 )
-def test_one_link_to_the_address_and_nothing_else_is_a_link(text: str, answer: bool) -> None:
+def test_text_that_is_one_link_to_the_url_is_a_link(text: str, answer: bool) -> None:
     assert is_link(text, URL) is answer
 
 
-def test_offsets_on_the_link_are_believed() -> None:
+def test_offsets_of_the_link_are_accepted() -> None:
     text = f"Fact {LINK} and fact {LINK}."
     second = text.rindex("(", 0, text.rindex("["))
     assert locate_link(text, second, second + len(LINK), URL) == Span(second, second + len(LINK))
 
 
-def test_offsets_of_a_claim_that_holds_its_link_are_believed() -> None:
+def test_offsets_of_a_claim_that_contains_its_link_are_accepted() -> None:
     text = f"First. Fact {LINK}. Last."
     assert locate_link(text, 7, 7 + len(f"Fact {LINK}."), URL) == Span(7, 7 + len(f"Fact {LINK}."))
 
 
-def test_an_address_with_tracking_meets_its_link_without() -> None:
+def test_a_url_with_tracking_parameters_matches_its_link_without_them() -> None:
     text = f"Fact {LINK}."
     assert locate_link(text, 5, 5 + len(LINK), f"{URL}?utm_source=openai") == Span(5, 5 + len(LINK))
 
@@ -94,32 +94,32 @@ def test_offsets_in_utf16_units_are_understood(before: str, after: str, link: st
 
 
 @pytest.mark.parametrize("shift", [-3, -1, 1, 2, 5])
-def test_offsets_that_miss_the_link_are_drawn_to_it(shift: int) -> None:
+def test_offsets_that_miss_the_link_are_corrected(shift: int) -> None:
     text = f"Some fact {LINK} and so on."
     start = text.index(LINK)
     assert locate_link(text, start + shift, start + len(LINK) + shift, URL) == Span(start, start + len(LINK))
 
 
-def test_of_several_links_the_nearest_is_the_place() -> None:
+def test_of_several_links_the_nearest_is_chosen() -> None:
     text = f"{LINK} one, {LINK} two, {LINK} three"
     second = text.index(LINK, 1)
     assert locate_link(text, second + 4, second + 9, URL) == Span(second, second + len(LINK))
 
 
-def test_a_link_to_another_page_of_the_host_does_not_bear_out_the_offsets() -> None:
+def test_a_link_to_another_page_of_the_host_does_not_confirm_the_offsets() -> None:
     text = f"[A]({URL}/deeper) and later [A]({URL})."
     right = text.index(f"[A]({URL})")
     assert locate_link(text, 0, len(f"[A]({URL}/deeper)"), URL) == Span(right, right + len(f"[A]({URL})"))
 
 
-def test_a_text_without_links_is_left_to_the_offsets() -> None:
+def test_in_a_text_without_links_the_offsets_decide() -> None:
     assert locate_link("A plain claim.", 2, 13, URL) == Span(2, 13)
 
 
 @pytest.mark.parametrize(
     ("start", "end"), [(0, 0), (5, 5), (5, 3), (-1, 4), (0, 100), (100, 200), (10**30, 10**31)]
 )
-def test_impossible_offsets_without_a_link_have_no_place(start: int, end: int) -> None:
+def test_impossible_offsets_without_a_link_have_no_span(start: int, end: int) -> None:
     assert locate_link("A plain claim.", start, end, URL) is None
 
 
@@ -130,28 +130,28 @@ def test_offsets_beyond_the_end_find_the_link() -> None:
 
 @cases(300)
 @given(texts(), st.integers(-3, 60), st.integers(-3, 60), texts(3))
-def test_a_placed_link_lies_within_the_text(text: str, start: int, end: int, url: str) -> None:
+def test_the_span_of_a_link_lies_within_the_text(text: str, start: int, end: int, url: str) -> None:
     span = locate_link(text, start, end, url)
     assert span is None or 0 <= span.start < span.end <= len(text)
 
 
-def test_a_quote_at_its_offsets_is_believed_though_it_stands_twice() -> None:
+def test_a_quote_at_its_offsets_is_accepted_though_it_occurs_twice() -> None:
     assert locate_quote("one two one", 8, 11, "one") == Span(8, 11)
 
 
-def test_a_quote_beside_its_offsets_is_found_if_it_stands_once() -> None:
+def test_a_quote_with_wrong_offsets_is_found_if_it_occurs_once() -> None:
     assert locate_quote("one two three", 5, 8, "two") == Span(4, 7)
 
 
-def test_a_quote_that_stands_twice_and_not_at_its_offsets_has_no_place() -> None:
+def test_a_quote_that_occurs_twice_and_not_at_its_offsets_has_no_span() -> None:
     assert locate_quote("one two one", 3, 6, "one") is None
 
 
-def test_a_quote_that_overlaps_itself_is_not_unmistakable() -> None:
+def test_a_quote_that_overlaps_itself_is_ambiguous() -> None:
     assert locate_quote("aaa", 5, 7, "aa") is None
 
 
-def test_a_quote_that_is_not_there_has_no_place() -> None:
+def test_a_missing_quote_has_no_span() -> None:
     assert locate_quote("one two", 0, 3, "three") is None
     assert locate_quote("", 0, 3, "three") is None
 
@@ -160,7 +160,7 @@ def test_a_quote_that_is_not_there_has_no_place() -> None:
     ("start", "end", "span"),
     [(0, 3, Span(0, 3)), (0, 7, Span(0, 7)), (3, 3, None), (-1, 3, None), (0, 8, None), (5, 3, None)],
 )
-def test_without_a_quote_only_possible_offsets_are_believed(start: int, end: int, span: Span | None) -> None:
+def test_without_a_quote_only_possible_offsets_are_accepted(start: int, end: int, span: Span | None) -> None:
     assert locate_quote("one two", start, end, "") == span
 
 
@@ -170,7 +170,7 @@ def test_negative_offsets_do_not_count_from_the_end() -> None:
 
 @cases(300)
 @given(texts(), st.integers(-5, 60), st.integers(-5, 60), texts(2))
-def test_a_placed_quote_reads_as_the_quote(text: str, start: int, end: int, quote: str) -> None:
+def test_the_span_of_a_quote_contains_the_quote(text: str, start: int, end: int, quote: str) -> None:
     span = locate_quote(text, start, end, quote)
     if span is not None:
         assert 0 <= span.start <= span.end <= len(text)
@@ -178,7 +178,7 @@ def test_a_placed_quote_reads_as_the_quote(text: str, start: int, end: int, quot
 
 
 @pytest.mark.parametrize("index", range(len(HOSTILE)))
-def test_hostile_texts_are_judged_in_linear_time(index: int) -> None:
+def test_hostile_texts_are_checked_in_linear_time(index: int) -> None:
     text = HOSTILE[index]
     assert anchor_kind(text + "x") in ("claim", "marker")
     assert locate_link(text, 1, len(text) - 1, "https://nowhere.example") == Span(1, len(text) - 1)

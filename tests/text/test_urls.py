@@ -1,4 +1,4 @@
-"""Addresses: which may be shown, which mean the same page, whose they are."""
+"""URLs: safe to display, equal pages, domains."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.model.strategies import cases, texts
         "https://a.example/" + "x" * 8192,
     ],
 )
-def test_a_web_address_stays_as_it_is(url: str) -> None:
+def test_a_web_url_is_unchanged(url: str) -> None:
     assert safe_url(url) == url
 
 
@@ -69,7 +69,7 @@ def test_a_web_address_stays_as_it_is(url: str) -> None:
         "\\\\a.example\\share",
     ],
 )
-def test_what_is_no_web_address_is_none(url: str) -> None:
+def test_a_url_that_is_not_a_web_url_becomes_empty(url: str) -> None:
     assert safe_url(url) == ""
 
 
@@ -95,7 +95,7 @@ def test_what_is_no_web_address_is_none(url: str) -> None:
         ),
     ],
 )
-def test_what_cannot_stand_in_an_address_is_encoded(url: str, safe: str) -> None:
+def test_characters_not_allowed_in_a_url_are_encoded(url: str, safe: str) -> None:
     assert safe_url(url) == safe
 
 
@@ -121,7 +121,7 @@ def test_what_cannot_stand_in_an_address_is_encoded(url: str, safe: str) -> None
         ("", ""),
     ],
 )
-def test_the_domain_is_the_host_the_address_leads_to(url: str, domain: str) -> None:
+def test_the_domain_is_the_host_of_the_url(url: str, domain: str) -> None:
     assert domain_of(url) == domain
 
 
@@ -143,7 +143,7 @@ SAME_PAGE = [
 ]
 
 
-def test_one_page_under_many_addresses_is_one_page() -> None:
+def test_different_urls_of_one_page_have_the_same_key() -> None:
     assert {canonical_url(url) for url in SAME_PAGE} == {canonical_url(SAME_PAGE[0])}
 
 
@@ -162,7 +162,7 @@ def test_one_page_under_many_addresses_is_one_page() -> None:
         "https://a.example.evil.example/x?b=2&a=1",
     ],
 )
-def test_another_page_is_another_page(other: str) -> None:
+def test_different_pages_have_different_keys(other: str) -> None:
     assert canonical_url(other) != canonical_url(SAME_PAGE[0])
 
 
@@ -174,12 +174,12 @@ def test_the_root_has_one_form() -> None:
     )
 
 
-def test_ipv6_hosts_keep_their_ports_apart() -> None:
+def test_ipv6_hosts_are_separated_from_their_ports() -> None:
     assert canonical_url("http://[::1]:80/") == canonical_url("http://[::1]/")
     assert canonical_url("http://[::1]:8080/") != canonical_url("http://[::1]/")
 
 
-def test_what_is_no_address_is_its_own_key() -> None:
+def test_text_that_is_not_a_url_is_its_own_key() -> None:
     assert canonical_url("oai-weather") == "oai-weather"
 
 
@@ -187,7 +187,7 @@ def test_what_is_no_address_is_its_own_key() -> None:
 @given(st.one_of(texts(), texts().map("https://".__add__), texts().map("https://a.example/".__add__)))
 @example("https://\n")
 @example("https://@")
-def test_a_safe_address_is_safe_and_stays_so(url: str) -> None:
+def test_safe_url_is_idempotent(url: str) -> None:
     safe = safe_url(url)
     assert safe == "" or safe.lower().startswith(("http://", "https://"))
     assert safe_url(safe) == safe
@@ -198,7 +198,7 @@ def test_a_safe_address_is_safe_and_stays_so(url: str) -> None:
 
 @cases(300)
 @given(texts().map("https://a.example/".__add__))
-def test_making_an_address_safe_does_not_change_its_host(url: str) -> None:
+def test_safe_url_does_not_change_the_host(url: str) -> None:
     assert domain_of(safe_url(url)) == domain_of(url) == "a.example"
 
 

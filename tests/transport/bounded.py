@@ -19,7 +19,7 @@ def run(main: Coroutine[None, None, T]) -> T:
         async with asyncio.timeout(PATIENCE):
             result = await main
         left = asyncio.all_tasks() - {asyncio.current_task()}
-        assert not left, f"tasks left behind: {left}"
+        assert not left, f"tasks still running: {left}"
         return result
 
     return asyncio.run(bounded())

@@ -41,16 +41,16 @@ class Canaries:
 
 
 class FakeResolver:
-    """A resolver by the book: the answers of a name one after the other, the last for ever."""
+    """A resolver with scripted answers: each in turn, the last one repeatedly."""
 
     def __init__(self, **answers: Iterable[Iterable[str]]) -> None:
         self._answers = {
             name.replace("_", "."): [tuple(one) for one in many] for name, many in answers.items()
         }
-        self.asked: list[str] = []
+        self.lookups: list[str] = []
 
     async def __call__(self, host: str) -> tuple[str, ...]:
-        self.asked.append(host)
+        self.lookups.append(host)
         answers = self._answers.get(host)
         if answers is None:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
@@ -58,7 +58,7 @@ class FakeResolver:
 
 
 class Web:
-    """One server that may be reached, canaries beside it, and a fetcher."""
+    """An allowed server, canaries on other addresses, and a fetcher."""
 
     def __init__(self, upstream: Upstream, canaries: Canaries, fetcher: SafeFetcher) -> None:
         self.upstream = upstream
@@ -67,14 +67,14 @@ class Web:
         self.port = canaries.port
 
     def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
-        """An address on the allowed port."""
+        """A URL with the allowed port."""
         return f"http://{host}:{self.port}{path}"
 
 
 def page(text: str = "<p>Hello</p>", **headers: str) -> ScriptedResponse:
     """A page of HTML."""
-    told = {name.replace("_", "-"): text for name, text in headers.items()}
-    return ScriptedResponse(headers={"content-type": "text/html; charset=UTF-8", **told}, body=text.encode())
+    extra = {name.replace("_", "-"): text for name, text in headers.items()}
+    return ScriptedResponse(headers={"content-type": "text/html; charset=UTF-8", **extra}, body=text.encode())
 
 
 @asynccontextmanager

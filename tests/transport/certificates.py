@@ -1,4 +1,4 @@
-"""Certificates that are made for a test, and clients that trust them."""
+"""Test certificates, and client contexts that trust them."""
 
 from __future__ import annotations
 

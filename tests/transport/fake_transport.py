@@ -13,7 +13,7 @@ from groundwire.transport.http1.parser import ProtocolError
 
 
 class FakeTransport(asyncio.Transport):
-    """Remembers what is done to it."""
+    """Records the calls made to it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class FakeTransport(asyncio.Transport):
 
 
 class ParsedResponse(NamedTuple):
-    """An answer, and what became of it: `kept` and `closed` speak of a connection whose answer is whole."""
+    """A response and how it ended: `kept` or `closed` for the connection of a complete one, else an error."""
 
     status: int
     headers: dict[str, str]
@@ -53,7 +53,7 @@ class ParsedResponse(NamedTuple):
 
 
 def connected(method: str = "GET") -> tuple[Connection, FakeTransport]:
-    """A connection that waits for an answer."""
+    """A connection that waits for a response."""
     connection, wire = Connection(), FakeTransport()
     connection.connection_made(wire)
     if method:
@@ -62,7 +62,7 @@ def connected(method: str = "GET") -> tuple[Connection, FakeTransport]:
 
 
 def parse_response(pieces: Iterable[bytes], method: str = "GET") -> ParsedResponse:
-    """What a connection makes of the bytes of a connection that then ends."""
+    """Parse bytes after which the connection ends."""
     return _in_loop(lambda: _parse_response(pieces, method))
 
 
@@ -99,7 +99,7 @@ def _in_loop(call: Callable[[], ParsedResponse]) -> ParsedResponse:
 
 
 class _LlhttpResponse:
-    """The first answer that is not only announced."""
+    """The first response that is not interim, as llhttp parses it."""
 
     def __init__(self) -> None:
         self.parser: httptools.HttpResponseParser
@@ -128,7 +128,7 @@ class _LlhttpResponse:
 
 
 def oracle(data: bytes, *, lenient: bool = False) -> ParsedResponse | None:
-    """What llhttp makes of the same bytes: nothing if it refuses them before the answer is over."""
+    """The response as llhttp parses it; None if it refuses the bytes before the end."""
     parsed = _LlhttpResponse()
     parsed.parser = httptools.HttpResponseParser(parsed)
     if lenient:
@@ -148,5 +148,5 @@ def oracle(data: bytes, *, lenient: bool = False) -> ParsedResponse | None:
 
 
 def is_refused(pieces: Iterable[bytes], method: str = "GET") -> bool:
-    """Is it no HTTP?"""
+    """Are the bytes refused as not HTTP?"""
     return parse_response(pieces, method).end == ProtocolError.__name__

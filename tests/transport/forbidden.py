@@ -56,4 +56,4 @@ PRIVATE_ANSWERS = (
     *("2002:7f00:2::", "2001::1", "fe80::1", "fe80::1%1", "fd00:ec2::254", "fec0::1", "ff02::1", "5f00::1"),
     *("2600::5efe:7f00:2", "not an address"),
 )
-"""What a resolver may say about a name that looks harmless."""
+"""Private addresses to which a harmless name may resolve."""

@@ -26,7 +26,7 @@ def _sockets() -> set[str]:
 
 @asynccontextmanager
 async def nothing_left() -> AsyncIterator[None]:
-    """Tasks, timers and sockets that are made inside must go by themselves."""
+    """Tasks, timers and sockets created in the block must be gone at its end."""
     before = _under_way()
     yield
     loop = asyncio.get_running_loop()
@@ -35,5 +35,5 @@ async def nothing_left() -> AsyncIterator[None]:
         left = _under_way() - before
         if not left:
             return
-        assert loop.time() < ends, f"left behind: {left}"
+        assert loop.time() < ends, f"still open: {left}"
         await asyncio.sleep(0.002)

@@ -17,19 +17,19 @@ from groundwire.transport.http1.pool import Pool
 HERE = "127.0.0.1"
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
-Talk: TypeAlias = Callable[[StreamReader, StreamWriter], Awaitable[None]]
+ConnectionHandler: TypeAlias = Callable[[StreamReader, StreamWriter], Awaitable[None]]
 
 
 @asynccontextmanager
 async def serving(
-    talk: Talk, *, host: str = HERE, port: int = 0, tls: ssl.SSLContext | None = None
+    handle: ConnectionHandler, *, host: str = HERE, port: int = 0, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[int]:
-    """A server, by its port. Each connection is talked to once, and closed at the end."""
+    """Serve on a free port. The function runs once for each connection, which is then closed."""
     talks: dict[asyncio.Task[None], StreamWriter] = {}
 
     async def run(reader: StreamReader, writer: StreamWriter) -> None:
         with suppress(OSError, EOFError):
-            await talk(reader, writer)
+            await handle(reader, writer)
         writer.transport.abort()
 
     def connected(reader: StreamReader, writer: StreamWriter) -> None:
@@ -52,8 +52,8 @@ async def serving(
 async def request(reader: StreamReader) -> bytes:
     """The head of a request; its body is read too."""
     head = await reader.readuntil(b"\r\n\r\n")
-    _, told, length = head.lower().partition(b"content-length: ")
-    if told:
+    _, header, length = head.lower().partition(b"content-length: ")
+    if header:
         await reader.readexactly(int(length.partition(b"\r\n")[0]))
     return head
 
@@ -79,10 +79,10 @@ def reset(writer: StreamWriter) -> None:
 
 def leading_to(
     port: int, heads: list[bytes] | None = None, reply: bytes = b"HTTP/1.1 200 Yes\r\n\r\n"
-) -> Talk:
+) -> ConnectionHandler:
     """A proxy that connects every tunnel to one port, and records the request heads."""
 
-    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+    async def handle(reader: StreamReader, writer: StreamWriter) -> None:
         head = await request(reader)
         if heads is not None:
             heads.append(head)
@@ -100,7 +100,7 @@ def leading_to(
                 pump.cancel()
             await asyncio.gather(*pumps, return_exceptions=True)
 
-    return talk
+    return handle
 
 
 async def _pump(reader: StreamReader, writer: StreamWriter) -> None:
@@ -131,12 +131,12 @@ async def client(
         yield http
 
 
-def then_silent(data: bytes) -> Talk:
+def then_silent(data: bytes) -> ConnectionHandler:
     """Sends the data after a request, and nothing more."""
 
-    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+    async def handle(reader: StreamReader, writer: StreamWriter) -> None:
         await request(reader)
         writer.write(data)
         await silent(reader, writer)
 
-    return talk
+    return handle

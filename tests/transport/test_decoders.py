@@ -1,4 +1,4 @@
-"""Unpacking: the same however the bytes are cut, bounded, and never surprised."""
+"""Content decoding: independent of how the bytes are split, bounded, and safe on garbage."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from groundwire.errors import UpstreamWireError
 from groundwire.transport.decoders import Decompressor
-from tests.transport.http1.test_parser import PLACES, cut
+from tests.transport.http1.test_parser import OFFSETS, split_at
 
 TEXTS = st.binary(max_size=200) | st.binary(min_size=1, max_size=3).map(lambda text: text * 2000)
 MOST = st.integers(1, 500)
@@ -30,7 +30,7 @@ PACKED = [
 
 
 def unpacked(encoding: str, pieces: list[bytes], most: int) -> bytes | None:
-    """What comes out, in portions; None if it cannot be unpacked."""
+    """The decoded bytes; None if they cannot be decoded."""
     inflater = Decompressor(encoding)
     out = b""
     try:
@@ -45,23 +45,25 @@ def unpacked(encoding: str, pieces: list[bytes], most: int) -> bytes | None:
     return out if inflater.is_complete else None
 
 
-@given(st.sampled_from(PACKED), TEXTS, PLACES, MOST)
-def test_what_was_packed_comes_out_however_it_is_cut(
-    packing: tuple[str, object], text: bytes, places: list[int], most: int
+@given(st.sampled_from(PACKED), TEXTS, OFFSETS, MOST)
+def test_a_compressed_body_is_decoded_however_it_is_split(
+    packing: tuple[str, object], text: bytes, offsets: list[int], most: int
 ) -> None:
     encoding, pack = packing
     assert callable(pack)
     packed = pack(text)
-    assert unpacked(encoding, cut(packed, places), most) == text
-    assert unpacked(encoding, cut(packed[:-1], places), most) is None, "and what breaks off is not whole"
+    assert unpacked(encoding, split_at(packed, offsets), most) == text
+    assert unpacked(encoding, split_at(packed[:-1], offsets), most) is None, (
+        "and a truncated body is not complete"
+    )
 
 
-@given(st.sampled_from(["gzip", "deflate", "br", "gzip, gzip"]), st.binary(max_size=60), PLACES, MOST)
-def test_rubbish_is_an_error_by_name(encoding: str, data: bytes, places: list[int], most: int) -> None:
-    unpacked(encoding, cut(data, places), most)
-    unpacked(encoding, cut(b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + data, places), most)
+@given(st.sampled_from(["gzip", "deflate", "br", "gzip, gzip"]), st.binary(max_size=60), OFFSETS, MOST)
+def test_garbage_is_a_decoding_error(encoding: str, data: bytes, offsets: list[int], most: int) -> None:
+    unpacked(encoding, split_at(data, offsets), most)
+    unpacked(encoding, split_at(b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + data, offsets), most)
 
 
-def test_nothing_is_nothing_however_it_is_packed() -> None:
+def test_an_empty_body_is_empty_in_every_encoding() -> None:
     for encoding in ("gzip", "deflate", "br", ""):
         assert unpacked(encoding, [], 1) == b""

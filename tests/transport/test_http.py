@@ -29,7 +29,7 @@ pytestmark = pytest.mark.server
 
 PATIENT = Deadlines(connect=20, first_byte=30, idle=30, total=40)
 ENDLESS = Deadlines(connect=600, first_byte=600, idle=600, total=600)
-"""Whoever comes to these waits for the wrong clock."""
+"""Deadlines so long that a test which waits for one fails."""
 LATE = 30.0
 NEVER = float("inf")
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -85,7 +85,7 @@ async def test_an_escaped_path_arrives_as_it_was_escaped(path: str) -> None:
 
 @pytest.mark.parametrize("framing", ["length", "chunked", "close"])
 @pytest.mark.parametrize("size", [1, 7])
-async def test_bytes_come_out_as_they_come_in(framing: Framing, size: int) -> None:
+async def test_bytes_are_returned_as_they_arrive(framing: Framing, size: int) -> None:
     data = "data: \u2028 a\x85b\r\r\n\n: é\n".encode() + b"\xff\x00"
 
     scripted = ScriptedResponse(body=data, framing=framing, dribble=Dribble(size, 0.0))
@@ -104,13 +104,13 @@ async def test_what_has_arrived_is_seen_while_the_rest_is_still_missing() -> Non
         await chunks.aclose()
 
 
-async def test_a_compressed_body_is_unpacked() -> None:
+async def test_a_compressed_body_is_decompressed() -> None:
     scripted = ScriptedResponse(headers={"content-encoding": "gzip"}, body=gzip.compress(b"hello" * 100))
     async with opened(scripted) as (response, _):
         assert await response.body() == b"hello" * 100
 
 
-async def test_the_head_is_the_first_word_and_stays_to_be_read() -> None:
+async def test_peeking_returns_the_first_bytes_without_consuming_them() -> None:
     scripted = ScriptedResponse(body=b"\xef\xbb\xbf \r\n\n  {}", dribble=Dribble(2, 0.0))
     async with opened(scripted) as (response, _):
         assert (await response.peek())[:1] == b"{"
@@ -144,9 +144,9 @@ async def test_an_error_body_is_what_arrives_soon_however_the_body_ends(
 
 
 @pytest.mark.parametrize(
-    ("scripted", "kind", "words"),
+    ("scripted", "kind", "message"),
     [
-        (Script(door="closed"), Unreachable, "cannot reach 127.0.0.1: "),
+        (Script(port_state="closed"), Unreachable, "cannot reach 127.0.0.1: "),
         (ScriptedResponse(raw=b""), Unreachable, "closed the connection"),
         (ScriptedResponse(raw=b"\x16\x03\x01\x02\x00garbage\r\n\r\n"), UpstreamWireError, "not valid HTTP"),
         (ScriptedResponse(raw=b"HTTP/1.1 two OK\r\n\r\n"), UpstreamWireError, "not valid HTTP"),
@@ -161,7 +161,7 @@ async def test_an_error_body_is_what_arrives_soon_however_the_body_ends(
             "connection broke",
         ),
         (
-            ScriptedResponse(headers={"content-encoding": "gzip"}, body=b"this is no gzip"),
+            ScriptedResponse(headers={"content-encoding": "gzip"}, body=b"this is not gzip"),
             Interrupted,
             "connection broke",
         ),
@@ -172,23 +172,23 @@ async def test_an_error_body_is_what_arrives_soon_however_the_body_ends(
     ],
 )
 async def test_every_failure_has_its_error(
-    scripted: ScriptedResponse | Script, kind: type[GroundwireError], words: str
+    scripted: ScriptedResponse | Script, kind: type[GroundwireError], message: str
 ) -> None:
     error = await failure(scripted)
     assert type(error) is kind
-    assert words in error.message
-    assert "/x" not in error.message, "addresses may hold secrets"
+    assert message in error.message
+    assert "/x" not in error.message, "URLs may contain secrets"
 
 
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1/x", "http://", "nonsense", "http://[::1", "http://a:port/"])
-async def test_an_address_that_is_none_is_a_matter_of_configuration(url: str) -> None:
+async def test_an_invalid_url_is_a_configuration_error(url: str) -> None:
     async with Http({}) as http:
         with pytest.raises(ConfigError, match="base_url"):
             async with http.open(HttpRequest("POST", url, {}), PATIENT):
                 pass
 
 
-async def test_a_header_that_cannot_be_sent_is_a_matter_of_configuration() -> None:
+async def test_a_header_that_cannot_be_sent_is_a_configuration_error() -> None:
     async with Upstream(ScriptedResponse()) as upstream, Http({}) as http:
         broken = HttpRequest("POST", upstream.url, {"x-key": "top\r\nsecret: x"})
         with pytest.raises(ConfigError, match="cannot be written") as caught:
@@ -198,9 +198,9 @@ async def test_a_header_that_cannot_be_sent_is_a_matter_of_configuration() -> No
 
 
 @pytest.mark.parametrize(
-    ("scripted", "deadlines", "words"),
+    ("scripted", "deadlines", "message"),
     [
-        (Script(door="deaf"), Deadlines(connect=0.2), "no connection to 127.0.0.1"),
+        (Script(port_state="unresponsive"), Deadlines(connect=0.2), "no connection to 127.0.0.1"),
         (ScriptedResponse(delay=NEVER), Deadlines(first_byte=0.2), "no answer from 127.0.0.1"),
         (ScriptedResponse(delay=NEVER), Deadlines(total=0.2), "no answer from 127.0.0.1"),
         (ScriptedResponse(body=b"abc", stall_at=0), Deadlines(idle=0.2), "stopped coming"),
@@ -215,17 +215,17 @@ async def test_a_header_that_cannot_be_sent_is_a_matter_of_configuration() -> No
         (ScriptedResponse(repeat=b"x" * 65536, every=0.001), Deadlines(idle=0.2, total=0.3), "took too long"),
     ],
     ids=[
-        *("deaf", "silent", "silent, total", "after headers", "semi-silent", "semi-silent, total"),
+        *("unresponsive", "silent", "silent, total", "after headers", "semi-silent", "semi-silent, total"),
         *("dribble", "comments", "flood"),
     ],
 )
 async def test_every_phase_has_its_deadline(
-    scripted: ScriptedResponse | Script, deadlines: Deadlines, words: str
+    scripted: ScriptedResponse | Script, deadlines: Deadlines, message: str
 ) -> None:
     before = monotonic()
     error = await failure(scripted, deadlines)
     assert type(error) is TimedOut
-    assert words in error.message
+    assert message in error.message
     assert 0.15 <= monotonic() - before < LATE
 
 
@@ -236,20 +236,20 @@ async def test_bytes_before_a_broken_connection_are_read_even_late(cut: Cut) -> 
     )
     async with opened(scripted) as (response, upstream):
         chunks = response.chunks()
-        got = bytearray(await anext(chunks))
+        received = bytearray(await anext(chunks))
         await upstream.closed()
         await asyncio.sleep(0.02)  # for the end to arrive; it makes no difference if it does not
 
         async def read_on() -> None:
             async for chunk in chunks:
-                got.extend(chunk)
+                received.extend(chunk)
 
         with pytest.raises(Interrupted):
             await read_on()
-        assert got == b"abcde"
+        assert received == b"abcde"
 
 
-async def test_a_body_read_to_its_end_leaves_the_connection_for_the_next_call() -> None:
+async def test_a_connection_is_reused_after_its_body_was_read_to_the_end() -> None:
     async with Upstream(ScriptedResponse(body=b"abc")) as upstream, Http({}) as http:
         for _ in range(3):
             async with http.open(call(upstream), PATIENT) as response:
@@ -257,7 +257,7 @@ async def test_a_body_read_to_its_end_leaves_the_connection_for_the_next_call() 
         assert upstream.connections == 1
 
 
-async def test_a_body_left_unread_costs_its_connection() -> None:
+async def test_a_connection_with_an_unread_body_is_closed() -> None:
     async with Upstream(ScriptedResponse(body=b"abc", stall_at=1)) as upstream, Http({}) as http:
         for number in (1, 2):
             async with http.open(call(upstream), PATIENT):
@@ -307,7 +307,7 @@ async def test_cookies_are_not_kept() -> None:
 @pytest.mark.parametrize(
     ("script", "phase"),
     [
-        (Script(door="deaf"), "connecting"),
+        (Script(port_state="unresponsive"), "connecting"),
         (Script((ScriptedResponse(delay=NEVER),)), "before the headers"),
         (Script((ScriptedResponse(body=b"abc", stall_at=0),)), "after the headers"),
         (Script((ScriptedResponse(body=b"abc", stall_at=2),)), "in the middle"),
@@ -344,7 +344,7 @@ async def _reach(upstream: Upstream, phase: str) -> None:
         await upstream.stalled()
 
 
-async def test_calls_at_once_do_not_wait_for_each_other() -> None:
+async def test_concurrent_requests_do_not_wait_for_each_other() -> None:
     async def ask(http: Http, upstream: Upstream) -> bytes:
         async with http.open(call(upstream), PATIENT) as response:
             return await response.body()
@@ -357,7 +357,7 @@ async def test_calls_at_once_do_not_wait_for_each_other() -> None:
         assert upstream.connections == 150
 
 
-async def test_closing_twice_is_closing_once() -> None:
+async def test_closing_twice_is_allowed() -> None:
     http = Http({})
     await http.aclose()
     async with Upstream(ScriptedResponse()) as upstream:

@@ -36,7 +36,7 @@ def test_a_silent_read_ends_at_its_deadline() -> None:
         assert one.recv(1) == b""
 
 
-def test_what_ends_in_time_is_left_alone() -> None:
+def test_a_read_that_ends_in_time_is_not_interrupted() -> None:
     watchdog = Watchdog()
     with silent_pair() as (one, other), silent_pair() as (late, _):
         for _ in range(3):
@@ -49,7 +49,7 @@ def test_what_ends_in_time_is_left_alone() -> None:
         assert one.recv(1) == b"y"
 
 
-def test_the_nearest_deadline_is_met_though_a_later_one_came_first() -> None:
+def test_the_nearest_deadline_is_kept_though_a_later_one_was_set_first() -> None:
     watchdog = Watchdog()
     with (
         silent_pair() as (one, _),
@@ -60,7 +60,7 @@ def test_the_nearest_deadline_is_met_though_a_later_one_came_first() -> None:
         assert soon.recv(1) == b""
 
 
-def test_many_sockets_take_one_thread() -> None:
+def test_many_sockets_need_one_thread() -> None:
     watchdog = Watchdog()
     with silent_pair() as (one, _):
         with watchdog.limit(one.fileno(), LONG):
@@ -86,7 +86,7 @@ def test_a_forked_process_has_deadlines_too() -> None:
     assert child.exitcode == 0
 
 
-def test_a_database_that_is_not_there_is_an_error_with_its_reason_and_at_once(tmp_path: Path) -> None:
+def test_an_unreachable_database_is_an_immediate_error_with_its_reason(tmp_path: Path) -> None:
     pool = PostgresPool(f"postgresql:///x?host={tmp_path}")
     before = monotonic()
     try:

@@ -1,4 +1,4 @@
-"""Processes are started exactly as told, read within bounds, and never outlive whoever asked for them."""
+"""Processes: started exactly as specified, output bounded, never outliving their caller."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_command_gets_its_arguments_environment_directory_and_input_and_nothin
     assert (exit_code, errors) == (0, b"")
 
 
-def test_a_command_leads_a_session_and_a_group_of_its_own() -> None:
+def test_a_command_leads_its_own_session_and_process_group() -> None:
     lines, _, _ = output_of(
         python("import os; print(os.getpid() == os.getpgid(0) == os.getsid(0)); print(os.umask(0))")
     )
@@ -142,7 +142,7 @@ def test_unread_input_is_not_an_error() -> None:
     assert output_of(python("pass", stdin=b"x" * 900_000)) == ([], 0, b"")
 
 
-def test_large_input_and_large_output_cross_without_a_deadlock() -> None:
+def test_large_input_and_large_output_do_not_deadlock() -> None:
     code = "import sys\nfor line in sys.stdin: sys.stdout.write(line); sys.stderr.write(line)"
     data = b"".join(b"%d\n" % number for number in range(120_000))
     lines, _, errors = output_of(python(code, stdin=data))
@@ -172,7 +172,7 @@ async def test_lines_before_the_overflow_are_returned() -> None:
             await anext(lines)
 
 
-@pytest.mark.parametrize("code", [SLEEP, STUBBORN + SLEEP], ids=["ends when asked", "does not"])
+@pytest.mark.parametrize("code", [SLEEP, STUBBORN + SLEEP], ids=["ends on SIGTERM", "does not"])
 def test_a_command_that_takes_too_long_is_ended(code: str) -> None:
     argument = f"late-{os.getpid()}"
     began = time.monotonic()
@@ -182,14 +182,14 @@ def test_a_command_that_takes_too_long_is_ended(code: str) -> None:
     assert not pids_with(argument)
 
 
-def test_a_command_that_dribbles_is_ended_too() -> None:
+def test_a_command_with_slow_output_is_ended_too() -> None:
     code = "import time\nwhile True: print('x', flush=True); time.sleep(0.02)"
     with pytest.raises(TimedOut):
         output_of(python(code), ProcessLimits(seconds=0.3))
 
 
-@pytest.mark.parametrize("code", [GRANDCHILD, STUBBORN + GRANDCHILD], ids=["ends when asked", "does not"])
-async def test_time_out_ends_grandchildren(code: str) -> None:
+@pytest.mark.parametrize("code", [GRANDCHILD, STUBBORN + GRANDCHILD], ids=["ends on SIGTERM", "does not"])
+async def test_a_timeout_ends_grandchildren(code: str) -> None:
     grandchildren: list[int] = []
 
     async def main() -> None:
@@ -286,7 +286,7 @@ async def test_a_generator_closed_half_way_ends_the_command() -> None:
     assert wait_until(lambda: not pids_with(argument))
 
 
-async def test_no_dead_child_is_left_behind() -> None:
+async def test_no_zombie_process_is_left() -> None:
     async def main() -> int:
         async with start_process(python("pass")) as process:
             await process.end()
@@ -304,12 +304,12 @@ def test_commands_run_from_any_thread() -> None:
     assert found == [([b"1"], 0, b"")]
 
 
-def test_a_program_that_is_not_there_is_named() -> None:
+def test_a_missing_program_is_named() -> None:
     with pytest.raises(Unreachable, match="cannot start /nowhere/copilot: No such file"):
         output_of(ProcessCommand(("/nowhere/copilot",), {}, "/"))
 
 
-def test_a_file_that_is_no_program_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_executable_is_named(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("hello")
     with pytest.raises(Unreachable, match=r"cannot start .*notes\.txt"):
@@ -331,12 +331,12 @@ def test_a_file_that_is_no_program_is_named(tmp_path: Path) -> None:
         ProcessCommand(("true",), {}, "/", b"x" * (MEGABYTE + 1)),
     ],
 )
-def test_what_cannot_be_passed_is_refused_before_anything_starts(command: ProcessCommand) -> None:
+def test_arguments_that_cannot_be_passed_are_refused_before_anything_starts(command: ProcessCommand) -> None:
     with pytest.raises(InvalidArguments):
         output_of(command)
 
 
-def test_limits_are_set_by_prlimit_and_hold_for_what_the_command_starts() -> None:
+def test_limits_are_set_by_prlimit_and_apply_to_child_processes() -> None:
     code = "import resource as r; print(*map(r.getrlimit, (r.RLIMIT_CPU, r.RLIMIT_FSIZE, r.RLIMIT_CORE)))"
     command = ProcessCommand((PYTHON, "-I", "-c", code), {}, "/")
     argv = with_resource_limits(
@@ -345,7 +345,7 @@ def test_limits_are_set_by_prlimit_and_hold_for_what_the_command_starts() -> Non
     assert output_of(replace(command, argv=argv))[0] == [b"(5, 5) (4096, 4096) (0, 0)"]
 
 
-def test_without_prlimit_a_command_runs_as_it_is() -> None:
+def test_without_prlimit_a_command_runs_without_limits() -> None:
     assert with_resource_limits(("true",), ResourceLimits(cpu_seconds=5), "") == ("true",)
     assert with_resource_limits(("true",), ResourceLimits(processes=9), "/bin/prlimit") == (
         *("/bin/prlimit", "--core=0", "--nproc=9"),

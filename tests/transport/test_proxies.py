@@ -1,4 +1,4 @@
-"""Which way a call takes, as the environment says."""
+"""HTTP and HTTPS proxies of the environment: selection, credentials, tunnels and errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.transport.certificates import certificate
 from tests.transport.leftovers import nothing_left
 from tests.transport.raw_server import (
     HERE,
-    Talk,
+    ConnectionHandler,
     answering,
     client,
     leading_to,
@@ -85,7 +85,7 @@ def test_a_proxy_that_cannot_be_used_is_reported_without_its_password() -> None:
     assert "hunter2" not in caught.value.message
 
 
-async def test_a_call_goes_through_the_proxy_with_its_credentials_and_nothing_else_does() -> None:
+async def test_only_requests_through_the_proxy_carry_its_credentials() -> None:
     async with Upstream(json_response({"ok": 1})) as proxy:
         port = proxy.url.rpartition(":")[2]
         env = {"HTTP_PROXY": f"http://me:sesame@127.0.0.1:{port}"}
@@ -104,17 +104,17 @@ async def test_a_call_goes_through_the_proxy_with_its_credentials_and_nothing_el
 
 
 @pytest.mark.parametrize(
-    ("script", "words"),
+    ("script", "message"),
     [
         (Script((ScriptedResponse(407),)), "the proxy refused a connection to provider.example: HTTP 407"),
-        (Script(door="closed"), "cannot reach the proxy for provider.example"),
+        (Script(port_state="closed"), "cannot reach the proxy for provider.example"),
     ],
 )
-async def test_a_proxy_that_fails_is_reported_as_such(script: Script, words: str) -> None:
+async def test_a_proxy_that_fails_is_reported_as_such(script: Script, message: str) -> None:
     async with Upstream(script) as proxy:
         env = {"HTTPS_PROXY": proxy.url.replace("http://", "http://me:sesame1234@")}
         async with Http(env) as http:
-            with pytest.raises(Unreachable, match=words) as caught:
+            with pytest.raises(Unreachable, match=message) as caught:
                 async with http.open(HttpRequest("POST", "https://provider.example/", {}), Deadlines()):
                     pass
         assert "sesame" not in str(caught.value)
@@ -142,15 +142,15 @@ def through(port: int, secret: str = "", scheme: str = "http") -> dict[str, str]
 
 
 async def failure(
-    talk: Talk,
+    handle: ConnectionHandler,
     trusting: ssl.SSLContext | None = None,
     deadlines: Deadlines = PATIENT,
     resolve: ResolveHost = BOOK,
 ) -> GroundwireError:
-    """What a call through a proxy ends with."""
+    """The error of a request through a proxy."""
     async with (
         nothing_left(),
-        serving(talk) as port,
+        serving(handle) as port,
         client(resolve, trusting, **through(port, "me:sesame1234@")) as http,
     ):
         with pytest.raises(GroundwireError) as caught:
@@ -160,15 +160,15 @@ async def failure(
 
 
 @pytest.mark.parametrize(
-    ("secret", "told"), [("", b""), ("me:se%40same@", b"proxy-authorization: Basic bWU6c2VAc2FtZQ==\r\n")]
+    ("secret", "header"), [("", b""), ("me:se%40same@", b"proxy-authorization: Basic bWU6c2VAc2FtZQ==\r\n")]
 )
 async def test_a_request_goes_through_and_the_proxy_learns_only_the_authority(
-    tls: tuple[ssl.SSLContext, ssl.SSLContext], secret: str, told: bytes
+    tls: tuple[ssl.SSLContext, ssl.SSLContext], secret: str, header: bytes
 ) -> None:
     seen: list[bytes] = []
     heads: list[bytes] = []
 
-    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+    async def handle(reader: StreamReader, writer: StreamWriter) -> None:
         while head := await request(reader):
             seen.append(head)
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
@@ -176,7 +176,7 @@ async def test_a_request_goes_through_and_the_proxy_learns_only_the_authority(
     async def main() -> None:
         async with (
             nothing_left(),
-            serving(talk, tls=tls[0]) as there,
+            serving(handle, tls=tls[0]) as there,
             serving(leading_to(there, heads)) as port,
             client(BOOK, tls[1], **through(port, secret)) as http,
         ):
@@ -184,7 +184,7 @@ async def test_a_request_goes_through_and_the_proxy_learns_only_the_authority(
 
     await main()
     host = SITE.encode()
-    assert heads == [b"CONNECT %s:443 HTTP/1.1\r\nhost: %s:443\r\n%s\r\n" % (host, host, told)], "once"
+    assert heads == [b"CONNECT %s:443 HTTP/1.1\r\nhost: %s:443\r\n%s\r\n" % (host, host, header)], "once"
     assert len(seen) == 3
     assert seen[0].startswith(b"POST /x?y=1 HTTP/1.1\r\nhost: %s\r\nx-key: k\r\n" % host)
     assert b"proxy-authorization" not in seen[0]
@@ -205,7 +205,7 @@ async def test_an_ipv6_address_has_brackets(tls: tuple[ssl.SSLContext, ssl.SSLCo
     assert heads[0].startswith(b"CONNECT [2001:db8::1]:8443 HTTP/1.1\r\nhost: [2001:db8::1]:8443\r\n")
 
 
-async def test_a_proxy_may_be_spoken_to_in_secret(tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+async def test_a_proxy_may_use_tls(tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
     async with (
         nothing_left(),
         serving(answering, tls=tls[0]) as there,
@@ -218,19 +218,19 @@ async def test_a_proxy_may_be_spoken_to_in_secret(tls: tuple[ssl.SSLContext, ssl
                 await fetch_body(http)
 
 
-def hangs_up(data: bytes = b"", *, angry: bool = False) -> Talk:
-    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+def disconnecting(data: bytes = b"", *, with_reset: bool = False) -> ConnectionHandler:
+    async def handle(reader: StreamReader, writer: StreamWriter) -> None:
         await request(reader)
         writer.write(data)
         await writer.drain()
-        if angry:
+        if with_reset:
             reset(writer)
 
-    return talk
+    return handle
 
 
 @pytest.mark.parametrize(
-    ("talk", "kind", "words"),
+    ("handle", "kind", "message"),
     [
         (
             then_silent(b"HTTP/1.1 407 Who?\r\ncontent-length: 99\r\n\r\n"),
@@ -246,26 +246,26 @@ def hangs_up(data: bytes = b"", *, angry: bool = False) -> Talk:
             UpstreamWireError,
             "not valid HTTP",
         ),
-        (hangs_up(), Unreachable, "closed the connection"),
-        (hangs_up(b"HTTP/1.1 20"), Unreachable, "closed the connection"),
-        (hangs_up(angry=True), Unreachable, "closed the connection"),
-        (hangs_up(b"HTTP/1.1 200 Yes\r\n\r\n"), Unreachable, "closed the connection"),
+        (disconnecting(), Unreachable, "closed the connection"),
+        (disconnecting(b"HTTP/1.1 20"), Unreachable, "closed the connection"),
+        (disconnecting(with_reset=True), Unreachable, "closed the connection"),
+        (disconnecting(b"HTTP/1.1 200 Yes\r\n\r\n"), Unreachable, "closed the connection"),
     ],
     ids=[
-        *("refuses", "redirects", "switches", "garbage", "speaks first", "splits"),
+        *("refuses", "redirects", "switches", "garbage", "sends first", "splits"),
         *("hangs up", "in the head", "resets", "after the head"),
     ],
 )
 async def test_a_proxy_that_refuses_the_tunnel_is_reported_as_such(
-    talk: Talk, kind: type[GroundwireError], words: str
+    handle: ConnectionHandler, kind: type[GroundwireError], message: str
 ) -> None:
-    error = await failure(talk)
+    error = await failure(handle)
     assert type(error) is kind
-    assert words in error.message
+    assert message in error.message
 
 
 async def test_a_proxy_that_sends_data_too_early_is_refused() -> None:
-    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+    async def handle(reader: StreamReader, writer: StreamWriter) -> None:
         await request(reader)
         writer.write(b"HTTP/1.1 200 Yes\r\n\r\n")
         await writer.drain()
@@ -273,48 +273,48 @@ async def test_a_proxy_that_sends_data_too_early_is_refused() -> None:
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nno")
         await silent(reader, writer)
 
-    assert type(await failure(talk)) in (Unreachable, UpstreamWireError)
+    assert type(await failure(handle)) in (Unreachable, UpstreamWireError)
 
 
 @pytest.mark.parametrize(
-    "said", [b"", b"HTTP/1.1 200", b"HTTP/1.1 200 Yes\r\n\r\n"], ids=["head", "in it", "tls"]
+    "data", [b"", b"HTTP/1.1 200", b"HTTP/1.1 200 Yes\r\n\r\n"], ids=["head", "in it", "tls"]
 )
-async def test_a_proxy_that_stops_responding_is_a_connect_timeout(said: bytes) -> None:
-    error = await failure(then_silent(said), deadlines=Deadlines(connect=0.1))
+async def test_a_proxy_that_stops_responding_is_a_connect_timeout(data: bytes) -> None:
+    error = await failure(then_silent(data), deadlines=Deadlines(connect=0.1))
     assert type(error) is TimedOut
     assert error.message == f"no connection to {SITE} in time"
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize(
-    "said", [b"", b"HTTP/1.1 200", b"HTTP/1.1 200 Yes\r\n\r\n"], ids=["head", "in it", "tls"]
+    "data", [b"", b"HTTP/1.1 200", b"HTTP/1.1 200 Yes\r\n\r\n"], ids=["head", "in it", "tls"]
 )
 async def test_cancelling_before_the_tunnel_is_open_leaves_nothing_open(
-    tls: tuple[ssl.SSLContext, ssl.SSLContext], said: bytes, scheme: str
+    tls: tuple[ssl.SSLContext, ssl.SSLContext], data: bytes, scheme: str
 ) -> None:
-    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+    async def handle(reader: StreamReader, writer: StreamWriter) -> None:
         await request(reader)
-        writer.write(said)
+        writer.write(data)
         await writer.drain()
-        spoken.set()
+        answered.set()
         await silent(reader, writer)
-        gone.set()
+        disconnected.set()
 
     for turns in (0, 1, 2, 3, 50):
-        spoken, gone = asyncio.Event(), asyncio.Event()
+        answered, disconnected = asyncio.Event(), asyncio.Event()
         async with (
             nothing_left(),
-            serving(talk, tls=tls[0] if scheme == "https" else None) as port,
+            serving(handle, tls=tls[0] if scheme == "https" else None) as port,
             client(BOOK, tls[1], **through(port, scheme=scheme)) as http,
         ):
             task = asyncio.ensure_future(fetch_body(http))
-            await spoken.wait()
+            await answered.wait()
             for _ in range(turns):
                 await asyncio.sleep(0)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            await gone.wait()
+            await disconnected.wait()
 
 
 async def test_the_certificate_behind_a_proxy_must_match_the_host(

@@ -1,4 +1,4 @@
-"""Against servers that nobody here wrote: aiohttp's, and uvicorn with both of its parsers."""
+"""The HTTP client against third-party servers: aiohttp, and uvicorn with both of its parsers."""
 
 from __future__ import annotations
 
@@ -99,15 +99,15 @@ Message: TypeAlias = MutableMapping[str, object]
 async def asgi(
     scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
 ) -> None:
-    """The same, without a framework."""
+    """The same routes as a bare ASGI application."""
     body, more = b"", True
     while more:
         message = await receive()
-        body += bytes(message.get("body", b""))  # type: ignore[call-overload]  # bytes, says ASGI
+        body += bytes(message.get("body", b""))  # type: ignore[call-overload]  # bytes, according to ASGI
         more = bool(message.get("more_body"))
     path = scope["path"]
     whole = {"/large": LARGE, "/echo": body, "/last": b"bye", "/none": b""}.get(str(path))
-    target, query = bytes(scope["raw_path"]), bytes(scope["query_string"])  # type: ignore[call-overload]  # bytes, says ASGI
+    target, query = bytes(scope["raw_path"]), bytes(scope["query_string"])  # type: ignore[call-overload]  # bytes, according to ASGI
     headers = [
         (b"x-target", target + b"?" + query),
         *([(b"connection", b"close")] if path == "/last" else []),
@@ -164,15 +164,15 @@ async def open_at(
         yield response
 
 
-async def got(
+async def fetch(
     http: Http, port: int, path: str, method: str = "GET", body: bytes = b"", scheme: str = "http"
 ) -> tuple[int, bytes]:
     async with open_at(http, port, path, method, body, scheme) as response:
         return response.status, await response.body()
 
 
-def lines(http: Http) -> int:
-    """How many connections wait for another call."""
+def idle_connections(http: Http) -> int:
+    """The number of idle connections in the pool."""
     assert http._pool is not None
     return sum(map(len, http._pool._idle.values()))
 
@@ -190,7 +190,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_calls_of_all_kinds_follow_each_other_on_one_connection(
+async def test_requests_of_all_kinds_share_one_connection(
     server: Serving, scheme: str, tmp_path: Path
 ) -> None:
     serving_tls, trusting = certificate(tmp_path, HERE)
@@ -201,12 +201,12 @@ async def test_calls_of_all_kinds_follow_each_other_on_one_connection(
         client(tls=trusting) as http,
     ):
         for method, path, body, expected in CALLS:
-            assert await got(http, port, path, method, body, scheme) == expected
-            assert lines(http) == 1, f"{method} {path} leaves its connection"
+            assert await fetch(http, port, path, method, body, scheme) == expected
+            assert idle_connections(http) == 1, f"{method} {path} leaves its connection"
         ((_, kept),) = next(iter(http._pool._idle.values()))  # type: ignore[union-attr]  # open
-        assert await got(http, port, "/last", "GET", b"", scheme) == (200, b"bye")
-        assert lines(http) == 0
-        assert not kept.is_idle(), "it was the same one all the time"
+        assert await fetch(http, port, "/last", "GET", b"", scheme) == (200, b"bye")
+        assert idle_connections(http) == 0
+        assert not kept.is_idle(), "all requests used one connection"
 
 
 async def test_a_target_arrives_as_it_was_escaped(server: Serving) -> None:
@@ -216,13 +216,13 @@ async def test_a_target_arrives_as_it_was_escaped(server: Serving) -> None:
                 assert response.headers["x-target"].rstrip("?") == target.rstrip("?")
 
 
-async def test_many_at_once_are_not_mixed_up(server: Serving) -> None:
+async def test_concurrent_requests_are_not_mixed_up(server: Serving) -> None:
     async with nothing_left(), server(None) as port, client() as http:
         for _ in range(2):
             bodies = [b"%d," % number * 5000 for number in range(40)]
-            asked = [got(http, port, "/echo", "POST", body) for body in bodies]
-            assert await asyncio.gather(*asked) == [(201, body) for body in bodies]
-        assert lines(http) == 40
+            requests = [fetch(http, port, "/echo", "POST", body) for body in bodies]
+            assert await asyncio.gather(*requests) == [(201, body) for body in bodies]
+        assert idle_connections(http) == 40
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -240,18 +240,18 @@ async def test_a_slow_reader_buffers_little_and_loses_nothing(
             await asyncio.sleep(0.01)
             assert connection._buffered == held < 400_000, "what one reading brings, and no more"
             assert await response.body() == LARGE
-        assert lines(http) == 1
+        assert idle_connections(http) == 1
 
 
 @pytest.mark.parametrize("how", ["gzip", "deflate"])
-async def test_what_a_server_packs_is_unpacked(how: str) -> None:
+async def test_compressed_bodies_are_decompressed(how: str) -> None:
     async with aiohttp_server() as port, client() as http:
         for _ in range(2):
-            assert await got(http, port, f"/packed?how={how}") == (200, LARGE)
-        assert lines(http) == 1
+            assert await fetch(http, port, f"/packed?how={how}") == (200, LARGE)
+        assert idle_connections(http) == 1
 
 
-async def test_a_stream_that_is_cut_off_is_not_whole() -> None:
+async def test_a_truncated_stream_is_an_error() -> None:
     async with (
         nothing_left(),
         aiohttp_server() as port,

@@ -1,4 +1,4 @@
-"""Fetching under the guard: what is dialled, what is followed, what is sent along."""
+"""SSRF-safe fetch: which addresses are connected to, which redirects followed, which headers sent."""
 
 from __future__ import annotations
 
@@ -58,20 +58,20 @@ async def test_a_connection_goes_to_the_checked_address_and_the_request_names_th
         fetched = await web.fetcher.get(web.url("/x", SITE))
         assert fetched.url == web.url("/x", SITE)
         assert web.upstream.requests[0].headers["host"] == f"{SITE}:{web.port}"
-        assert names.asked == [SITE]  # once: what was judged is what was dialled
+        assert names.lookups == [SITE]  # once: the address that was checked is the one connected to
 
 
-async def test_none_of_the_addresses_reaches_anybody_and_all_refusals_are_alike() -> None:
+async def test_no_forbidden_address_is_connected_to_and_all_refusals_are_equal() -> None:
     async def main() -> set[str]:
         async with small_web(page()) as web:
-            # On the very port where somebody listens, which is allowed, and with the real resolver.
+            # On the port of a real listener, which is allowed, and with the real resolver.
             urls = [f"http://{host}:{web.port}/" for host in HOSTS]
             urls += (url.replace(HERE, f"{HERE}:{web.port}") for url in FORMS)
             rules = SsrfPolicy(ports=frozenset({80, 443, web.port}))
             async with SafeFetcher(rules) as web.fetcher:
-                told = {(await refusal(web, url)).message for url in urls}
+                messages = {(await refusal(web, url)).message for url in urls}
             assert web.upstream.connections == 0
-            return told
+            return messages
 
     assert await main() == {REFUSED}
 
@@ -85,14 +85,14 @@ async def test_without_rules_loopback_is_refused_as_everything_else() -> None:
 
 
 @pytest.mark.parametrize("answer", PRIVATE_ANSWERS)
-async def test_a_harmless_name_that_leads_inside_is_refused(answer: str) -> None:
+async def test_a_public_name_that_resolves_to_a_private_address_is_refused(answer: str) -> None:
     for answers in ([answer], [HERE, answer], [answer, HERE]):
         async with small_web(page(), FakeResolver(www_example_com=[answers])) as web:
             assert (await refusal(web, web.url("/", SITE))).message == REFUSED
             assert web.upstream.connections == 0
 
 
-async def test_a_name_that_changes_its_mind_is_judged_again_for_each_page() -> None:
+async def test_dns_rebinding_is_checked_again_for_each_page() -> None:
     names = FakeResolver(www_example_com=[[HERE], [FORBIDDEN_HOST], ["::1"], [HERE, "::1"], [HERE]])
     async with small_web(page(), names) as web:
         url = web.url("/", SITE)
@@ -107,7 +107,7 @@ async def test_a_redirect_to_the_same_name_resolves_it_again() -> None:
     names = FakeResolver(www_example_com=[[HERE], [FORBIDDEN_HOST]])
     async with small_web(redirect("/again"), names) as web:
         assert (await refusal(web, web.url("/", SITE))).message == REFUSED
-        assert names.asked == [SITE, SITE]
+        assert names.lookups == [SITE, SITE]
         assert len(web.upstream.requests) == 1
 
 
@@ -130,7 +130,7 @@ CHAINS = {
 
 
 @pytest.mark.parametrize(("status", "target"), CHAINS.values(), ids=CHAINS)
-async def test_a_redirect_is_judged_as_an_address_is(status: int, target: str) -> None:
+async def test_a_redirect_is_checked_like_a_url(status: int, target: str) -> None:
     names = FakeResolver(www_example_com=[[HERE]], inside_example_com=[[FORBIDDEN_HOST]])
     async with small_web(page(), names) as web:
         web.upstream.script = Script((redirect(target.format(port=web.port), status),))
@@ -195,7 +195,7 @@ async def test_an_unknown_name_is_unreachable() -> None:
             await web.fetcher.get("http://nowhere.example.com/")
 
 
-async def test_the_second_address_of_a_name_is_tried_where_the_first_does_not_answer() -> None:
+async def test_the_second_address_of_a_name_is_tried_if_the_first_does_not_answer() -> None:
     async with small_web(page()) as web:
         closed = "127.0.0.3"
         rules = SsrfPolicy(trusted=frozenset({(SITE, web.port)}))
@@ -277,7 +277,7 @@ async def test_a_certificate_must_match_the_name_although_the_connection_is_to_t
         async with SafeFetcher(rules, resolve=names) as strict:
             with pytest.raises(Unreachable, match="certificate"):
                 await strict.get(f"https://{SITE}:{port}/")
-    while len(asyncio.all_tasks()) > 1:  # the server has not yet noticed who hung up on it
+    while len(asyncio.all_tasks()) > 1:  # the server has not yet noticed the disconnect
         await asyncio.sleep(0)
 
 
@@ -291,7 +291,9 @@ def html(body: bytes, encoding: str = "", **more: object) -> ScriptedResponse:
     return ScriptedResponse(headers={"content-type": "text/html", **packed}, body=body, **more)  # type: ignore[arg-type]  # fields of a response
 
 
-async def got(response: ScriptedResponse, accept: str = "text/html", limit: int = 2_000_000) -> Fetched:
+async def fetch_page(
+    response: ScriptedResponse, accept: str = "text/html", limit: int = 2_000_000
+) -> Fetched:
     async with small_web(response) as web:
         return await web.fetcher.get(web.url(), accept=accept, limit=limit)
 
@@ -308,13 +310,13 @@ async def got(response: ScriptedResponse, accept: str = "text/html", limit: int 
         ("deflate", BARE_DEFLATE),
     ],
 )
-async def test_a_body_is_unpacked(encoding: str, body: bytes) -> None:
-    assert (await got(html(body, encoding))).body == TEXT
-    assert (await got(html(body, encoding, framing="chunked"))).body == TEXT
+async def test_a_body_is_decompressed(encoding: str, body: bytes) -> None:
+    assert (await fetch_page(html(body, encoding))).body == TEXT
+    assert (await fetch_page(html(body, encoding, framing="chunked"))).body == TEXT
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
-def test_a_packed_body_may_come_in_pieces(size: int) -> None:
+def test_a_compressed_body_may_arrive_in_chunks(size: int) -> None:
     for packed, encoding, expected in (
         (gzip.compress(TEXT, mtime=0) * 2, "gzip", TEXT * 2),
         (BARE_DEFLATE, "deflate", TEXT),
@@ -343,20 +345,22 @@ def test_a_packed_body_may_come_in_pieces(size: int) -> None:
         ScriptedResponse(raw=b"HTTP/1.1 200 OK\r\n" + b"x-long: " + b"y" * 100_000 + b"\r\n\r\n"),
     ],
 )
-async def test_what_is_too_large_broken_or_of_another_kind_is_an_error(response: ScriptedResponse) -> None:
+async def test_a_body_that_is_too_large_broken_or_of_another_type_is_an_error(
+    response: ScriptedResponse,
+) -> None:
     with pytest.raises(UpstreamWireError):
-        await got(response, limit=1000)
+        await fetch_page(response, limit=1000)
 
 
-async def test_a_body_that_breaks_off_is_an_error() -> None:
+async def test_a_truncated_body_is_an_error() -> None:
     with pytest.raises(Unreachable):
-        await got(html(TEXT, cut_at=50))
+        await fetch_page(html(TEXT, cut_at=50))
     with pytest.raises(Unreachable):
-        await got(html(TEXT, cut_at=50, cut="rst"))
+        await fetch_page(html(TEXT, cut_at=50, cut="rst"))
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
-async def test_a_bomb_is_defused_before_it_fills_the_memory(encoding: str) -> None:
+async def test_a_decompression_bomb_is_refused_before_it_fills_the_memory(encoding: str) -> None:
     machine = zlib.compressobj(9, wbits=31 if encoding == "gzip" else 15)
     block = b"\0" * 1_000_000
     bomb = b"".join([machine.compress(block) for _ in range(100)] + [machine.flush()])
@@ -364,13 +368,13 @@ async def test_a_bomb_is_defused_before_it_fills_the_memory(encoding: str) -> No
     tracemalloc.start()
     try:
         with pytest.raises(UpstreamWireError, match="larger than 2000000 bytes"):
-            await got(html(bomb, encoding))
+            await fetch_page(html(bomb, encoding))
         assert tracemalloc.get_traced_memory()[1] < 20_000_000
     finally:
         tracemalloc.stop()
 
 
-def test_packing_that_never_comes_to_anything_is_bounded_too() -> None:
+def test_compressed_data_that_decodes_to_nothing_is_bounded_too() -> None:
     unpacker = BodyDecoder("gzip", 100_000)
     with pytest.raises(UpstreamWireError, match="larger"):  # noqa: PT012
         for _ in range(100_000):
@@ -380,14 +384,14 @@ def test_packing_that_never_comes_to_anything_is_bounded_too() -> None:
 @pytest.mark.parametrize("accept", ["text/*", "*/*", "application/xml, TEXT/Plain;q=0.5"])
 async def test_several_types_can_be_accepted(accept: str) -> None:
     response = ScriptedResponse(headers={"content-type": "Text/Plain; charset=latin-1"}, body=b"\xe4")
-    fetched = await got(response, accept)
+    fetched = await fetch_page(response, accept)
     assert (fetched.content_type, fetched.charset, fetched.body) == ("text/plain", "latin-1", b"\xe4")
 
 
 async def test_an_error_page_of_another_type_is_reported_by_its_status_alone() -> None:
-    fetched = await got(ScriptedResponse(404, {"content-type": "text/html"}, b"gone"), "text/plain")
+    fetched = await fetch_page(ScriptedResponse(404, {"content-type": "text/html"}, b"gone"), "text/plain")
     assert (fetched.status, fetched.body) == (404, b"")
-    fetched = await got(ScriptedResponse(404, {"content-type": "text/plain"}, b"gone"), "text/plain")
+    fetched = await fetch_page(ScriptedResponse(404, {"content-type": "text/plain"}, b"gone"), "text/plain")
     assert (fetched.status, fetched.body) == (404, b"gone")
 
 
@@ -426,7 +430,7 @@ async def test_cancelling_many_fetches_leaves_nothing_open() -> None:
         await web.upstream.closed()
 
 
-async def test_nothing_to_fetch_is_fetched_at_once() -> None:
+async def test_an_empty_list_of_urls_returns_at_once() -> None:
     async def main() -> dict[str, object]:
         async with small_web(page()) as web:
             return dict(await fetch_all(web.fetcher, []))

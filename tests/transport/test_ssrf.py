@@ -1,4 +1,4 @@
-"""The guard's judgement: what is public, what is not, and one parser for all."""
+"""SSRF policy: which addresses are public, and one URL parser for all checks."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ pytestmark = pytest.mark.server
 BASE = parse("https://www.example.com/a/b?c=d")
 
 
-def test_all_seventy_two_are_there() -> None:
+def test_the_list_of_forbidden_urls_is_complete() -> None:
     assert len(ADDRESSES) == len(set(ADDRESSES)) == 72
 
 
 @pytest.mark.parametrize("url", ADDRESSES)
-def test_what_is_not_public_is_refused_in_the_same_words(url: str) -> None:
+def test_every_private_address_is_refused_with_the_same_message(url: str) -> None:
     with pytest.raises(FetchRefused) as caught:
         check_url(url)
     assert caught.value.message == REFUSED
@@ -36,7 +36,7 @@ def test_what_is_not_public_is_refused_in_the_same_words(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", PUBLIC)
-def test_what_is_public_is_allowed(url: str) -> None:
+def test_public_addresses_are_allowed(url: str) -> None:
     assert str(check_url(url)).startswith(url.partition("/")[0])
 
 
@@ -91,7 +91,7 @@ def test_what_is_public_is_allowed(url: str) -> None:
         "http://a.onion/",
     ],
 )
-def test_what_is_no_address_of_a_public_page_is_refused(url: str) -> None:
+def test_urls_that_are_not_of_public_pages_are_refused(url: str) -> None:
     with pytest.raises(FetchRefused, match=REFUSED):
         check_url(url)
 
@@ -136,12 +136,12 @@ def test_a_url_is_parsed_as_browsers_do(url: str, expected: str) -> None:
         ("http://other.example.net", "http://other.example.net/"),
     ],
 )
-def test_a_reference_leads_where_browsers_go(reference: str, expected: str) -> None:
+def test_a_reference_is_resolved_as_browsers_do(reference: str, expected: str) -> None:
     assert str(check_url(reference, base=BASE)) == expected
 
 
 @pytest.mark.parametrize("reference", ["//127.0.0.1/", "http:127.0.0.1", "\\/0/", "file:///x", "//a@b.com"])
-def test_a_reference_to_what_is_not_public_is_refused(reference: str) -> None:
+def test_a_reference_to_a_private_address_is_refused(reference: str) -> None:
     with pytest.raises(FetchRefused, match=REFUSED):
         check_url(reference, base=BASE)
 
@@ -190,14 +190,14 @@ def test_wrapping_an_address_never_makes_it_public(number: int) -> None:
 
 
 @given(st.ip_addresses())
-def test_what_python_calls_private_is_not_public(ip: IPv4Address | IPv6Address) -> None:
-    # The other way round does not hold, which is why there is a table.
+def test_addresses_that_python_calls_private_are_not_public(ip: IPv4Address | IPv6Address) -> None:
+    # The reverse is not true, which is why there is a table.
     if ip.is_private or ip.is_loopback or ip.is_multicast or ip.is_link_local or ip.is_reserved:
         assert not is_public(ip) or ip in SPARED
 
 
 class _Spared:
-    """Reserved by name, and used: addresses that DNS64 gives to pages with IPv4 alone."""
+    """Reserved but in use: addresses that DNS64 gives to hosts that have only IPv4."""
 
     def __contains__(self, ip: IPv4Address | IPv6Address) -> bool:
         return str(ip).startswith("64:ff9b::")
@@ -218,7 +218,7 @@ def test_no_text_breaks_the_parser(text: str, reference: str) -> None:
         assert "@" not in parts.host
 
 
-SIGNS = (
+SEPARATORS = (
     "",
     "\\",
     "@",
@@ -252,12 +252,12 @@ HOSTS = (
 
 
 def differential_addresses() -> list[str]:
-    """Two hosts in one address, and every sign between them that parsers ever quarrelled about."""
+    """URLs with two hosts, and every separator between them on which parsers are known to disagree."""
     found = [
-        f"{scheme}{first}{sign}{other}{second}/x"
+        f"{scheme}{first}{separator}{other}{second}/x"
         for scheme in ("http://", "https:", "HTTP:\\\\")
         for first, second in product(HOSTS, HOSTS)
-        for sign, other in product(SIGNS, ("", "@", "\\"))
+        for separator, other in product(SEPARATORS, ("", "@", "\\"))
     ]
     return list(dict.fromkeys(found))
 
@@ -270,16 +270,16 @@ process.stdout.write(JSON.stringify(JSON.parse(lines).map(read)));
 """
 
 
-def test_nothing_is_read_otherwise_than_by_the_url_parser_of_browsers() -> None:
+def test_urls_are_parsed_like_the_url_parser_of_browsers() -> None:
     node = shutil.which("node")
     if node is None:
         pytest.skip("node, whose parser is the one of the standard, is not on this machine: not run")
     urls = differential_addresses()
-    asked = subprocess.run(  # noqa: S603
+    result = subprocess.run(  # noqa: S603
         [node, "-e", ORACLE], input=json.dumps(urls), capture_output=True, text=True, check=True, timeout=60
     )
     accepted = 0
-    for url, read in zip(urls, json.loads(asked.stdout), strict=True):
+    for url, read in zip(urls, json.loads(result.stdout), strict=True):
         try:
             parts = parse(url)
         except InvalidUrl:

@@ -1,4 +1,4 @@
-"""Calls that block: their results and errors come back, and nobody waits for those that never end."""
+"""Blocking calls in threads: results and errors are returned, and calls that never end are not awaited."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from groundwire.transport.threads import run_in_thread
 
 
-async def test_what_a_call_returns_comes_back() -> None:
+async def test_the_result_of_a_call_is_returned() -> None:
     assert await run_in_thread(lambda: threading.current_thread().daemon) is True
 
 
-async def test_what_a_call_raises_comes_back() -> None:
+async def test_the_exception_of_a_call_is_raised() -> None:
     empty: dict[str, int] = {}
     with pytest.raises(KeyError, match="x"):
         await run_in_thread(lambda: empty["x"])

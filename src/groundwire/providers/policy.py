@@ -118,7 +118,11 @@ def prepare(request: Request, capabilities: Capabilities, provider: str) -> Prep
                 )
             case "emulated":
                 emulated.append(name)
-                how = "asked for and audited" if name in RESTRICTIONS else "asked for in words"
+                how = (
+                    "requested in the prompt, and audited"
+                    if name in RESTRICTIONS
+                    else "requested in the prompt"
+                )
                 warnings.append(Warned("option_emulated", f"{provider} has no {name}: {how}"))
             case "ignored":
                 warnings.append(Warned("option_ignored", f"{provider} has no {name}: it was not used"))

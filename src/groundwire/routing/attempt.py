@@ -169,7 +169,7 @@ _SHARE = 0.5
 """The share of the remaining time that an attempt may use before its first visible event, while there are
 other targets: a provider that does not respond must leave them time to answer."""
 _SHARE_UNSTREAMED = 0.75
-"""The same for a response that is not streamed, whose first event comes with its last."""
+"""The same for a response that is not streamed, whose first event arrives with its last."""
 _NO_ANSWER = "no answer in time"
 _INCOMPLETE = "the answer was not complete in time"
 _FAIR_CHANCE = 1.0
@@ -297,7 +297,7 @@ def _is_engine(provider: Provider) -> bool:
 
 
 def _has_visible(batch: Sequence[Event], invisible: tuple[type[Event], ...]) -> bool:
-    """Is there a visible event? Raises an error that comes before one."""
+    """Is there a visible event? Raises an error that precedes one."""
     first = next((event for event in batch if not isinstance(event, invisible)), None)
     if isinstance(first, Failed):
         raise first.error

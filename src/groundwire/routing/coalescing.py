@@ -3,7 +3,7 @@
 A task reads the upstream stream once and records its batches; every reader iterates over the record at its
 own speed. Upstream is read as fast as the fastest reader. A response that exceeds the size limit accepts no
 more readers, drops what all have read, and is read as fast as the slowest reader, so memory stays bounded.
-A reader that leaves does not affect the others. The upstream request is cancelled when the last one leaves.
+A reader that stops does not affect the others. The upstream request is cancelled when the last one stops.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class SharedStream:
 
     async def _leave(self) -> None:
         if self._readers:
-            self._wanted.set()  # the slowest reader may have left
+            self._wanted.set()  # the slowest reader may have stopped
         elif not self._task.done():
             self._close()
             self._task.cancel()

@@ -107,7 +107,8 @@ class HttpExchange:
             )
         if LOOP_HEADER in self.headers:
             raise TurnedAway(
-                status=508, message="the request comes from a groundwire gateway: a base_url leads back to it"
+                status=508,
+                message="the request was sent by a groundwire gateway: a base_url points back to it",
             )
 
     async def read_json(self, limit: int) -> bytes:

@@ -94,7 +94,7 @@ class KeyThrottle:
     """Limits how often wrong keys may be tried, per minute.
 
     An address may try a few different keys, and a few logins; the same wrong key, which a misconfigured
-    client repeats, may come more often. A valid key is never refused, so one client cannot lock out others
+    client repeats, may be sent more often. A valid key is never refused, so one client cannot lock out others
     behind the same address. Keys have 256 random bits: the limit only makes refusing cheap.
     """
 

@@ -97,7 +97,7 @@ class ResponseInfo:
         self.usage = add_usage(self.usage, other.usage)
 
     def set_cache_status(self, status: CacheStatus) -> None:
-        """Note whether the answer comes from the cache."""
+        """Record whether the answer is from the cache."""
         self.cache = status
 
     def headers(self, content_type: str) -> Headers:

@@ -26,7 +26,7 @@ _MAX_EARLY_EXITS = 5
 """In a row: then another attempt will not help."""
 _GC_THRESHOLDS = (50_000, 20, 100)
 """With Python's defaults every third request would start a collection of all that thousands of open streams
-hold, tens of milliseconds in which the event loop stands still. Requests create no cycles, so there is little
+hold, tens of milliseconds in which the event loop is blocked. Requests create no cycles, so there is little
 to collect."""
 
 

@@ -29,7 +29,7 @@ from groundwire.testing.answers import answer_events, encode_answer
 
 Framing: TypeAlias = Literal["", "length", "chunked", "close"]
 Cut: TypeAlias = Literal["fin", "rst"]
-Door: TypeAlias = Literal["open", "closed", "deaf"]
+PortState: TypeAlias = Literal["open", "closed", "unresponsive"]
 
 EVENTS = "text/event-stream"
 DOCUMENT = "application/json"
@@ -84,8 +84,8 @@ class Script:
     """For every path that is not in `paths`."""
     paths: Mapping[str, tuple[ScriptedResponse, ...]] = {}
     """By path without its query; `*` matches anything."""
-    door: Door = "open"
-    """`closed` refuses connections; `deaf` never accepts them."""
+    port_state: PortState = "open"
+    """`closed` refuses connections; `unresponsive` never accepts them."""
 
     def key_for(self, path: str) -> str:
         """The entry of `paths` that a path belongs to, itself first; empty if there is none."""
@@ -165,14 +165,14 @@ class _ScriptReader:
     def script(self, item: Json) -> Script:
         fields = _object(item, "$")
         _known(fields, field_names(Script), "$")
-        door = fields.get("door", "open")
-        if door not in ("open", "closed", "deaf"):
-            raise WireError("expected open, closed or deaf", "$.door")
+        port_state = fields.get("port_state", "open")
+        if port_state not in ("open", "closed", "unresponsive"):
+            raise WireError("expected open, closed or unresponsive", "$.port_state")
         paths = _object(fields.get("paths", {}), "$.paths")
         return Script(
             self._responses(fields.get("responses", []), "$.responses"),
             {path: self._responses(item, f"$.paths.{path}") for path, item in paths.items()},
-            cast("Door", door),
+            cast("PortState", port_state),
         )
 
     def _responses(self, item: Json, path: str) -> tuple[ScriptedResponse, ...]:

@@ -287,9 +287,9 @@ class Upstream:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((HOST, self._port))
         self._port = listener.getsockname()[1]
-        if self.script.door == "open":
+        if self.script.port_state == "open":
             self._server = await asyncio.get_running_loop().create_server(self._protocol, sock=listener)
-        elif self.script.door == "deaf":
+        elif self.script.port_state == "unresponsive":
             self._fill(listener)
         return self
 

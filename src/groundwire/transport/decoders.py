@@ -33,7 +33,7 @@ class Decompressor:
         return self._zlib is None or self._zlib.eof
 
     def feed(self, data: bytes, limit: int) -> bytes:
-        """Decompress; at limit `limit` bytes, empty if more input is needed. Raises `UpstreamWireError`."""
+        """Decompress; at most `limit` bytes, empty if more input is needed. Raises `UpstreamWireError`."""
         if self._window is None:
             return data
         self._pending += data

@@ -228,7 +228,7 @@ def migrate(pool: PostgresPool, component: str, steps: Sequence[Migration]) -> i
         done = _version(connection, component)
     if done > newest:
         raise ConfigError(
-            f"the database holds version {done} of the {component}, this groundwire knows version {newest}: "
+            f"the database has version {done} of the {component}, this groundwire knows version {newest}: "
             "use a newer groundwire"
         )
     for step in steps:

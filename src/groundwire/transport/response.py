@@ -145,7 +145,7 @@ class Response:
         return bytes(data[:_ERROR_BODY_SIZE])
 
     async def drain(self) -> bytes:
-        """Read the rest of the body if its end comes soon, so that the connection can be reused."""
+        """Read the rest of the body if its end arrives soon, so that the connection can be reused."""
         rest = bytearray()
         with suppress(TimeoutError, TimedOut, Interrupted, UpstreamWireError):
             while self._connection.is_complete and (chunk := await self.read()):

@@ -21,7 +21,7 @@ _FINISH: dict[str, FinishReason] = {
 
 
 def read(body: JsonObject) -> RecordedAnswer:
-    """What a message says."""
+    """Read the facts of a message."""
     facts = RecordedAnswer(
         id=string(body, "id"),
         model=string(body, "model"),
@@ -67,7 +67,7 @@ def _read_text(block: JsonObject, facts: RecordedAnswer, fetched: list[str]) -> 
 
 
 def _address(citation: JsonObject, fetched: list[str]) -> str:
-    """Documents are cited by number; in a recorded answer those that were fetched are all there are."""
+    """The URL of a document cited by index; recorded answers have only fetched documents."""
     index = count(citation, "document_index")
     if index is not None:
         return fetched[index] if index < len(fetched) else ""
@@ -109,7 +109,7 @@ def _usage(body: JsonObject) -> Usage:
 
 
 def gather(frames: Iterable[JsonObject]) -> JsonObject:
-    """The message that the frames of a stream tell."""
+    """Merge the frames of a stream into a message."""
     message: JsonObject = {}
     usage: JsonObject = {}
     blocks: list[JsonObject] = []

@@ -1,6 +1,6 @@
 """Catalogue of all recordings: what each file is and which dialect it uses.
 
-Where a file stands and how it is called says both; a file that no rule knows makes a test fail.
+Its folder and its name determine both; a file that no rule knows makes a test fail.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Kind: TypeAlias = Literal["body", "stream", "error", "request", "meta"]
 
 NOT_ANSWERS = {
     "INDEX.md": "the list of the recordings",
-    "copilot/*": "output of a command line program, which is no dialect",
+    "copilot/*": "output of a command line program, which is not a dialect",
     "anthropic/count-tokens.*": "the answer of another endpoint",
     "synthetic/codex-alpha-search.json": "the answer of another endpoint",
 }

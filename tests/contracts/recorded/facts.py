@@ -36,7 +36,7 @@ class RecordedError(NamedTuple):
 
     kind: type[UpstreamError]
     message: str
-    words: frozenset[str]
+    codes: frozenset[str]
     """The codes in the body; any of them is accepted as the upstream code."""
     retry_after: float | None = None
 

@@ -44,7 +44,7 @@ def payloads(data: bytes) -> list[JsonObject]:
 
 
 def borders(data: bytes) -> list[int]:
-    """Where frames begin, the first excepted; in a bare JSON body, places all over it."""
+    """Where frames begin, the first excepted; in a bare JSON body, offsets all over it."""
     if not is_sse(data):
         return list(range(1, len(data), len(data) // 50 + 1))
     blank = b"\r\n\r\n" if b"\r\n" in data else b"\n\n"
@@ -81,12 +81,12 @@ def _marked(data: bytes) -> bytes:
     return b"\xef\xbb\xbf\n \n" + data
 
 
-DRESSES: dict[str, Callable[[bytes], bytes]] = {
+FRAMINGS: dict[str, Callable[[bytes], bytes]] = {
     "without spaces after the colon": _unspaced,
     "with comments": _commented,
-    "with fields nobody needs": _with_ids,
+    "with unused fields": _with_ids,
     "without the last blank line": _unfinished,
-    "behind a byte-order mark and blanks": _marked,
+    "after a byte-order mark and blanks": _marked,
 }
 """Other forms of the same server-sent events, all within the standard."""
 
@@ -101,14 +101,14 @@ def pieces_of(data: bytes, size: int) -> Iterator[bytes]:
 
 
 def random_pieces(data: bytes, random: Random) -> Iterator[bytes]:
-    """Pieces cut in up to twenty places; empty ones are possible, as from a socket."""
+    """Chunks split at up to twenty offsets; empty ones are possible."""
     cuts = sorted(random.randrange(len(data) + 1) for _ in range(random.randint(1, 20)))
     for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
         yield data[start:end]
 
 
 def decode(decoder: StreamDecoder, pieces: Iterable[bytes]) -> list[Event]:
-    """Everything a decoder tells about these bytes."""
+    """Decode these bytes into events."""
     events: list[Event] = []
     for piece in pieces:
         events += decoder.feed(piece)

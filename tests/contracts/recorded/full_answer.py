@@ -74,7 +74,7 @@ _CALLS: list[Event] = [
 _COUNTS = UsageSeen(Usage(1200, 340, 100, 50, 80, 60, 2, 1, 0.5))
 
 RICH: dict[str, list[Event]] = {
-    "whole": [*_BEGINNING, _COUNTS, Warned("citation_unplaced", "One has no place ⚠."), Finished("stop")],
+    "whole": [*_BEGINNING, _COUNTS, Warned("citation_unplaced", "One has no span ⚠."), Finished("stop")],
     "with a call": [*_BEGINNING, *_CALLS, _COUNTS, Finished("tool_calls")],
     "cut by a limit": [*_BEGINNING, _COUNTS, Finished("length")],
     "failed": [*_BEGINNING, Failed(Overloaded("Overloaded 🔥", status=529))],
@@ -92,7 +92,7 @@ RICH: dict[str, list[Event]] = {
 
 
 def encoded(name: str, events: list[Event], citations: CitationPolicy = "exact") -> bytes:
-    """The stream in which a dialect tells these events."""
+    """Encode the events as a stream of a dialect."""
     reply = Reply(id="rich", model="model-1", created=1_790_000_000, citations=citations)
     encoder = dialect(name).encoder(reply)
     return b"".join(encoder.feed(event) for event in events) + encoder.close()

@@ -29,7 +29,7 @@ _FINISH: dict[str, FinishReason] = {"STOP": "stop", "MAX_TOKENS": "length", "SAF
 
 
 def read(body: JsonObject) -> RecordedAnswer:
-    """What a generated content says."""
+    """Read the facts of a response."""
     candidate = at(body, "candidates", 0)
     parts = objects(candidate, "content", "parts")
     facts = RecordedAnswer(
@@ -63,18 +63,18 @@ def _read_grounding(grounding: Json, facts: RecordedAnswer) -> None:
     if string(grounding, "searchEntryPoint", "renderedContent"):
         facts.suggestions.add(string(grounding, "searchEntryPoint", "renderedContent"))
     for support in objects(grounding, "groundingSupports"):
-        place = _place(facts.text, at(support, "segment"))
+        span = _span(facts.text, at(support, "segment"))
         indices = at(support, "groundingChunkIndices")
         cited = [
             (position, chunks[index])
             for position, index in enumerate(indices if isinstance(indices, list) else ())
             if isinstance(index, int) and 0 <= index < len(chunks) and chunks[index] != _NO_PAGE
         ]
-        facts.unverified += bool(cited) and place is None
+        facts.unverified += bool(cited) and span is None
         for position, page in cited:
             facts.citations.append(
                 RecordedCitation(
-                    place,
+                    span,
                     displayed_url(page.url),
                     page.title,
                     page.passage,
@@ -91,7 +91,7 @@ def _page(chunk: JsonObject) -> _Page:
     return _Page(url, string(page, "title"), string(chunk, "retrievedContext", "text"))
 
 
-def _place(text: str, segment: Json) -> TextRange:
+def _span(text: str, segment: Json) -> TextRange:
     raw = text.encode()
     start = count(segment, "startIndex") or 0
     end = count(segment, "endIndex") or 0
@@ -126,7 +126,7 @@ def _usage(body: JsonObject) -> Usage:
 
 
 def gather(frames: Iterable[JsonObject]) -> JsonObject:
-    """The one body that the chunks of a stream tell: lists grow, the last of everything else holds."""
+    """Merge the chunks of a stream into a body: lists grow, of everything else the last value counts."""
     body: JsonObject = {}
     candidate: JsonObject = {}
     grounding: JsonObject = {}

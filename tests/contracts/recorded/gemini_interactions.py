@@ -16,7 +16,7 @@ _FINISH: dict[str, FinishReason] = {
 
 
 def read(body: JsonObject) -> RecordedAnswer:
-    """What an interaction says."""
+    """Read the facts of an interaction."""
     facts = RecordedAnswer(
         id=string(body, "id"),
         model=string(body, "model"),
@@ -68,7 +68,7 @@ def _usage(body: JsonObject) -> Usage:
 
 
 def gather(frames: Iterable[JsonObject]) -> JsonObject:
-    """The interaction that the events of a stream tell."""
+    """Merge the events of a stream into an interaction."""
     body: JsonObject = {}
     steps: list[JsonObject] = []
     for frame in frames:

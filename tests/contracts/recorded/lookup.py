@@ -56,9 +56,9 @@ def number(value: Json, *path: str | int) -> float | None:
 
 
 def total(*counts: int | None) -> int | None:
-    """The sum of what was said, None if nothing was."""
-    said = [value for value in counts if value is not None]
-    return sum(said) if said else None
+    """The sum of the known counts, None if there are none."""
+    known = [value for value in counts if value is not None]
+    return sum(known) if known else None
 
 
 def blobs(value: Json) -> set[str]:

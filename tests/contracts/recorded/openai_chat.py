@@ -25,7 +25,7 @@ _FINISH: dict[str, FinishReason] = {
 
 
 def read(body: JsonObject) -> RecordedAnswer:
-    """What a completion says."""
+    """Read the facts of a completion."""
     facts = RecordedAnswer(id=string(body, "id"), model=string(body, "model"), usage=_usage(body))
     message = at(body, "choices", 0, "message")
     text = string(message, "content")
@@ -57,14 +57,14 @@ def read(body: JsonObject) -> RecordedAnswer:
 
 
 def _read_numbered(body: JsonObject, text: str, facts: RecordedAnswer) -> None:
-    """Perplexity: `[3]` is the third address; `search_results` tell titles and dates."""
+    """Perplexity: `[3]` is the third URL; `search_results` has titles and dates."""
     pages = objects(body, "search_results")
     titles = {string(page, "url"): string(page, "title") for page in pages}
     addresses = strings(body, "citations")
     for match in re.finditer(r"\[(\d+)\]", text):
-        place = int(match[1]) - 1
-        if place < len(addresses):
-            url = addresses[place]
+        index = int(match[1]) - 1
+        if index < len(addresses):
+            url = addresses[index]
             facts.citations.append(RecordedCitation(match.span(), url, titles.get(url, "")))
     facts.found |= set(titles)
     facts.dates |= {(string(page, "url"), string(page, "date")) for page in pages if string(page, "date")}
@@ -94,10 +94,10 @@ def _usage(body: JsonObject) -> Usage:
 
 
 def gather(frames: Iterable[JsonObject]) -> JsonObject:
-    """The completion that the chunks of a stream tell. Its name is that of the first chunk."""
+    """Merge the chunks of a stream into a completion. Its id is that of the first chunk."""
     body: JsonObject = {}
     message: JsonObject = {"role": "assistant"}
-    said = {"content": "", "reasoning": ""}
+    texts = {"content": "", "reasoning": ""}
     annotations: list[Json] = []
     tools: dict[int, JsonObject] = {}
     reason: Json = None
@@ -108,10 +108,10 @@ def gather(frames: Iterable[JsonObject]) -> JsonObject:
             if frame.get(key) is not None:
                 body[key] = frame[key]
         delta = at(frame, "choices", 0, "delta")
-        for key in said:
-            said[key] += string(delta, key)
+        for key in texts:
+            texts[key] += string(delta, key)
         annotations += objects(delta, "annotations")
         tools |= {count(tool, "index") or 0: tool for tool in objects(delta, "executed_tools")}
         reason = string(frame, "choices", 0, "finish_reason") or reason
-    message |= {**said, "annotations": annotations, "executed_tools": [*tools.values()]}
+    message |= {**texts, "annotations": annotations, "executed_tools": [*tools.values()]}
     return {**body, "choices": [{"index": 0, "message": message, "finish_reason": reason}]}

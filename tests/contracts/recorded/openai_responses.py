@@ -29,7 +29,7 @@ _DEEPSEEK_MARK = "ws_call_id="
 
 
 def read(body: JsonObject) -> RecordedAnswer:
-    """What a response says."""
+    """Read the facts of a response."""
     facts = RecordedAnswer(
         id=string(body, "id"),
         model=string(body, "model"),
@@ -70,9 +70,9 @@ def read_annotation(annotation: JsonObject, text: str, base: int) -> RecordedCit
     url = string(annotation, "url")
     start = count(annotation, "start_index") or 0
     end = count(annotation, "end_index") or 0
-    place = find_link(text, start, end, url) if end > start else None
+    span = find_link(text, start, end, url) if end > start else None
     return RecordedCitation(
-        place and (base + place[0], base + place[1]),
+        span and (base + span[0], base + span[1]),
         displayed_url(url),
         string(annotation, "title"),
         string(annotation, "content"),
@@ -83,7 +83,7 @@ def read_annotation(annotation: JsonObject, text: str, base: int) -> RecordedCit
 def _read_search(item: JsonObject, facts: RecordedAnswer) -> None:
     action = at(item, "action")
     kind = string(action, "type")
-    # xAI's items have no action, or one without a query; what was meant is in the arguments of a call.
+    # xAI's items have no action, or one without a query; the query is in the arguments of a call.
     arguments: Json = json.loads(string(item, "arguments") or string(item, "input") or "{}")
     if kind == "open_page":
         facts.calls.append(RecordedSearch("open", (string(action, "url").split(f"#{_DEEPSEEK_MARK}")[0],)))
@@ -95,8 +95,8 @@ def _read_search(item: JsonObject, facts: RecordedAnswer) -> None:
         )
     else:
         queries = strings(action, "queries") or [string(action, "query") or string(arguments, "query")]
-        asked = (query for query in queries if query and not query.startswith(_DEEPSEEK_MARK))
-        facts.calls.append(RecordedSearch("search", tuple(asked)))
+        searched = (query for query in queries if query and not query.startswith(_DEEPSEEK_MARK))
+        facts.calls.append(RecordedSearch("search", tuple(searched)))
     facts.found |= {
         displayed_url(string(source, "url")) for source in objects(action, "sources") if "url" in source
     }
@@ -116,20 +116,20 @@ def _usage(body: JsonObject) -> Usage:
 
 
 def _searches(body: JsonObject) -> int | None:
-    places = (
+    paths = (
         ("tool_usage", "web_search", "num_requests"),
         ("usage", "server_tool_use_details", "web_search_requests"),
     )
-    counted = total(*(count(body, *path) for path in places))
+    counted = total(*(count(body, *path) for path in paths))
     if counted is not None:
         return counted
-    # xAI bills searches of the web and of X apart.
+    # xAI bills searches of the web and of X separately.
     details = ("usage", "server_side_tool_usage_details")
     return total(count(body, *details, "web_search_calls"), count(body, *details, "x_search_calls"))
 
 
 def gather(frames: Iterable[JsonObject]) -> JsonObject:
-    """The response that a stream tells, or what had been said when it broke.
+    """Merge the frames of a stream into a response, which may be incomplete.
 
     Items are taken as `output_item.done` gives them: the last event lists the sources of a search in another
     order and encrypts reasoning anew. Only the status it gives them is the newer one.
@@ -162,7 +162,7 @@ def gather(frames: Iterable[JsonObject]) -> JsonObject:
 
 
 def _finish(response: JsonObject, facts: Json) -> None:
-    """Each response event has the whole object; an error told before stands."""
+    """Each response event has the whole object; an earlier error is kept."""
     if isinstance(facts, dict):
         earlier = response.get("error")
         response.update(facts)

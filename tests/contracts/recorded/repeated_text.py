@@ -1,7 +1,7 @@
 """Recorded bodies with their text repeated after other scripts, and the citations moved to the repetition.
 
-Then no passage and no link is unique, and none stands where another unit would count it: the offsets alone
-decide. Citations that the file itself does not bear out are left out.
+Then no passage and no link is unique, and none is where offsets in another unit would point: the offsets
+alone decide. Citations that the file itself does not confirm are left out.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _PREFACE = "Zürich 🇨🇭, 東京 🗼: "
 def doubled(body: JsonObject, owner: str) -> JsonObject:
     """The body with all its text doubled and every offset moved along."""
     copy: Json = json.loads(json.dumps(body))
-    assert isinstance(copy, dict), "a copy is what it is a copy of"
+    assert isinstance(copy, dict), "the body is an object"
     _DOUBLERS[owner](copy)
     return copy
 
 
 def shifted(body: JsonObject, by: int) -> JsonObject:
-    """A body of OpenAI's kind whose offsets are off, as behind characters that somebody replaced."""
+    """A body in OpenAI's format with wrong offsets, as after characters that a recorder replaced."""
     return {key: _shift(value, by) for key, value in body.items()}
 
 
@@ -40,25 +40,25 @@ def _shift(value: Json, by: int) -> Json:
 
 
 def _twice(text: str) -> tuple[str, str]:
-    """What now stands before the text, and the whole."""
+    """The text before the repetition, and the whole text."""
     before = f"{_PREFACE}{text} "
     return before, before + text
 
 
-def _move(place: JsonObject, start: str, end: str, shift: int) -> None:
-    place[start] = (count(place, start) or 0) + shift
-    place[end] = (count(place, end) or 0) + shift
+def _move(annotation: JsonObject, start: str, end: str, shift: int) -> None:
+    annotation[start] = (count(annotation, start) or 0) + shift
+    annotation[end] = (count(annotation, end) or 0) + shift
 
 
 def _double_links(part: JsonObject, key: str, annotations: list[JsonObject]) -> None:
     text = string(part, key)
     before, part[key] = _twice(text)
-    for place in annotations:
-        start, end = count(place, "start_index") or 0, count(place, "end_index") or 0
-        if end > start and f"]({string(place, 'url')})" in text[start:end]:
-            _move(place, "start_index", "end_index", len(before))
+    for annotation in annotations:
+        start, end = count(annotation, "start_index") or 0, count(annotation, "end_index") or 0
+        if end > start and f"]({string(annotation, 'url')})" in text[start:end]:
+            _move(annotation, "start_index", "end_index", len(before))
         else:
-            place["type"] = "left out"
+            annotation["type"] = "left out"
 
 
 def _double_responses(body: JsonObject) -> None:
@@ -74,7 +74,9 @@ def _double_chat(body: JsonObject) -> None:
     message = at(body, "choices", 0, "message")
     if isinstance(message, dict):
         annotations = objects(message, "annotations")
-        cited = [place for item in annotations if isinstance(place := item.get("url_citation"), dict)]
+        cited = [
+            annotation for item in annotations if isinstance(annotation := item.get("url_citation"), dict)
+        ]
         _double_links(message, "content", cited)
         message["annotations"] = [
             item for item in annotations if string(item, "url_citation", "type") != "left out"
@@ -83,14 +85,14 @@ def _double_chat(body: JsonObject) -> None:
 
 def _double_gemini(body: JsonObject) -> None:
     candidate = at(body, "candidates", 0)
-    spoken = [
+    texts = [
         part for part in objects(candidate, "content", "parts") if "text" in part and "thought" not in part
     ]
-    if not spoken:
+    if not texts:
         return
-    assert len(spoken) == 1, "recorded answers have one text"
-    text = string(spoken[0], "text")
-    before, spoken[0]["text"] = _twice(text)
+    assert len(texts) == 1, "recorded answers have one text"
+    text = string(texts[0], "text")
+    before, texts[0]["text"] = _twice(text)
     grounding = at(candidate, "groundingMetadata")
     kept: list[Json] = []
     for support in objects(grounding, "groundingSupports"):
@@ -108,8 +110,8 @@ def _double_interactions(body: JsonObject) -> None:
     for step in objects(body, "steps"):
         for content in objects(step, "content"):
             before, content["text"] = _twice(string(content, "text"))
-            for place in objects(content, "annotations"):
-                _move(place, "start_index", "end_index", len(before.encode()))
+            for annotation in objects(content, "annotations"):
+                _move(annotation, "start_index", "end_index", len(before.encode()))
 
 
 _DOUBLERS: dict[str, Callable[[JsonObject], None]] = {

@@ -124,16 +124,19 @@ def _gemini(body: JsonObject) -> RecordedRequest:
 
 def _options(tool: Json, domains: Json) -> SearchOptions:
     """All dialects but Gemini name the options the same, in slightly different objects."""
-    place = at(tool, "user_location", "approximate") or at(tool, "user_location")
+    approximate = at(tool, "user_location", "approximate") or at(tool, "user_location")
     location = Location(
-        string(place, "country"), string(place, "region"), string(place, "city"), string(place, "timezone")
+        string(approximate, "country"),
+        string(approximate, "region"),
+        string(approximate, "city"),
+        string(approximate, "timezone"),
     )
     live = at(tool, "external_web_access")
     sizes: dict[str, ContextSize] = {"low": "low", "medium": "medium", "high": "high"}
     return SearchOptions(
         allowed_domains=tuple(strings(domains, "allowed_domains")),
         blocked_domains=(*strings(domains, "blocked_domains"), *strings(domains, "excluded_domains")),
-        location=None if place is None else location,
+        location=None if approximate is None else location,
         max_uses=count(tool, "max_uses"),
         context_size=sizes.get(string(tool, "search_context_size")),
         live=live if isinstance(live, bool) else None,

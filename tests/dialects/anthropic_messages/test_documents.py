@@ -34,7 +34,7 @@ QUOTE = "They rise twice a day."
 def fetch(
     number: int, url: str = PAGE, title: str | None = "Tides", data: str | None = BODY
 ) -> list[JsonObject]:
-    """A fetch and the page it came back with; without text it is a PDF."""
+    """A fetch and the page that it returned; without text it is a PDF."""
     source: JsonObject = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}
     if data is not None:
         source = {"type": "text", "media_type": "text/plain", "data": data}
@@ -101,7 +101,7 @@ def message(*blocks: JsonObject) -> JsonObject:
     }
 
 
-def said(*citations: JsonObject) -> JsonObject:
+def cited_text(*citations: JsonObject) -> JsonObject:
     return {"type": "text", "text": "Twice daily.", "citations": [*citations]}
 
 
@@ -114,8 +114,8 @@ def evidence(answer: Answer) -> list[tuple[str, str, str]]:
 
 
 def read(*blocks: JsonObject, request: Request | None = None) -> Answer:
-    language = DIALECT.for_request(DIALECT, request) if request else DIALECT
-    return assemble(language.decode_response(message(*blocks)))
+    codec = DIALECT.for_request(DIALECT, request) if request else DIALECT
+    return assemble(codec.decode_response(message(*blocks)))
 
 
 def document(title: str | None = None, data: str = "Our own paper.") -> JsonObject:
@@ -126,7 +126,7 @@ def document(title: str | None = None, data: str = "Our own paper.") -> JsonObje
     }
 
 
-def asked(*documents: JsonObject) -> Request:
+def request_with(*documents: JsonObject) -> Request:
     return Request(
         (Message("user", (*(Opaque("anthropic_messages", item) for item in documents), Text("?"))),)
     )
@@ -136,13 +136,13 @@ def asked(*documents: JsonObject) -> Request:
 @pytest.mark.parametrize("title", ["Tides", None])
 def test_a_citation_of_a_fetched_page_has_its_url(location: object, title: str | None) -> None:
     assert callable(location)
-    answer = read(*fetch(1, title=title), said(location(0, title)))
+    answer = read(*fetch(1, title=title), cited_text(location(0, title)))
     assert evidence(answer) == [(PAGE, title or "", QUOTE)]
     assert answer.citations[0].span == Span(0, len("Twice daily."))
     assert [source.state for source in answer.sources] == ["cited"]
 
 
-def test_the_same_holds_in_a_stream() -> None:
+def test_a_citation_of_a_fetched_page_in_a_stream_has_its_url() -> None:
     call, result = fetch(1)
     text: JsonObject = {"type": "text", "text": "", "citations": []}
     data = sse(
@@ -158,15 +158,15 @@ def test_the_same_holds_in_a_stream() -> None:
         *end(),
     )
     streamed = assemble(decode(data))
-    assert streamed.citations == read(*fetch(1), said(char_location(0))).citations
+    assert streamed.citations == read(*fetch(1), cited_text(char_location(0))).citations
 
 
 def test_documents_of_the_request_are_counted_first() -> None:
-    request = asked(document("Paper"), document())
+    request = request_with(document("Paper"), document())
     answer = read(
         *fetch(1, "https://a.example/1", "One", "First page."),
         *fetch(2, "https://a.example/2", None, None),
-        said(
+        cited_text(
             page_location(0, "Paper"), page_location(1, None), page_location(2, "One"), page_location(3, None)
         ),
         request=request,
@@ -197,21 +197,21 @@ def test_documents_in_tool_results_and_pages_of_earlier_turns_are_counted_too() 
             ],
         }
     )
-    answer = read(said(page_location(0), page_location(1, "Paper")), request=earlier)
+    answer = read(cited_text(page_location(0), page_location(1, "Paper")), request=earlier)
     assert [(url, title) for url, title, _ in evidence(answer)] == [(PAGE, "Tides"), ("", "Paper")]
     assert any(isinstance(part, ToolResult) for part in earlier.messages[-1].parts)
 
 
-def test_a_turn_that_comes_back_knows_the_pages_of_the_turns_before() -> None:
+def test_an_assistant_turn_in_the_history_refers_to_pages_of_earlier_turns() -> None:
     request = DIALECT.decode_request(
         {
             "model": "m",
             "max_tokens": 9,
             "messages": [
                 {"role": "user", "content": [document("Paper"), {"type": "text", "text": "?"}]},
-                {"role": "assistant", "content": [*fetch(1), said(char_location(1))]},
+                {"role": "assistant", "content": [*fetch(1), cited_text(char_location(1))]},
                 {"role": "user", "content": "And?"},
-                {"role": "assistant", "content": [said(char_location(1), page_location(0, "Paper"))]},
+                {"role": "assistant", "content": [cited_text(char_location(1), page_location(0, "Paper"))]},
                 {"role": "user", "content": "Thanks."},
             ],
         }
@@ -229,14 +229,14 @@ def test_a_turn_that_comes_back_knows_the_pages_of_the_turns_before() -> None:
     ("title", "quote"), [("Something else", QUOTE), (None, "Words that are on no fetched page.")]
 )
 def test_an_index_contradicted_by_title_or_text_gives_no_url(title: str | None, quote: str) -> None:
-    answer = read(*fetch(1), said(char_location(0, title, quote)))
+    answer = read(*fetch(1), cited_text(char_location(0, title, quote)))
     assert [(url, name) for url, name, _ in evidence(answer)] == [("", title or "Document 1")]
 
 
-def test_a_number_that_is_off_is_mended_by_title_or_text() -> None:
+def test_a_wrong_index_is_corrected_by_title_or_text() -> None:
     pages = (*fetch(1), *fetch(2, "https://b.example/", "Other", "Other words."))
-    assert evidence(read(*pages, said(char_location(7))))[0][0] == PAGE
-    assert evidence(read(*pages, said(char_location(1, None))))[0][0] == PAGE
+    assert evidence(read(*pages, cited_text(char_location(7))))[0][0] == PAGE
+    assert evidence(read(*pages, cited_text(char_location(1, None))))[0][0] == PAGE
 
 
 def test_a_search_result_of_the_client_is_cited_by_its_source() -> None:
@@ -250,7 +250,7 @@ def test_a_search_result_of_the_client_is_cited_by_its_source() -> None:
             "start_block_index": 0,
             "end_block_index": 1,
         }
-        return evidence(read(said(location)))
+        return evidence(read(cited_text(location)))
 
     assert cited(PAGE, "Tides") == [(PAGE, "Tides", "A & B &amp; C")]
     assert cited("kb-17", "Tides") == [("", "Tides", "A & B &amp; C")]
@@ -258,14 +258,14 @@ def test_a_search_result_of_the_client_is_cited_by_its_source() -> None:
 
 
 @pytest.mark.parametrize("index", [-1, 2**40, 2**70])
-def test_an_absurd_number_names_no_document(index: int) -> None:
-    assert evidence(read(*fetch(1, data="Other."), said(char_location(index, "Elsewhere")))) == [
+def test_an_impossible_index_refers_to_no_document(index: int) -> None:
+    assert evidence(read(*fetch(1, data="Other."), cited_text(char_location(index, "Elsewhere")))) == [
         ("", "Elsewhere", QUOTE)
     ]
 
 
-def test_citations_of_documents_go_back_to_clients_and_to_anthropic_as_they_came() -> None:
-    blocks = (*fetch(1), said(char_location(0), page_location(0)))
+def test_citations_of_documents_are_sent_to_clients_and_to_anthropic_verbatim() -> None:
+    blocks = (*fetch(1), cited_text(char_location(0), page_location(0)))
     answer = read(*blocks)
     assert DIALECT.encode_response(answer, Reply())["content"] == [*blocks]
     body = DIALECT.encode_request(Request((Message("user", (Text("?"),)), answer.message))).body
@@ -285,7 +285,7 @@ def test_a_source_without_a_url_is_cited_as_a_document_the_request_does_not_have
         ),
         finish="stop",
     )
-    body = DIALECT.encode_response(answer, Reply(request=asked(document("Paper"))))
+    body = DIALECT.encode_response(answer, Reply(request=request_with(document("Paper"))))
     content = body["content"]
     assert isinstance(content, list)
     citations = [item for part in content if isinstance(part, dict) for item in part.get("citations", [])]  # type: ignore[union-attr]

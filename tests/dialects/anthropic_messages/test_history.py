@@ -27,7 +27,7 @@ def test_an_empty_search_made_by_groundwire_is_not_sent_to_the_real_api() -> Non
     assert "Searched for: nothing" in body
 
 
-def test_a_search_of_anthropics_that_found_nothing_goes_back_as_it_came() -> None:
+def test_an_empty_search_made_by_anthropic_is_sent_back_verbatim() -> None:
     call: JsonObject = {
         "type": "server_tool_use",
         "id": "srvtoolu_01A",

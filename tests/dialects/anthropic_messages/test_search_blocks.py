@@ -59,7 +59,7 @@ def answered(*parts: Any, cites: Iterable[Citation] = (), usage: Usage = NO_USAG
 
 
 def events_of(answer: Answer) -> list[Event]:
-    """The answer as providers tell it whose citations come last."""
+    """The events of an answer whose citations arrive last."""
     events: list[Event] = [Started("r", "m")]
     for number, part in enumerate(answer.parts):
         match part:
@@ -118,13 +118,13 @@ def lists(blocks: list[dict[str, Any]]) -> list[list[str]]:
 
 def is_paired(blocks: list[dict[str, Any]]) -> bool:
     """Has every call one result, after it, and every result its call?"""
-    asked = [block["id"] for block in blocks if block["type"] == "server_tool_use"]
-    came = [block["tool_use_id"] for block in blocks if block["type"].endswith("_tool_result")]
+    calls = [block["id"] for block in blocks if block["type"] == "server_tool_use"]
+    results = [block["tool_use_id"] for block in blocks if block["type"].endswith("_tool_result")]
     order = [block.get("id") or block.get("tool_use_id") for block in blocks if block["type"] != "text"]
     return (
-        sorted(asked) == sorted(came)
-        and len(set(asked)) == len(asked)
-        and all(order.index(block_id) < len(order) - 1 - order[::-1].index(block_id) for block_id in asked)
+        sorted(calls) == sorted(results)
+        and len(set(calls)) == len(calls)
+        and all(order.index(block_id) < len(order) - 1 - order[::-1].index(block_id) for block_id in calls)
     )
 
 
@@ -157,7 +157,7 @@ def test_each_query_has_a_call_and_a_result() -> None:
 
 @pytest.mark.parametrize("pages", range(6))
 @pytest.mark.parametrize("queries", [1, 2, 3, 5])
-def test_no_query_looks_as_if_it_found_nothing_and_no_page_is_lost(queries: int, pages: int) -> None:
+def test_no_query_appears_to_have_found_nothing_and_no_page_is_lost(queries: int, pages: int) -> None:
     found = [Source(f"https://p{number}.example/", f"P{number}") for number in range(pages)]
     answer = answered(*searched(*(f"q{number}" for number in range(queries)), found=found))
     for blocks, _ in both(answer):
@@ -186,15 +186,17 @@ def test_the_queries_of_a_search_are_emitted_as_soon_as_they_are_known() -> None
     """A stream that passes two gateways must not wait for the results to show what is searched for."""
     encoder, decoder = DIALECT.encoder(Reply(id="r")), DIALECT.decoder()
     call, result = searched("tide", "Gezeiten", found=(A,))
-    told: list[Event] = []
+    events: list[Event] = []
     before: list[Event] = [Started("r", "m"), SearchCalled(0, call)]
     after: list[Event] = [SearchReturned(1, result), ReasoningDelta(2, "Hm."), Finished()]
     for event in before:
-        told += decoder.feed(encoder.feed(event))
-    assert [event.call.queries for event in told if isinstance(event, SearchCalled)] == [("tide", "Gezeiten")]
+        events += decoder.feed(encoder.feed(event))
+    assert [event.call.queries for event in events if isinstance(event, SearchCalled)] == [
+        ("tide", "Gezeiten")
+    ]
     for event in after:
-        told += decoder.feed(encoder.feed(event))
-    assert len([event for event in told if isinstance(event, SearchCalled | SearchReturned)]) == 2
+        events += decoder.feed(encoder.feed(event))
+    assert len([event for event in events if isinstance(event, SearchCalled | SearchReturned)]) == 2
 
 
 def test_citations_without_a_span_are_in_the_list_of_results() -> None:
@@ -273,7 +275,7 @@ def test_a_failed_search_has_its_error_and_is_not_counted() -> None:
         assert {search.state for search in read.searches} == {"failed"}
 
 
-def test_a_page_that_was_opened_needs_no_further_line() -> None:
+def test_a_page_that_was_opened_is_not_listed_again() -> None:
     opened = (SearchCall("o", kind="open", url=A.url), SearchResult("o", (A,)))
     for blocks, _ in both(answered(*opened, cites=[claim(A)])):
         assert [block["type"] for block in blocks if block["type"] != "text"] == [
@@ -284,12 +286,12 @@ def test_a_page_that_was_opened_needs_no_further_line() -> None:
 
 def test_the_next_provider_reads_every_cited_url() -> None:
     answer = answered(*searched("tide", "Gezeiten", found=(A,)), cites=[claim(B), whole(C)])
-    words = readable_text(turn_back(answer))
-    assert all(source.url in words for source in (A, B, C))
-    assert "Searched for: tide; Gezeiten" in words
+    text = readable_text(turn_back(answer))
+    assert all(source.url in text for source in (A, B, C))
+    assert "Searched for: tide; Gezeiten" in text
 
 
-def test_what_was_signed_with_a_key_is_read_with_that_key() -> None:
+def test_content_signed_with_a_key_is_verified_with_that_key() -> None:
     answer = answered(*searched("tide", found=(A,)), cites=[whole(B, quote="It is the moon.")])
     content = DIALECT.encode_response(answer, Reply(id="r", key=b"secret"))["content"]
     turns: Any = [{"role": "user", "content": "?"}, {"role": "assistant", "content": content}]
@@ -298,10 +300,10 @@ def test_what_was_signed_with_a_key_is_read_with_that_key() -> None:
     [_, foreign] = DIALECT.with_key(DIALECT, b"another").decode_request(body).messages
     assert [item.source.url for citation in turn.citations for item in citation.evidence] == [B.url]
     assert foreign.citations == ()
-    assert all(source.url in readable_text(foreign) for source in (A, B)), "addresses need no key"
+    assert all(source.url in readable_text(foreign) for source in (A, B)), "URLs are readable without the key"
 
 
-def test_a_client_that_sends_text_back_without_citations_still_gives_the_cited_pages() -> None:
+def test_a_client_that_sends_text_back_without_citations_still_sends_the_cited_pages() -> None:
     body: dict[str, Any] = dict(DIALECT.encode_response(answered(cites=[claim(A), whole(B)]), Reply(id="r")))
     stripped = [{**block, "citations": []} if block["type"] == "text" else block for block in body["content"]]
     read = assemble(DIALECT.decode_response({**body, "content": stripped}))
@@ -314,7 +316,7 @@ def test_a_source_without_a_url_is_not_listed_as_a_link() -> None:
         assert lists(blocks) == [[A.url]]
 
 
-def test_what_anthropic_made_stays_as_it_came() -> None:
+def test_blocks_made_by_anthropic_stay_unchanged() -> None:
     native: list[Any] = [
         {"type": "server_tool_use", "id": "srvtoolu_01", "name": "web_search", "input": {"query": "tide"}},
         {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_01", "content": []},

@@ -94,7 +94,7 @@ def test_a_search_becomes_a_call_and_a_result_never_a_tool_call() -> None:
     assert answer.usage.output_tokens == 7
 
 
-def test_an_error_inside_a_stream_keeps_what_came_before() -> None:
+def test_an_error_inside_a_stream_keeps_the_earlier_events() -> None:
     error: JsonObject = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     events = decode(
         sse(start(), *block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": "Hm"}), error)
@@ -105,7 +105,7 @@ def test_an_error_inside_a_stream_keeps_what_came_before() -> None:
 
 
 def late_answer(*citations: Citation) -> list[Event]:
-    """Text first, citations last: as Gemini tells it."""
+    """Text first, citations last, as Gemini sends them."""
     return [
         Started("x", "m"),
         TextDelta(0, "One claim"),
@@ -127,7 +127,7 @@ def test_late_citations_cut_the_text_into_blocks_when_exact() -> None:
             case {"index": int(index), "delta": {"type": "text_delta", "text": str(text)}}:
                 texts[index] += text
             case {"index": int(index), "delta": {"type": "citations_delta", "citation": {"url": url}}}:
-                assert texts[index] == "", "citations stand before the text of their block"
+                assert texts[index] == "", "citations are sent before the text of their block"
                 cited[index].append(url)
     assert list(texts.values()) == ["One ", "claim", ". And another."]
     assert [set(map(str, urls)) for urls in cited.values()] == [

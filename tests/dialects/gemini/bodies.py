@@ -64,13 +64,13 @@ def sent(events: Iterable[Event], reply: Reply = REPLY) -> list[JsonObject]:
 
 
 def decode(**fields: Json) -> Request:
-    """The request of a body that asks a question and says this besides."""
+    """The request of a body with a question and these fields."""
     question: JsonObject = {"role": "user", "parts": [{"text": "Which river?"}]}
     return DIALECT.decode_request({"contents": [question], **fields})
 
 
 def encode(request: Request) -> tuple[JsonObject, tuple[str, ...]]:
-    """The body, as it goes over the wire, and what is unsaid."""
+    """The encoded body, and the names of what is unsupported."""
     encoded = DIALECT.encode_request(request)
     body = json.loads(json.dumps(encoded.body))
     assert isinstance(body, dict)

@@ -79,7 +79,7 @@ def test_a_header_is_read_where_the_body_has_no_delay() -> None:
     "violation",
     [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}, {"quotaId": "X", "quotaValue": "0"}],
 )
-def test_a_quota_that_no_short_wait_refills_is_exhausted(violation: JsonObject) -> None:
+def test_a_quota_that_is_not_refilled_soon_is_exhausted(violation: JsonObject) -> None:
     details: Json = {"violations": [violation]}
     assert type(read(429, error(429, "RESOURCE_EXHAUSTED", details))) is QuotaExhausted
 
@@ -139,7 +139,7 @@ def test_encoded_errors_have_googles_shape(given: GroundwireError, status: int, 
     assert at(encoded.body, "error", "details", 0, "reason") == given.code
 
 
-def test_where_the_fault_is_and_how_long_to_wait_are_details() -> None:
+def test_json_path_and_retry_delay_are_in_the_details() -> None:
     fault = DIALECT.encode_error(ClientWireError("expected a list", "$.contents"), REPLY)
     assert at(fault.body, "error", "details", 1, "fieldViolations") == [
         {"field": "$.contents", "description": "expected a list"}

@@ -33,7 +33,7 @@ def grounded(text: str, *supports: JsonObject, chunks: list[Json] = PAGES, **mor
 
 
 def cited(answer: Answer) -> list[tuple[str | None, list[str]]]:
-    """The words of each citation and the addresses behind them."""
+    """The text of each citation and its URLs."""
     return [
         (
             answer.text[citation.span.start : citation.span.end] if citation.span else None,
@@ -114,14 +114,14 @@ def test_a_segment_without_a_unique_position_cites_the_whole_answer(segment: Jso
     assert warned(answer) == ["citation_unplaced"]
 
 
-def test_a_segment_that_repeats_no_text_is_believed_inside_the_text() -> None:
+def test_a_segment_without_a_copy_of_its_text_is_accepted_if_it_lies_inside_the_text() -> None:
     point: JsonObject = {"segment": {"startIndex": 6, "endIndex": 6}, "groundingChunkIndices": [0]}
     range_: JsonObject = {"segment": {"startIndex": 6, "endIndex": 12}, "groundingChunkIndices": [0]}
     answer = whole(grounded("Größe: 12.", point, range_))
     assert [citation.span for citation in answer.citations] == [(4, 4), (4, 10)]
 
 
-def test_a_part_index_is_heeded_only_if_the_text_bears_it_out() -> None:
+def test_a_part_index_is_used_only_if_the_text_confirms_it() -> None:
     parts: list[JsonObject] = [{"text": "größer. "}, {"text": "ok, größer. "}]
     from_part: JsonObject = {
         "segment": {"partIndex": 1, "startIndex": 4, "endIndex": 13, "text": "größer."},
@@ -196,7 +196,7 @@ def test_sparse_chunks_keep_their_index() -> None:
     assert sources == [("", "A feed"), ("https://d.test", ""), ("", "Bad")]
 
 
-def test_other_kinds_of_chunks_are_sources_too_and_come_back_whole() -> None:
+def test_other_kinds_of_chunks_are_sources_and_are_sent_back_verbatim() -> None:
     chunks: list[Json] = [
         {"image": {"sourceUri": "https://i.test", "imageUri": "https://i.test/x.png", "title": "Pic"}},
         {"retrievedContext": {"uri": "gs://bucket/doc", "title": "Doc", "text": "A passage."}},
@@ -233,7 +233,7 @@ def test_a_url_with_spaces_can_be_used() -> None:
     assert answer.sources[0].url == "https://www.google.com/search?q=weather+in+San%20Francisco,%20CA"
 
 
-def test_scores_go_with_their_chunk() -> None:
+def test_scores_belong_to_their_chunk() -> None:
     scored = support("One.", "One.", 2, 0, confidenceScores=[0.75, 1])
     short = support("One. Two.", "Two.", 0, 1, confidenceScores=[0.5])
     answer = whole(grounded("One. Two.", scored, short))
@@ -297,7 +297,7 @@ def test_the_search_is_emitted_after_the_text_and_before_it_is_settled() -> None
     ]
 
 
-def test_everything_made_here_carries_the_mark_of_the_dialect() -> None:
+def test_everything_decoded_here_has_the_mark_of_the_dialect() -> None:
     answer = whole(grounded("One.", support("One.", "One.", 0), webSearchQueries=["q"]))
     marks = [part.extras for part in answer.parts if isinstance(part, SearchCall | SearchResult)]
     marks += [item.extras for citation in answer.citations for item in citation.evidence]

@@ -161,7 +161,7 @@ def test_an_error_answer_is_an_error_of_the_client() -> None:
     )
 
 
-def test_an_error_amid_a_stream_is_an_error_of_the_client() -> None:
+def test_an_error_inside_a_stream_is_an_error_of_the_client() -> None:
     broken = stream_of([TextDelta(0, "Köln "), Failed(Overloaded("busy"))])
     seen: list[str] = []
     with pytest.raises(errors.ServerError) as caught:
@@ -174,10 +174,10 @@ def test_an_error_amid_a_stream_is_an_error_of_the_client() -> None:
 
 
 def test_the_request_of_the_official_client_is_decoded() -> None:
-    asked: list[httpx2.Request] = []
+    requests: list[httpx2.Request] = []
 
     def answer(request: httpx2.Request) -> httpx2.Response:
-        asked.append(request)
+        requests.append(request)
         body = DIALECT.encode_response(assemble([TextDelta(0, "x"), Finished()]), REPLY)
         return httpx2.Response(200, json=body)
 
@@ -212,12 +212,12 @@ def test_the_request_of_the_official_client_is_decoded() -> None:
         thinking_config=types.ThinkingConfig(thinking_level=types.ThinkingLevel.LOW),
     )
     client(answer).models.generate_content(model="gemini-x", contents="Which river?", config=config)
-    request = DIALECT.decode_request(json.loads(asked[0].content))
-    check_asked(request)
+    request = DIALECT.decode_request(json.loads(requests[0].content))
+    check_request(request)
     assert at(DIALECT.encode_request(request).body, "toolConfig", "includeServerSideToolInvocations") is True
 
 
-def check_asked(request: Request) -> None:
+def check_request(request: Request) -> None:
     assert request.query == "Which river?"
     assert [part.text for part in request.system] == ["Be kind."]
     assert request.limits.max_output_tokens == 100

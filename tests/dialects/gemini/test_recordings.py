@@ -85,6 +85,6 @@ def test_a_stream_without_sse_is_read_as_it_grows(recordings: Path) -> None:
     elements: Json = json.loads(data)
     assert isinstance(elements, list)
     decoder = Decoder()
-    events = [event for place in range(len(data)) for event in decoder.feed(data[place : place + 1])]
+    events = [event for start in range(len(data)) for event in decoder.feed(data[start : start + 1])]
     assert assemble(events + decoder.close()) == streamed(*elements)
     assert assemble(events).text == "Scoop"

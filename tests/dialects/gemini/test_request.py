@@ -144,7 +144,7 @@ def snaked(
     return value
 
 
-def test_everything_is_read() -> None:
+def test_a_request_with_every_field_is_decoded() -> None:
     request = DIALECT.decode_request(FULL)
     first, calls, results, searched, last = request.messages
     assert first == Message("user", (Text("Which river?"),))
@@ -153,12 +153,12 @@ def test_everything_is_read() -> None:
         ToolCall("f1", "weather", '{"city":"Köln"}'),
         ToolCall("call_0", "clock", "{}", {"gemini": {"thoughtSignature": "Yg==", "no_id": True}}),
     )
-    weather, clock, paper = results.parts
+    weather, clock, document = results.parts
     assert weather == ToolResult("f1", (Text("mild"),), "weather", extras={"gemini": {"key": "output"}})
     assert isinstance(clock, ToolResult)
     assert (clock.call_id, clock.name) == ("call_0", "clock")
     assert clock.content == (Text('{"hour":7,"zone":{"name":"UTC"}}'), Image("image/png", "aGk="))
-    assert isinstance(paper, Opaque)
+    assert isinstance(document, Opaque)
     assert [type(part) for part in searched.parts] == [SearchCall, SearchResult, Opaque, Opaque, Text]
     assert last.text == "And now?Here?"
     assert [part.text for part in request.system] == ["Be kind.", "Be brief."]
@@ -186,7 +186,7 @@ def test_everything_is_read() -> None:
     ]
 
 
-def test_encoded_again_it_is_the_same_body() -> None:
+def test_a_decoded_request_is_encoded_as_the_same_body() -> None:
     body, unsupported = encode(DIALECT.decode_request(FULL))
     assert unsupported == ()
     tools = body.pop("tools")
@@ -323,7 +323,7 @@ def test_results_without_ids_answer_the_open_call_of_their_name() -> None:
         ({}, "", False),
     ],
 )
-def test_what_a_function_gave_back_is_text_and_comes_back_as_it_was(
+def test_a_function_result_is_text_and_is_encoded_unchanged(
     response: JsonObject, text: str, is_error: bool
 ) -> None:
     part: JsonObject = {"functionResponse": {"id": "f", "name": "n", "response": response}}
@@ -386,8 +386,8 @@ def test_unsigned_calls_get_a_signature_where_one_is_required(model: str, is_sig
     calls = Message("assistant", (ToolCall("x1", "a"), ToolCall("x2", "b")))
     parts = at(history(calls, model=model), "contents", 1, "parts")
     assert isinstance(parts, list)
-    signs = ["thoughtSignature" in part for part in parts if isinstance(part, dict)]
-    assert signs == [is_signed, False]
+    signed = ["thoughtSignature" in part for part in parts if isinstance(part, dict)]
+    assert signed == [is_signed, False]
 
 
 def test_a_signed_call_keeps_its_own_signature() -> None:
@@ -398,7 +398,7 @@ def test_a_signed_call_keeps_its_own_signature() -> None:
     assert "thoughtSignature" not in _object(at(parts, 1))
 
 
-def test_an_answer_of_its_own_goes_back_as_it_came() -> None:
+def test_an_answer_of_the_dialect_is_sent_back_verbatim() -> None:
     parts: list[JsonObject] = [
         {"text": "Hm.", "thought": True},
         {
@@ -455,7 +455,7 @@ def test_early_instructions_are_the_system_and_later_ones_stay_in_order() -> Non
     assert at(body, "contents", 1) == {"role": "user", "parts": [{"text": "Now be brief."}]}
 
 
-def test_foreign_parts_are_left_out_and_named() -> None:
+def test_foreign_parts_are_omitted_and_named() -> None:
     request = Request(
         (
             Message("user", (Text("Hi"), Opaque("anthropic_messages", {"type": "document"}))),

@@ -47,7 +47,7 @@ def ended(*parts: JsonObject, **candidate: Json) -> JsonObject:
     return chunk(*parts, **{"finishReason": "STOP", **candidate})
 
 
-def test_an_answer_starts_with_the_names_of_the_wire() -> None:
+def test_an_answer_starts_with_id_and_model_of_the_wire() -> None:
     events = DIALECT.decode_response(ended({"text": "Hi."}))
     assert events[0] == Started("r1", "gemini-2.5-flash")
     assert events[-1] == Finished("stop")
@@ -91,7 +91,7 @@ def test_a_signature_stays_with_its_part_and_closes_it() -> None:
     assert whole(DIALECT.encode_response(answer, REPLY)).parts == answer.parts
 
 
-def test_pictures_are_pictures_and_other_data_is_opaque() -> None:
+def test_images_are_images_and_other_data_is_opaque() -> None:
     sound: JsonObject = {"inlineData": {"mimeType": "audio/wav", "data": "UklGRg=="}}
     stored: JsonObject = {"fileData": {"mimeType": "image/png", "fileUri": "gs://bucket/x.png"}}
     private: JsonObject = {
@@ -138,7 +138,7 @@ def test_calls_are_for_the_client_and_end_the_turn() -> None:
     assert parts == [at(body, "candidates", 0, "content", "parts", 0), nameless]
 
 
-def test_calls_without_ids_are_numbered_apart_in_each_answer() -> None:
+def test_calls_without_ids_are_numbered_after_the_response_id() -> None:
     body = ended({"functionCall": {"name": "clock"}}, {"functionCall": {"name": "clock"}})
     ids = [part.id for part in whole(body).parts if isinstance(part, ToolCall)]
     assert ids == ["call_r1_0", "call_r1_1"]
@@ -195,7 +195,7 @@ def test_what_was_found_belongs_to_the_last_of_several_searches() -> None:
     assert [(result.call_id, len(result.sources)) for result in results] == [("t1", 0), ("t2", 1)]
 
 
-def test_a_search_whose_response_never_came_still_gets_its_pages() -> None:
+def test_a_search_whose_response_never_arrived_still_gets_its_pages() -> None:
     metadata: JsonObject = {"groundingChunks": [web("https://a.test", "A")]}
     answer = whole(ended(TOOL_CALL, {"text": "Long."}, groundingMetadata=metadata))
     assert [(search.query, search.state) for search in answer.searches] == [("nile", "done")]
@@ -244,7 +244,7 @@ def test_only_the_first_candidate_is_read() -> None:
 
 
 @pytest.mark.parametrize(("name", "reason"), FINISH_REASONS.items())
-def test_every_end_has_its_meaning_and_comes_back(name: str, reason: FinishReason) -> None:
+def test_every_finish_reason_is_decoded_and_encoded(name: str, reason: FinishReason) -> None:
     answer = whole(chunk({"text": "x"}, finishReason=name, finishMessage="because"))
     assert answer.finish == reason
     assert answer.detail == ("" if name in ("STOP", "MAX_TOKENS") else name)
@@ -275,13 +275,13 @@ def test_foreign_finish_reasons_become_the_nearest(reason: FinishReason, name: s
     assert at(body, "candidates", 0, "finishMessage") == "own words"
 
 
-def test_an_unknown_end_is_another_end() -> None:
+def test_an_unknown_finish_reason_is_other() -> None:
     answer = whole(chunk({"text": "x"}, finishReason="BAD_MOOD"))
     assert (answer.finish, answer.detail) == ("other", "BAD_MOOD")
 
 
 @pytest.mark.parametrize("content", [{"content": {"role": "model"}}, {}, {"content": None}])
-def test_an_end_may_come_without_parts_or_content(content: JsonObject) -> None:
+def test_a_finish_reason_may_arrive_without_parts_or_content(content: JsonObject) -> None:
     answer = whole(chunk(finishReason="MAX_TOKENS", **content))
     assert (answer.parts, answer.finish) == ((), "length")
 
@@ -306,14 +306,14 @@ def streamed_events(*chunks: Json) -> list[object]:
 
 
 @pytest.mark.parametrize("body", [{}, {"candidates": []}, {"candidates": None, "promptFeedback": {}}])
-def test_an_answer_without_candidates_is_broken_off(body: JsonObject) -> None:
+def test_an_answer_without_candidates_is_interrupted(body: JsonObject) -> None:
     events = DIALECT.decode_response(body)
     last = events[-1]
     assert isinstance(last, Failed)
     assert isinstance(last.error, Interrupted)
 
 
-def test_a_whole_body_that_names_no_end_has_one_all_the_same() -> None:
+def test_a_whole_body_without_a_finish_reason_is_complete() -> None:
     answer = whole(chunk({"text": "x"}))
     assert (answer.text, answer.finish, answer.error) == ("x", "other", None)
 
@@ -323,7 +323,7 @@ def test_an_error_instead_of_an_answer_is_an_error() -> None:
     assert events == [Failed(Overloaded("busy", upstream_code="UNAVAILABLE"))]
 
 
-def test_counts_are_sums_of_the_wire_and_come_back() -> None:
+def test_token_counts_are_sums_of_the_wire_and_are_encoded_again() -> None:
     counts: JsonObject = {
         "promptTokenCount": 10,
         "toolUsePromptTokenCount": 5,
@@ -337,7 +337,7 @@ def test_counts_are_sums_of_the_wire_and_come_back() -> None:
     assert DIALECT.encode_response(answer, REPLY)["usageMetadata"] == counts
 
 
-def test_the_last_counts_hold_even_if_they_are_lower() -> None:
+def test_the_last_counts_are_final_even_if_they_are_lower() -> None:
     answer = streamed(
         {**chunk({"text": "x"}), "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 15}},
         {**chunk(finishReason="STOP"), "usageMetadata": {"promptTokenCount": "9", "thoughtsTokenCount": 2}},
@@ -372,7 +372,7 @@ def test_a_field_of_the_wrong_type_is_named(body: JsonObject, path: str) -> None
     assert caught.value.path == path
 
 
-def test_arguments_that_are_no_object_are_handed_on() -> None:
+def test_arguments_that_are_not_an_object_are_passed_on() -> None:
     calls = (ToolCall("1", "f", "[1]"), ToolCall("2", "f", '{"a": '), ToolCall("3", "f", " "))
     parts = at(DIALECT.encode_response(Answer(calls), REPLY), "candidates", 0, "content", "parts")
     assert isinstance(parts, list)

@@ -30,7 +30,7 @@ def read(*tools: Json, config: Json = None) -> Request:
     )
 
 
-def said(search: SearchOptions) -> tuple[JsonObject, tuple[str, ...]]:
+def encode_search(search: SearchOptions) -> tuple[JsonObject, tuple[str, ...]]:
     encoded = DIALECT.encode_request(replace(ASK, search=search))
     return encoded.body, encoded.unsupported
 
@@ -42,7 +42,7 @@ def test_search_is_on_in_either_spelling(tool: JsonObject) -> None:
 
 
 @pytest.mark.parametrize("tool", [{"googleSearch": None}, {}])
-def test_a_search_that_is_null_is_none(tool: JsonObject) -> None:
+def test_a_search_that_is_null_is_no_search(tool: JsonObject) -> None:
     assert read(tool).search is None
 
 
@@ -58,7 +58,7 @@ def test_a_search_that_is_null_is_none(tool: JsonObject) -> None:
         {"googleSearch": {"blockingConfidence": "BLOCK_HIGH_AND_ABOVE", "searchTypes": {"imageSearch": {}}}},
     ],
 )
-def test_other_searches_are_searches_and_go_back_as_they_were(tool: JsonObject) -> None:
+def test_other_search_tools_are_searches_and_are_sent_back_unchanged(tool: JsonObject) -> None:
     request = read(tool)
     assert request.search is not None
     body = DIALECT.encode_request(request).body
@@ -96,24 +96,24 @@ def test_tools_that_do_not_search_turn_nothing_on() -> None:
 
 
 def test_a_time_range_needs_both_ends_or_is_unsupported() -> None:
-    body, unsupported = said(SearchOptions(since=SINCE, until=UNTIL))
+    body, unsupported = encode_search(SearchOptions(since=SINCE, until=UNTIL))
     assert at(body, "tools", 0, "googleSearch") == {"timeRangeFilter": {"startTime": SINCE, "endTime": UNTIL}}
     assert unsupported == ()
-    assert said(SearchOptions(since=SINCE)) == (said(SearchOptions())[0], ("since",))
-    assert said(SearchOptions(until=UNTIL)) == (said(SearchOptions())[0], ("until",))
-    assert said(SearchOptions(since=SINCE, until=UNTIL, extras=VERTEX))[1] == ("since", "until")
+    assert encode_search(SearchOptions(since=SINCE)) == (encode_search(SearchOptions())[0], ("since",))
+    assert encode_search(SearchOptions(until=UNTIL)) == (encode_search(SearchOptions())[0], ("until",))
+    assert encode_search(SearchOptions(since=SINCE, until=UNTIL, extras=VERTEX))[1] == ("since", "until")
 
 
-def test_domains_can_be_left_out_on_vertex_alone() -> None:
+def test_domains_can_be_excluded_only_on_vertex() -> None:
     blocked = SearchOptions(blocked_domains=("a.test", "b.test"))
-    body, unsupported = said(blocked)
+    body, unsupported = encode_search(blocked)
     assert (at(body, "tools"), unsupported) == ([{"googleSearch": {}}], ("blocked_domains",))
-    body, unsupported = said(replace(blocked, extras=VERTEX))
+    body, unsupported = encode_search(replace(blocked, extras=VERTEX))
     assert at(body, "tools") == [{"googleSearch": {"excludeDomains": ["a.test", "b.test"]}}]
     assert unsupported == ()
 
 
-def test_domains_left_out_are_blocked_domains() -> None:
+def test_excluded_domains_are_blocked_domains() -> None:
     search = read({"googleSearch": {"exclude_domains": ["a.test", ""]}}).search
     assert search is not None
     assert search.blocked_domains == ("a.test",)
@@ -133,11 +133,11 @@ def test_domains_left_out_are_blocked_domains() -> None:
     ],
 )
 def test_unsupported_options_are_named(options: SearchOptions, name: str) -> None:
-    assert said(options) == (said(SearchOptions())[0], (name,))
+    assert encode_search(options) == (encode_search(SearchOptions())[0], (name,))
 
 
-def test_the_location_goes_into_the_tool_config() -> None:
-    body, unsupported = said(
+def test_the_location_is_in_the_tool_config() -> None:
+    body, unsupported = encode_search(
         SearchOptions(location=Location("DE", latitude=0.0, longitude=6.9), language="de")
     )
     assert at(body, "toolConfig") == {

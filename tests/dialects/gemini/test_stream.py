@@ -55,7 +55,7 @@ def decoded(data: bytes, size: int = 1 << 20) -> list[Event]:
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\n"])
-def test_line_ends_may_be_either(end: str) -> None:
+def test_line_ends_may_be_lf_or_crlf(end: str) -> None:
     assert assemble(events_of(ONE, TWO, end=end)).text == TEXT
 
 
@@ -118,7 +118,7 @@ def test_a_broken_chunk_keeps_earlier_text() -> None:
     assert (answer.text, len(answer.citations)) == ("Köln ", 1)
 
 
-def test_chunks_of_other_candidates_are_passed_over() -> None:
+def test_chunks_of_other_candidates_are_skipped() -> None:
     assert (
         streamed(
             chunk({"text": "no"}, index=1), chunk({"text": "yes"}, index=0), chunk(finishReason="STOP")
@@ -127,7 +127,7 @@ def test_chunks_of_other_candidates_are_passed_over() -> None:
     )
 
 
-def test_text_is_sent_as_it_comes_and_the_rest_at_the_end() -> None:
+def test_text_is_sent_as_it_arrives_and_the_rest_at_the_end() -> None:
     encoder = Encoder(REPLY)
     assert encoder.feed(Started("x", "m")) == b""
     first = encoder.feed(TextDelta(0, "Köln "))
@@ -148,11 +148,11 @@ def test_text_is_sent_as_it_comes_and_the_rest_at_the_end() -> None:
     assert encoder.close() == b""
 
 
-def test_no_sign_of_life_is_sent_because_clients_break_on_it() -> None:
+def test_no_keep_alive_is_sent_because_clients_break_on_it() -> None:
     assert Encoder(REPLY).ping() == b""
 
 
-def test_thoughts_pictures_and_own_parts_are_parts() -> None:
+def test_thoughts_images_and_native_parts_are_parts() -> None:
     code: JsonObject = {"executableCode": {"language": "PYTHON", "code": "1"}}
     events: list[Event] = [
         ReasoningDelta(0, "Hm."),
@@ -207,11 +207,11 @@ def test_a_call_cut_short_by_an_error_is_never_emitted() -> None:
     assert [list(item) for item in chunks] == [["error"]]
 
 
-@pytest.mark.parametrize("is_first", [True, False], ids=["before the words", "after the words"])
-def test_a_signature_goes_with_its_part(is_first: bool) -> None:
+@pytest.mark.parametrize("is_first", [True, False], ids=["before the text", "after the text"])
+def test_a_signature_is_sent_with_its_part(is_first: bool) -> None:
     seen = ExtrasSeen(0, {"gemini": {"thoughtSignature": "YQ=="}})
-    said = TextDelta(0, "x")
-    parts = parts_of(sent([seen, said, Finished()] if is_first else [said, seen, Finished()]))
+    text = TextDelta(0, "x")
+    parts = parts_of(sent([seen, text, Finished()] if is_first else [text, seen, Finished()]))
     expected: list[JsonObject] = [{"text": "x"}, {"text": "", "thoughtSignature": "YQ=="}, {"text": ""}]
     if is_first:
         expected = [{"text": "x", "thoughtSignature": "YQ=="}, {"text": ""}]
@@ -273,7 +273,7 @@ def test_impossible_offsets_give_no_span(span: Span) -> None:
     assert metadata == {"groundingChunks": [web("https://a.test", "A")]}
 
 
-def test_a_failure_comes_after_what_was_cited_so_far() -> None:
+def test_an_error_is_sent_after_the_citations_so_far() -> None:
     chunks = sent(
         [
             TextDelta(0, "Köln "),
@@ -290,7 +290,7 @@ def test_a_failure_comes_after_what_was_cited_so_far() -> None:
     assert at(chunks[2], "groundwire", "warnings") == [{"code": "w", "message": "careful"}]
 
 
-def test_a_stream_left_alone_is_closed_with_an_error() -> None:
+def test_a_stream_without_an_end_is_closed_with_an_error() -> None:
     encoder = Encoder(REPLY)
     encoder.feed(TextDelta(0, "x"))
     assert b'data: {"error":{"code":502,' in encoder.close()
@@ -322,7 +322,7 @@ def test_the_array_form_of_a_failure_is_an_array_too() -> None:
     assert at(json.loads(data), 0, "error", "message") == "busy"
 
 
-def test_calls_of_a_stream_are_calls_of_the_whole() -> None:
+def test_calls_of_a_stream_equal_those_of_the_whole_body() -> None:
     chunks = [
         chunk({"text": "Moment. "}),
         chunk({"functionCall": {"name": "clock", "args": {"zone": "UTC"}}, "thoughtSignature": "YQ=="}),

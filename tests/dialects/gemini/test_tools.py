@@ -31,9 +31,7 @@ def _object(value: Json) -> JsonObject:
         ({}, None),
     ],
 )
-def test_how_functions_are_called_is_a_choice_of_tools(
-    calling: JsonObject, choice: ToolChoice | None
-) -> None:
+def test_the_function_calling_mode_is_a_tool_choice(calling: JsonObject, choice: ToolChoice | None) -> None:
     tools: list[Json] = [{"functionDeclarations": [{"name": "weather"}, {"name": "clock"}]}]
     request = decode(tools=tools, toolConfig={"functionCallingConfig": calling})
     assert request.tool_choice == choice
@@ -53,7 +51,7 @@ def test_several_allowed_functions_are_kept_for_the_dialect_that_knows_them() ->
     assert at(body, "toolConfig", "functionCallingConfig") == calling
 
 
-def test_arguments_always_come_whole() -> None:
+def test_arguments_are_always_complete() -> None:
     calling: JsonObject = {"mode": "VALIDATED", "streamFunctionCallArguments": True}
     tools: list[Json] = [{"functionDeclarations": [{"name": "a"}]}]
     body, _ = encode(decode(tools=tools, toolConfig={"functionCallingConfig": calling}))
@@ -61,7 +59,7 @@ def test_arguments_always_come_whole() -> None:
 
 
 @pytest.mark.parametrize("mode", ["search", "required", "function"])
-def test_the_function_config_is_left_out_where_none_is_declared(mode: str) -> None:
+def test_the_function_config_is_omitted_without_functions(mode: str) -> None:
     choice = {"search": ToolChoice("search"), "required": ToolChoice("required")}.get(
         mode, ToolChoice("function", "f")
     )
@@ -70,7 +68,7 @@ def test_the_function_config_is_left_out_where_none_is_declared(mode: str) -> No
     assert unsupported == ("tool_choice",)
 
 
-def test_who_wants_no_tools_gets_no_search() -> None:
+def test_tool_choice_none_disables_the_search() -> None:
     request = replace(ASK, search=SearchOptions(), tools=(WEATHER,), tool_choice=ToolChoice("none"))
     body, _ = encode(request)
     assert at(body, "tools") == [
@@ -83,7 +81,7 @@ def test_who_wants_no_tools_gets_no_search() -> None:
     assert at(body, "toolConfig") == {"functionCallingConfig": {"mode": "NONE"}}
 
 
-def test_a_caller_who_forbids_functions_alone_keeps_the_search() -> None:
+def test_a_caller_that_forbids_only_functions_keeps_the_search() -> None:
     tools: list[Json] = [{"googleSearch": {}}, {"functionDeclarations": [{"name": "a"}]}]
     body, _ = encode(decode(tools=tools, toolConfig={"functionCallingConfig": {"mode": "NONE"}}))
     assert {"googleSearch": {}} in _list(at(body, "tools"))
@@ -110,7 +108,7 @@ def test_a_strict_schema_cannot_be_demanded() -> None:
     assert unsupported == ("strict",)
 
 
-def test_schemas_are_read_alike_under_either_name() -> None:
+def test_schemas_are_decoded_under_either_name() -> None:
     schema: JsonObject = {
         "type": "OBJECT",
         "properties": {

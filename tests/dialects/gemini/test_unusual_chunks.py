@@ -93,7 +93,7 @@ def test_a_support_of_empty_chunks_is_warned_of() -> None:
     assert [warning.code for warning in answer.warnings] == ["citation_without_source"]
 
 
-def test_the_grounding_metadata_is_kept_as_it_came() -> None:
+def test_the_grounding_metadata_is_kept_verbatim() -> None:
     body = grounded(
         [web("https://a.test", "A")],
         support(TEXT, FIRST, 0),
@@ -105,7 +105,7 @@ def test_the_grounding_metadata_is_kept_as_it_came() -> None:
         assert answer.extras["gemini"]["groundingMetadata"] == metadata
 
 
-def test_the_grounding_metadata_of_a_stream_is_put_together() -> None:
+def test_the_grounding_metadata_of_a_stream_is_merged() -> None:
     pages: list[Json] = [web("https://a.test", "A"), web("https://b.test", "B")]
     supports: list[Json] = [support(TEXT, FIRST, 0), support(TEXT, SECOND, 1)]
     first = chunk(

@@ -21,13 +21,13 @@ def text_step(text: str, *annotations: JsonObject) -> JsonObject:
 
 def cites(url: str, start: int | None, end: int | None, title: str = "") -> JsonObject:
     """An annotation; what is None is left out."""
-    places: dict[str, int | None] = {"start_index": start, "end_index": end}
-    said: JsonObject = {name: place for name, place in places.items() if place is not None}
-    return {"type": "url_citation", "url": url, "title": title, **said}
+    offsets: dict[str, int | None] = {"start_index": start, "end_index": end}
+    known: JsonObject = {name: offset for name, offset in offsets.items() if offset is not None}
+    return {"type": "url_citation", "url": url, "title": title, **known}
 
 
 def read(body: JsonObject) -> Answer:
-    """The answer a body tells."""
+    """Decode a body into an answer."""
     return assemble(DIALECT.decode_response(body))
 
 
@@ -65,6 +65,6 @@ def stream(*frames: JsonObject) -> bytes:
 
 
 def decode_events(data: bytes) -> list[Event]:
-    """The events a stream tells."""
+    """Decode a stream into events."""
     decoder = DIALECT.decoder()
     return [*decoder.feed(data), *decoder.close()]

@@ -26,7 +26,7 @@ from tests.dialects.gemini_interactions.bodies import (
 A, B = "https://a.example/", "https://b.example/"
 
 
-def words(answer: Answer) -> list[tuple[str | None, list[str]]]:
+def cited(answer: Answer) -> list[tuple[str | None, list[str]]]:
     return [
         (
             answer.text[citation.span.start : citation.span.end] if citation.span else None,
@@ -40,44 +40,44 @@ def test_offsets_count_bytes() -> None:
     text = "Das Ölfaß 😀 ist voll. Ende."
     low = len("Das Ölfaß 😀 ".encode())
     high = len("Das Ölfaß 😀 ist voll.".encode())
-    assert words(read(interaction(text_step(text, cites(A, low, high))))) == [("ist voll.", [A])]
+    assert cited(read(interaction(text_step(text, cites(A, low, high))))) == [("ist voll.", [A])]
 
 
 def test_offsets_that_cut_a_character_were_code_points() -> None:
     text = "Öl ist öl. Ende."
     body = interaction(text_step(text, cites(A, 0, 9), cites(B, 3, 8)))
     assert text.encode()[:9].decode(errors="replace").endswith("\ufffd")
-    assert words(read(body)) == [("Öl ist öl", [A]), ("ist ö", [B])]
+    assert cited(read(body)) == [("Öl ist öl", [A]), ("ist ö", [B])]
 
 
-def test_a_start_of_nought_may_be_left_out() -> None:
-    assert words(read(interaction(text_step("Wet. Dry.", cites(A, None, 4))))) == [("Wet.", [A])]
+def test_a_start_of_zero_may_be_omitted() -> None:
+    assert cited(read(interaction(text_step("Wet. Dry.", cites(A, None, 4))))) == [("Wet.", [A])]
 
 
 def test_sources_of_one_span_are_one_citation() -> None:
     body = interaction(text_step("Wet. Dry.", cites(A, 0, 4), cites(B, 0, 4)))
-    assert words(read(body)) == [("Wet.", [A, B])]
+    assert cited(read(body)) == [("Wet.", [A, B])]
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 99), (5, 2), (-1, 3), (2, 10**9)])
 def test_an_impossible_offset_is_dropped_with_a_warning(low: int, high: int) -> None:
     answer = read(interaction(text_step("Wet. Dry.", cites(A, low, high))))
-    assert words(answer) == [(None, [A])]
+    assert cited(answer) == [(None, [A])]
     assert [warning.code for warning in answer.warnings] == ["citation_unplaced"]
 
 
 def test_an_annotation_without_offsets_cites_the_whole_answer() -> None:
     answer = read(interaction(text_step("Wet.", cites(A, None, None))))
-    assert words(answer) == [(None, [A])]
+    assert cited(answer) == [(None, [A])]
     assert not answer.warnings
 
 
 def test_each_block_counts_from_its_own_beginning() -> None:
     first = text_step("Wet. ", cites(A, 0, 4))
     second = text_step("Dry.", cites(B, 0, 4))
-    assert words(read(interaction(first, second))) == [("Wet.", [A]), ("Dry.", [B])]
+    assert cited(read(interaction(first, second))) == [("Wet.", [A]), ("Dry.", [B])]
     joined: JsonObject = {"type": "model_output", "content": [*blocks(first), *blocks(second)]}
-    assert words(read(interaction(joined))) == [("Wet.", [A]), ("Dry.", [B])]
+    assert cited(read(interaction(joined))) == [("Wet.", [A]), ("Dry.", [B])]
 
 
 def blocks(step: JsonObject) -> list[Json]:
@@ -86,7 +86,7 @@ def blocks(step: JsonObject) -> list[Json]:
     return content
 
 
-def test_annotations_that_come_early_or_in_portions_are_resolved_when_the_text_is_complete() -> None:
+def test_annotations_that_arrive_early_or_in_portions_are_resolved_when_the_text_is_complete() -> None:
     data = stream(
         CREATED,
         start(0, type="model_output"),
@@ -97,11 +97,11 @@ def test_annotations_that_come_early_or_in_portions_are_resolved_when_the_text_i
         stop(0),
         completed(),
     )
-    assert words(assemble(decode_events(data))) == [("Wet.", [A]), ("Dry.", [B])]
+    assert cited(assemble(decode_events(data))) == [("Wet.", [A]), ("Dry.", [B])]
 
 
 def test_map_places_and_files_are_sources_and_are_sent_back_verbatim() -> None:
-    place: JsonObject = {
+    map_place: JsonObject = {
         "type": "place_citation",
         "name": "Louvre",
         "url": A,
@@ -114,7 +114,7 @@ def test_map_places_and_files_are_sources_and_are_sent_back_verbatim() -> None:
         "document_uri": "gs://b/a.pdf",
         "end_index": 4,
     }
-    answer = read(interaction(text_step("Wet.", place, file)))
+    answer = read(interaction(text_step("Wet.", map_place, file)))
     sources = [item.source for citation in answer.citations for item in citation.evidence]
     assert [(source.url, source.title) for source in sources] == [(A, "Louvre"), ("", "a.pdf")]
     again = DIALECT.encode_response(answer, Reply())
@@ -138,7 +138,7 @@ def test_a_span_over_several_texts_is_cited_where_it_ends() -> None:
     parts = (Text("One. ", "commentary"), Text("Two. Three.", "final_answer"))
     evidence = (Evidence(Source(A, state="cited")),)
     answer = Answer(parts, (Citation(Span(0, 9), evidence),), finish="stop")
-    assert words(read(DIALECT.encode_response(answer, Reply()))) == [("Two.", [A])]
+    assert cited(read(DIALECT.encode_response(answer, Reply()))) == [("Two.", [A])]
 
 
 def test_neighbouring_texts_are_one_text_with_all_their_citations() -> None:
@@ -150,7 +150,7 @@ def test_neighbouring_texts_are_one_text_with_all_their_citations() -> None:
     steps = body["steps"]
     assert isinstance(steps, list)
     assert len(steps) == 1
-    assert words(read(body)) == [("One.", [A]), ("Two.", [A])]
+    assert cited(read(body)) == [("One.", [A]), ("Two.", [A])]
 
 
 def test_a_source_without_a_url_is_encoded_as_a_named_file() -> None:

@@ -53,7 +53,7 @@ def failed(status: int, body: JsonObject) -> UpstreamError:
         (500, "teapot", Overloaded),
     ],
 )
-def test_a_code_is_a_class(status: int, code: str, kind: type[UpstreamError]) -> None:
+def test_each_code_has_an_error_class(status: int, code: str, kind: type[UpstreamError]) -> None:
     error = failed(status, {"error": {"code": code, "message": "No."}})
     assert type(error) is kind
     assert (error.message, error.status, error.upstream_code) == ("No.", status, code)
@@ -88,11 +88,11 @@ def test_the_retry_delay_is_read_from_the_body() -> None:
         "details": [dict(detail)],
     }
     assert failed(429, {"error": error}).retry_after == 34.4
-    words: JsonObject = {"code": "rate_limit_exceeded", "message": "Please retry in 48.9s."}
-    assert failed(429, {"error": words}).retry_after == 48.9
+    bare: JsonObject = {"code": "rate_limit_exceeded", "message": "Please retry in 48.9s."}
+    assert failed(429, {"error": bare}).retry_after == 48.9
 
 
-def test_headers_know_better_than_the_body() -> None:
+def test_headers_take_precedence_over_the_body() -> None:
     body = b'{"error": {"code": "rate_limit_exceeded", "message": "Please retry in 48.9s."}}'
     error = DIALECT.decode_error(429, body, {"retry-after": "3", "x-request-id": "r1"})
     assert (error.retry_after, error.request_id) == (3.0, "r1")

@@ -44,14 +44,14 @@ EVENTS: list[Event] = [
 REPLY = Reply("a", "m", created=1_778_871_156)
 
 
-class Server:
-    """Answers every request with one body, and keeps what it was asked."""
+class FixedServer:
+    """Answers every request with one body, and records the requests."""
 
     def __init__(self, body: bytes, content_type: str) -> None:
-        self.asked: list[JsonObject] = []
+        self.requests: list[JsonObject] = []
 
         def answer(request: httpx2.Request) -> httpx2.Response:
-            self.asked.append(json.loads(request.content))
+            self.requests.append(json.loads(request.content))
             return httpx2.Response(200, headers={"content-type": content_type}, content=body)
 
         http = httpx2.Client(transport=httpx2.MockTransport(answer))
@@ -61,7 +61,7 @@ class Server:
 
 def test_a_whole_answer_is_read_by_the_client() -> None:
     body = dump_json(DIALECT.encode_response(assemble(EVENTS), REPLY)).encode()
-    server = Server(body, "application/json")
+    server = FixedServer(body, "application/json")
     answer = server.client.interactions.create(model="m", input="?", tools=[{"type": "google_search"}])
     assert isinstance(answer, interactions.Interaction)
     assert (answer.status, answer.output_text) == ("completed", "Öl fließt. Immer.")
@@ -75,7 +75,7 @@ def test_a_whole_answer_is_read_by_the_client() -> None:
     (note,) = block.annotations or []
     assert isinstance(note, interactions.URLCitation)
     assert block.text.encode()[note.start_index : note.end_index].decode() == "fließt."
-    request: Request = DIALECT.decode_request(server.asked[0])
+    request: Request = DIALECT.decode_request(server.requests[0])
     assert request.search is not None
     assert request.query == "?"
 
@@ -83,7 +83,7 @@ def test_a_whole_answer_is_read_by_the_client() -> None:
 def test_a_stream_is_read_by_the_client() -> None:
     encoder = DIALECT.encoder(REPLY)
     data = b"".join(encoder.feed(event) for event in EVENTS)
-    server = Server(data, encoder.content_type)
+    server = FixedServer(data, encoder.content_type)
     text = ""
     kinds = set()
     for event in server.client.interactions.create(model="m", input="?", stream=True):
@@ -95,4 +95,4 @@ def test_a_stream_is_read_by_the_client() -> None:
         *("InteractionCreatedEvent", "InteractionStatusUpdate", "StepStart", "StepDelta", "StepStop"),
         "InteractionCompletedEvent",
     }
-    assert DIALECT.decode_request(server.asked[0]).stream
+    assert DIALECT.decode_request(server.requests[0]).stream

@@ -118,12 +118,12 @@ def test_a_stream_split_anywhere_gives_the_same_events(lines: list[str]) -> None
     whole_events = decode_events(data)
     for size in (1, 7, 1000):
         decoder = DIALECT.decoder()
-        pieces = (data[place : place + size] for place in range(0, len(data), size))
+        pieces = (data[start : start + size] for start in range(0, len(data), size))
         events = [event for piece in pieces for event in decoder.feed(piece)] + decoder.close()
         assert events == whole_events
 
 
-def test_history_gives_every_step_back_as_it_came(whole: JsonObject) -> None:
+def test_history_returns_every_step_verbatim(whole: JsonObject) -> None:
     question: JsonObject = {"type": "user_input", "content": [{"type": "text", "text": "?"}]}
     steps = json.loads(json.dumps(whole["steps"]))
     body: JsonObject = {"model": "m", "input": [question, *steps, question]}
@@ -131,7 +131,7 @@ def test_history_gives_every_step_back_as_it_came(whole: JsonObject) -> None:
     assert again["input"] == [question, *steps, question]
 
 
-def test_a_stream_written_again_has_the_same_shape(lines: list[str]) -> None:
+def test_a_stream_encoded_again_has_the_same_shape(lines: list[str]) -> None:
     encoder = DIALECT.encoder(Reply("a", "gemini-2.5-flash"))
     data = b"".join(encoder.feed(event) for event in decode_events(as_stream(lines))) + encoder.close()
     written = [json.loads(line[6:]) for line in data.decode().splitlines() if line.startswith("data: {")]

@@ -40,7 +40,7 @@ decode, encode = DIALECT.decode_request, DIALECT.encode_request
 TEXTS: list[Json] = [{"type": "text", "text": "x"}]
 
 
-def asked(**fields: Json) -> Request:
+def decode_with(**fields: Json) -> Request:
     return decode({"model": "m", "input": "Hi?", **fields})
 
 
@@ -62,10 +62,10 @@ def again(body: JsonObject) -> JsonObject:
     ],
 )
 def test_a_question_may_have_many_forms(value: Json) -> None:
-    assert asked(input=value).messages == (Message("user", (Text("Hi?"),)),)
+    assert decode_with(input=value).messages == (Message("user", (Text("Hi?"),)),)
 
 
-def test_a_talk_keeps_its_turns() -> None:
+def test_a_conversation_keeps_its_turns() -> None:
     steps: list[Json] = [
         {"type": "user_input", "content": [{"type": "text", "text": "Weather?"}]},
         {"type": "thought", "signature": "c2ln"},
@@ -74,7 +74,7 @@ def test_a_talk_keeps_its_turns() -> None:
         {"type": "model_output", "content": [{"type": "text", "text": "It rains."}]},
         {"type": "user_input", "content": [{"type": "text", "text": "Still?"}]},
     ]
-    request = asked(input=steps)
+    request = decode_with(input=steps)
     assert [message.role for message in request.messages] == [
         "user",
         "assistant",
@@ -89,7 +89,7 @@ def test_a_talk_keeps_its_turns() -> None:
 
 def test_turns_of_an_earlier_revision_are_read() -> None:
     turns: list[Json] = [{"role": "user", "content": "Hi?"}, {"role": "model", "content": "Yes."}]
-    assert [(message.role, message.text) for message in asked(input=turns).messages] == [
+    assert [(message.role, message.text) for message in decode_with(input=turns).messages] == [
         ("user", "Hi?"),
         ("assistant", "Yes."),
     ]
@@ -105,7 +105,7 @@ def test_results_of_one_turn_are_in_one_message_wherever_they_were() -> None:
             "is_error": True,
         },
     ]
-    request = asked(input=results)
+    request = decode_with(input=results)
     assert len(request.messages) == 1
     first, second = request.messages[0].parts
     assert isinstance(first, ToolResult)
@@ -117,7 +117,7 @@ def test_results_of_one_turn_are_in_one_message_wherever_they_were() -> None:
         {**as_object(results[1]), "result": "x"},
     ]
     inside: list[Json] = [{"type": "user_input", "content": results}]
-    assert asked(input=inside).messages == request.messages
+    assert decode_with(input=inside).messages == request.messages
 
 
 def as_object(value: Json) -> JsonObject:
@@ -125,13 +125,13 @@ def as_object(value: Json) -> JsonObject:
     return value
 
 
-def test_pictures_are_read_and_other_media_stay_as_they_are() -> None:
+def test_images_are_decoded_and_other_media_stay_as_they_are() -> None:
     blocks: list[Json] = [
         {"type": "image", "data": "AAAA", "mime_type": "image/png", "resolution": "high"},
         {"type": "document", "uri": "gs://a/b.pdf"},
         {"type": "text", "text": "What?"},
     ]
-    image, document, _ = asked(input=blocks).messages[0].parts
+    image, document, _ = decode_with(input=blocks).messages[0].parts
     assert isinstance(image, Image)
     assert (image.media_type, image.data) == ("image/png", "AAAA")
     assert document == Opaque("gemini_interactions", as_object(blocks[1]))
@@ -140,12 +140,12 @@ def test_pictures_are_read_and_other_media_stay_as_they_are() -> None:
 
 def test_web_search_is_turned_on_with_its_types() -> None:
     tool: JsonObject = {"type": "google_search", "search_types": ["web_search"]}
-    request = asked(tools=[tool])
+    request = decode_with(tools=[tool])
     assert request.search == SearchOptions(extras={"gemini_interactions": {"search_types": ["web_search"]}})
     assert encode(request).body["tools"] == [tool]
 
 
-def test_functions_and_other_tools_go_through() -> None:
+def test_functions_and_other_tools_are_passed_on() -> None:
     tools: list[Json] = [
         {
             "type": "function",
@@ -157,7 +157,7 @@ def test_functions_and_other_tools_go_through() -> None:
         {"type": "url_context"},
         {"type": "mcp_server", "name": "n", "url": "https://a.example/"},
     ]
-    request = asked(tools=tools)
+    request = decode_with(tools=tools)
     assert isinstance(request.tools[0], FunctionTool)
     assert request.tools[1] == OpaqueTool("gemini_interactions", {"type": "url_context"})
     assert encode(request).body["tools"] == tools
@@ -195,7 +195,7 @@ def test_the_configuration_is_read_and_written() -> None:
         "tool_choice": "any",
         "seed": 7,
     }
-    request = asked(generation_config=config)
+    request = decode_with(generation_config=config)
     assert request.limits == Limits(5, ("END",), 0.5, 0.25)
     assert request.reasoning == ReasoningOptions("low", visible=True)
     assert request.tool_choice == ToolChoice("required")
@@ -212,8 +212,8 @@ def test_the_configuration_is_read_and_written() -> None:
         ("validated", None),
     ],
 )
-def test_tool_choices_go_through(wire: Json, choice: ToolChoice | None) -> None:
-    request = asked(generation_config={"tool_choice": wire})
+def test_tool_choices_are_passed_on(wire: Json, choice: ToolChoice | None) -> None:
+    request = decode_with(generation_config={"tool_choice": wire})
     assert request.tool_choice == choice
     assert encode(request).body["generation_config"] == {"tool_choice": wire}
 
@@ -241,19 +241,21 @@ def test_unsupported_choices_and_options_are_named() -> None:
         ([{"type": "text", "mime_type": "application/json"}, {"type": "audio"}], OutputFormat()),
     ],
 )
-def test_output_formats_go_through(wire: Json, output: OutputFormat | None) -> None:
-    request = asked(response_format=wire)
+def test_output_formats_are_passed_on(wire: Json, output: OutputFormat | None) -> None:
+    request = decode_with(response_format=wire)
     assert request.output == output
     assert encode(request).body["response_format"] == wire
 
 
 def test_a_bare_schema_is_an_output_format() -> None:
     schema: JsonObject = {"type": "object", "properties": {"type": {"type": "string"}}}
-    assert asked(response_format=schema, response_mime_type="application/json").output == OutputFormat(schema)
-    assert asked(response_mime_type="application/json").output == OutputFormat()
+    assert decode_with(response_format=schema, response_mime_type="application/json").output == OutputFormat(
+        schema
+    )
+    assert decode_with(response_mime_type="application/json").output == OutputFormat()
 
 
-def test_all_other_fields_go_through() -> None:
+def test_all_other_fields_are_passed_on() -> None:
     body: JsonObject = {
         "model": "m",
         "input": "Hi?",

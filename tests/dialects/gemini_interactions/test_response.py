@@ -57,7 +57,7 @@ def test_a_step_of_an_unknown_kind_is_kept_whole() -> None:
     assert again(interaction(step))["steps"] == [step]
 
 
-def test_sound_in_an_answer_is_opaque_and_divides_the_text() -> None:
+def test_audio_in_an_answer_is_opaque_and_divides_the_text() -> None:
     sound: JsonObject = {"type": "audio", "data": "AAAA", "mime_type": "audio/wav"}
     blocks: list[Json] = [{"type": "text", "text": "Listen: "}, sound, {"type": "text", "text": "that."}]
     answer = read(interaction({"type": "model_output", "content": blocks}))
@@ -66,8 +66,8 @@ def test_sound_in_an_answer_is_opaque_and_divides_the_text() -> None:
 
 
 def test_user_input_is_not_part_of_the_answer() -> None:
-    said: JsonObject = {"type": "user_input", "content": [{"type": "text", "text": "Hello?"}]}
-    assert read(interaction(said, text_step("Hi."))).text == "Hi."
+    question: JsonObject = {"type": "user_input", "content": [{"type": "text", "text": "Hello?"}]}
+    assert read(interaction(question, text_step("Hi."))).text == "Hi."
 
 
 def test_a_thought_shows_its_summary_and_keeps_its_signature() -> None:
@@ -81,7 +81,7 @@ def test_an_empty_thought_is_dropped() -> None:
     assert read(interaction({"type": "thought"})).parts == ()
 
 
-def test_a_picture_is_a_part() -> None:
+def test_an_image_is_a_part() -> None:
     block: JsonObject = {"type": "image", "data": "AAAA", "mime_type": "image/png"}
     answer = read(interaction({"type": "model_output", "content": [block]}))
     assert answer.parts == (Image("image/png", "AAAA"),)
@@ -94,7 +94,7 @@ def test_a_function_call_waits_for_the_client_even_if_completed() -> None:
     assert answer.finish == "tool_calls"
 
 
-def test_arguments_that_are_no_object_are_wrapped_in_one() -> None:
+def test_arguments_that_are_not_an_object_are_wrapped_in_one() -> None:
     answer = Answer((ToolCall("c", "f", "not json"),), finish="tool_calls")
     body = DIALECT.encode_response(answer, Reply())
     assert body["steps"] == [
@@ -102,7 +102,7 @@ def test_arguments_that_are_no_object_are_wrapped_in_one() -> None:
     ]
 
 
-def test_empty_queries_are_dropped_and_yet_given_back() -> None:
+def test_empty_queries_are_dropped_but_sent_back() -> None:
     step: JsonObject = {"type": "google_search_call", "id": "s", "arguments": {"queries": ["", "nile"]}}
     call = read(interaction(step)).parts[0]
     assert isinstance(call, SearchCall)
@@ -127,7 +127,7 @@ def test_every_page_of_one_call_is_opened() -> None:
     assert errors == ["paywall", ""]
 
 
-def test_pages_opened_by_one_call_go_back_as_one_call() -> None:
+def test_pages_opened_by_one_call_are_sent_back_as_one_call() -> None:
     assert again(interaction(*OPENED))["steps"] == list(OPENED)
 
 
@@ -146,7 +146,7 @@ def test_pages_found_by_other_providers_are_listed_in_the_result() -> None:
     ]
 
 
-def test_a_pattern_looked_for_goes_to_the_extension() -> None:
+def test_a_searched_pattern_is_in_the_extension() -> None:
     parts = (SearchCall("f", kind="find", url="https://a.example/", pattern="6650"), SearchResult("f"))
     body = DIALECT.encode_response(Answer(parts, finish="stop"), Reply())
     assert body["steps"] == []
@@ -169,7 +169,7 @@ def test_a_pattern_looked_for_goes_to_the_extension() -> None:
         ("half_baked", "other", "half_baked"),
     ],
 )
-def test_a_status_is_an_ending(status: str, reason: FinishReason, detail: str) -> None:
+def test_a_status_is_a_finish_reason(status: str, reason: FinishReason, detail: str) -> None:
     answer = read(interaction(text_step("Hi."), status=status))
     assert (answer.finish, answer.detail) == (reason, detail)
     body = again(interaction(text_step("Hi."), status=status))
@@ -199,7 +199,7 @@ def test_a_failed_interaction_is_an_error_and_earlier_text_is_kept(
     assert type(answer.error) is kind
 
 
-def test_a_failed_answer_is_written_with_what_came() -> None:
+def test_a_failed_answer_is_encoded_with_what_arrived() -> None:
     answer = Answer((Text("Hi."),), error=Overloaded("busy"))
     body = DIALECT.encode_response(answer, Reply("a", "m", created=0))
     assert body["status"] == "failed"
@@ -239,5 +239,5 @@ def test_unknown_counts_are_not_encoded() -> None:
         (4_107_542_400, "2100-03-01T00:00:00Z"),
     ],
 )
-def test_times_are_written_by_the_calendar(seconds: int, text: str) -> None:
+def test_times_are_written_as_iso_dates(seconds: int, text: str) -> None:
     assert timestamp(seconds) == text

@@ -136,7 +136,7 @@ def test_steps_are_kept_apart_by_their_index() -> None:
     assert assemble(decode_events(data)).text == "One text."
 
 
-def test_arguments_may_come_whole_with_the_start() -> None:
+def test_arguments_may_arrive_whole_with_the_start() -> None:
     data = stream(CREATED, start(0, type="function_call", id="c", name="f", arguments={"x": 1}), stop(0))
     assert assemble(decode_events(data)).parts == (ToolCall("c", "f", '{"x":1}'),)
 
@@ -147,7 +147,7 @@ def test_a_delta_without_a_start_is_not_lost() -> None:
     )
 
 
-def test_unknown_events_and_deltas_are_passed_over() -> None:
+def test_unknown_events_and_deltas_are_skipped() -> None:
     odd: JsonObject = {"event_type": "interaction.danced", "index": []}
     data = stream(
         CREATED, odd, start(0, type="thought"), delta(0, type="thought_smell", smell=1), stop(0), completed()
@@ -219,7 +219,7 @@ def test_a_known_field_of_the_wrong_type_is_the_providers_fault(frame: JsonObjec
     assert isinstance(events[-1].error, UpstreamWireError)
 
 
-def test_text_goes_out_at_once_and_its_annotations_when_something_else_begins() -> None:
+def test_text_is_sent_at_once_and_its_annotations_when_something_else_begins() -> None:
     written = frames(
         [
             Started("x", "m"),
@@ -255,7 +255,7 @@ def test_citations_before_their_text_or_at_the_end_get_spans() -> None:
     assert frames(before) == frames(after)
 
 
-def test_an_unsettled_text_stays_open_while_other_steps_come_and_go() -> None:
+def test_an_unsettled_text_stays_open_while_other_steps_begin_and_end() -> None:
     written = frames(
         [
             Started(),
@@ -273,7 +273,7 @@ def test_an_unsettled_text_stays_open_while_other_steps_come_and_go() -> None:
     assert [frame.get("index") for frame in written[2:-1]] == [0, 0, 1, 1, 1, 0, 0]
 
 
-def test_a_citation_that_comes_too_late_keeps_its_source() -> None:
+def test_a_citation_that_arrives_too_late_keeps_its_source() -> None:
     events: list[Event] = [
         Started(),
         TextDelta(0, "Wet."),
@@ -302,7 +302,7 @@ def test_function_calls_may_be_interleaved_and_named_late() -> None:
     assert answer.parts == (ToolCall("c1", "g", "{}"), ToolCall("c0", "f", '{"a":1}'))
 
 
-def test_signatures_go_back_with_their_steps() -> None:
+def test_signatures_are_sent_back_with_their_steps() -> None:
     events: list[Event] = [
         Started(),
         ReasoningDelta(0, ""),
@@ -333,11 +333,11 @@ def test_an_error_closes_what_is_open_and_ends_the_stream() -> None:
 
 def test_warnings_are_on_the_last_event() -> None:
     warning = Warned("x", "y")
-    told_warnings = {"version": 1, "warnings": [{"code": "x", "message": "y"}]}
+    expected = {"version": 1, "warnings": [{"code": "x", "message": "y"}]}
     finished = frames([Started(), warning, Finished()])[-1]["interaction"]
     assert isinstance(finished, dict)
-    assert finished["groundwire"] == told_warnings
-    assert frames([warning, Failed(Overloaded("busy"))])[-1]["groundwire"] == told_warnings
+    assert finished["groundwire"] == expected
+    assert frames([warning, Failed(Overloaded("busy"))])[-1]["groundwire"] == expected
 
 
 def test_there_is_no_keep_alive() -> None:

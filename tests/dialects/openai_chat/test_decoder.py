@@ -205,7 +205,7 @@ def test_refusals_are_streamed_separately() -> None:
         ({"choices": [{"delta": {"content": 1}}]}, UpstreamWireError),
     ],
 )
-def test_errors_inside_a_stream_keep_what_came_before(last: object, error: type[Exception]) -> None:
+def test_errors_inside_a_stream_keep_the_earlier_events(last: object, error: type[Exception]) -> None:
     answer = decode_stream(
         sse_chunk(LAST), sse_chunk({"content": "Sunny"}), f"data: {json.dumps(last)}\n\n".encode(), DONE
     )

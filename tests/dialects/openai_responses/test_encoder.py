@@ -66,7 +66,7 @@ def final(data: bytes) -> JsonObject:
     return response
 
 
-def test_a_search_and_an_answer_come_in_the_order_of_openai() -> None:
+def test_a_search_and_an_answer_are_sent_in_the_order_of_openai() -> None:
     data = encode_events(
         [
             Started("r", "m"),
@@ -170,7 +170,7 @@ def test_a_stream_that_is_closed_early_reports_the_interruption() -> None:
     assert event_types(encode_events([TextDelta(0, "Hi.")]))[-1] == "failed"
 
 
-def test_late_citations_go_to_the_part_of_their_span() -> None:
+def test_late_citations_are_sent_in_the_part_of_their_span() -> None:
     data = encode_events(
         [
             TextDelta(0, "One."),

@@ -77,7 +77,7 @@ def test_known_errors_come_back_as_themselves(error: GroundwireError) -> None:
         ClientWireError("odd", "$.x"),
     ],
 )
-def test_any_error_is_written_again_as_it_was(error: GroundwireError) -> None:
+def test_any_error_is_encoded_again_as_it_was(error: GroundwireError) -> None:
     body = DIALECT.encode_response(Answer(error=error), Reply())
     after = assemble(DIALECT.decode_response(body))
     assert after.error is not None

@@ -37,14 +37,14 @@ B = Source("https://b.example/", "", "cited")
 C = Source("", "The almanac", "cited")
 
 
-def asking(query: str) -> Reply:
+def reply_to(query: str) -> Reply:
     return Reply(request=Request((Message("user", (Text(query),)),)))
 
 
-NILE = asking("nile")
+NILE = reply_to("nile")
 
 
-def said(text: str, *cites: tuple[int, int, Source] | Source, phase: Phase = "") -> Answer:
+def answer_with(text: str, *cites: tuple[int, int, Source] | Source, phase: Phase = "") -> Answer:
     citations = (
         Citation(None, (Evidence(cite),))
         if isinstance(cite, Source)
@@ -64,7 +64,7 @@ def read(body: JsonObject) -> Answer:
 
 
 def check(answer: Answer, reply: Reply = NILE) -> Answer:
-    """What is kept is kept, and writing it again gives the same."""
+    """Encode and decode an answer: what the contract carries is kept, and encoding again gives the same."""
     body = write(answer, reply)
     after = read(body)
     for feature in (Feature.TEXT, Feature.CITATIONS, Feature.TITLES, Feature.UNPLACED):
@@ -74,7 +74,7 @@ def check(answer: Answer, reply: Reply = NILE) -> Answer:
 
 
 def test_a_cited_answer_is_encoded_exactly() -> None:
-    answer = said("The Nile is long. So is the Amazon.", (0, 17, A), (18, 35, A), (18, 35, B))
+    answer = answer_with("The Nile is long. So is the Amazon.", (0, 17, A), (18, 35, A), (18, 35, B))
     assert write(answer) == {
         "llmContent": 'Web search results for "nile":\n\n'
         "The Nile is long.[1] So is the Amazon.[1][2]\n\n"
@@ -89,16 +89,16 @@ def test_a_cited_answer_is_encoded_exactly() -> None:
 
 
 def test_an_answer_without_sources_has_neither_list() -> None:
-    assert write(said("Long.")) == {
+    assert write(answer_with("Long.")) == {
         "llmContent": 'Web search results for "nile":\n\nLong.',
         "returnDisplay": 'Search results for "nile" returned.',
     }
-    assert check(said("Long.")).citations == ()
+    assert check(answer_with("Long.")).citations == ()
 
 
 @pytest.mark.parametrize("text", ["", " \n\t"])
 def test_an_answer_without_text_found_nothing(text: str) -> None:
-    body = write(said(text, A))
+    body = write(answer_with(text, A))
     assert body == {
         "llmContent": 'No search results or information found for query: "nile"',
         "returnDisplay": "No information found.",
@@ -120,10 +120,10 @@ def test_what_was_found_is_listed_if_nothing_is_cited() -> None:
 
 
 def test_a_source_without_a_url_is_known_by_its_name() -> None:
-    body = write(said("Long.", (0, 5, C)))
+    body = write(answer_with("Long.", (0, 5, C)))
     assert body["sources"] == [{"web": {"title": "The almanac"}}]
     assert str(body["llmContent"]).endswith("Long.[1]\n\nSources:\n[1] The almanac")
-    check(said("Long.", (0, 5, C)))
+    check(answer_with("Long.", (0, 5, C)))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_source_without_a_url_is_known_by_its_name() -> None:
     ['say "hi"', 'a":\n\nb', "line\nline", '" returned.', "", "[1]", "\n\nSources:\n[1] x", 'x" returned'],
 )
 def test_any_query_can_be_separated_from_the_answer(query: str) -> None:
-    after = check(said("Long. Wide.", (0, 5, A)), asking(query))
+    after = check(answer_with("Long. Wide.", (0, 5, A)), reply_to(query))
     assert [search.query for search in after.searches] == ([query] if query else [])
 
 
@@ -150,16 +150,16 @@ def test_any_query_can_be_separated_from_the_answer(query: str) -> None:
     ],
 )
 def test_brackets_of_the_text_are_never_citations(text: str) -> None:
-    check(said(text))
-    check(said(text, (0, len(text), A)))
-    check(said(text, (0, 1, A), (1, 2, B), C))
+    check(answer_with(text))
+    check(answer_with(text, (0, len(text), A)))
+    check(answer_with(text, (0, 1, A), (1, 2, B), C))
     parts = (SearchCall("s", ("nile",)), SearchResult("s", (Source(A.url), Source(B.url))), Text(text))
     assert check(Answer(parts, finish="stop")).citations == ()
 
 
 def test_the_extension_is_there_only_if_it_is_needed() -> None:
-    assert "groundwire" not in write(said("Long [4].", (0, 4, A)))
-    assert write(said("Long [1].", (0, 4, A)))["groundwire"] == {
+    assert "groundwire" not in write(answer_with("Long [4].", (0, 4, A)))
+    assert write(answer_with("Long [1].", (0, 4, A)))["groundwire"] == {
         "version": 1,
         "inserted": [[36, 39]],
         "unplaced": [],
@@ -196,15 +196,15 @@ def test_a_body_without_the_extension_is_read_by_its_numbers() -> None:
         {"inserted": [[36, 999]], "unplaced": []},
     ],
 )
-def test_an_extension_that_does_not_fit_is_not_believed(extension: JsonObject) -> None:
-    body = write(said("Long wide.", (0, 4, A)))
+def test_an_extension_that_contradicts_the_body_is_ignored(extension: JsonObject) -> None:
+    body = write(answer_with("Long wide.", (0, 4, A)))
     assert read({**body, "groundwire": extension}) == read(body)
 
 
-def test_a_listed_source_without_a_number_is_cited_for_the_whole() -> None:
-    after = check(said("Long.", (0, 5, A), B))
+def test_a_listed_source_without_a_number_is_cited_for_the_whole_answer() -> None:
+    after = check(answer_with("Long.", (0, 5, A), B))
     assert [citation.span for citation in after.citations] == [Span(5, 5), None]
-    check(said("Long.", A, B))
+    check(answer_with("Long.", A, B))
 
 
 def test_links_in_place_of_sources_become_numbers() -> None:
@@ -215,7 +215,7 @@ def test_links_in_place_of_sources_become_numbers() -> None:
     check(answer)
 
 
-def test_commentary_and_answer_are_separated_and_can_be_told_apart() -> None:
+def test_commentary_and_answer_are_separated_and_distinguishable() -> None:
     parts = (Text("I look.", "commentary"), Text("Long.", "final_answer"))
     answer = Answer(parts, (Citation(Span(7, 12), (Evidence(A),)),), finish="stop")
     assert "I look.\n\nLong.[1]" in str(write(answer)["llmContent"])
@@ -223,7 +223,7 @@ def test_commentary_and_answer_are_separated_and_can_be_told_apart() -> None:
 
 
 def test_impossible_offsets_keep_their_source() -> None:
-    after = read(write(said("Long.", (3, 99, A), (-2, 2, B))))
+    after = read(write(answer_with("Long.", (3, 99, A), (-2, 2, B))))
     assert project(after, Feature.CITATIONS) == set()
     assert {source.url for source in after.sources} == {A.url, B.url}
     assert after.text == "Long."
@@ -237,7 +237,7 @@ def test_warnings_are_encoded_and_decoded() -> None:
 
 def test_the_domain_of_a_source_without_a_title_is_kept() -> None:
     page = Source("https://redirect.example/x", "", "cited", domain="sap.com")
-    after = check(said("Long.", (0, 5, page)))
+    after = check(answer_with("Long.", (0, 5, page)))
     assert "[1] sap.com (https://redirect.example/x)" in str(write(after)["llmContent"])
     assert after.sources[0].title == ""
 
@@ -265,7 +265,7 @@ def test_recorded_grounding_survives_the_contract(recordings: Path) -> None:
     block = body["steps"][1]["content"][0]
     text = block["text"]
     notes = block["annotations"]
-    answer = said(
+    answer = answer_with(
         text,
         *(
             (
@@ -290,8 +290,8 @@ SOURCES = [A, B, C, Source("https://d.example/x?utm_source=y", "D\nd", "cited")]
 
 
 def placed(text: str) -> st.SearchStrategy[list[tuple[int, int, Source] | Source]]:
-    place = st.integers(0, len(text))
-    cite = st.tuples(place, place, st.sampled_from(SOURCES)).map(
+    offset = st.integers(0, len(text))
+    cite = st.tuples(offset, offset, st.sampled_from(SOURCES)).map(
         lambda item: (min(item[:2]), max(item[:2]), item[2])
     )
     return st.lists(cite | st.sampled_from(SOURCES), max_size=4)
@@ -299,13 +299,13 @@ def placed(text: str) -> st.SearchStrategy[list[tuple[int, int, Source] | Source
 
 @given(data=st.data(), query=WORDS)
 @settings(max_examples=300, deadline=None)
-def test_whatever_is_written_is_read_and_written_again(data: st.DataObject, query: str) -> None:
+def test_any_answer_survives_encoding_and_decoding(data: st.DataObject, query: str) -> None:
     text = data.draw(WORDS)
     cites: Iterable[tuple[int, int, Source] | Source] = data.draw(placed(text))
-    answer = said(text, *cites)
-    body = write(answer, asking(query))
+    answer = answer_with(text, *cites)
+    body = write(answer, reply_to(query))
     after = read(body)
-    assert write(after, asking(query)) == body
+    assert write(after, reply_to(query)) == body
     if text.strip():
         assert after.text == text
         assert {source.url for source in after.sources} == {source.url for source in answer.sources}

@@ -38,7 +38,7 @@ def written(events: Sequence[Event]) -> bytes:
 
 def decode_events(data: bytes, size: int = 5) -> list[Event]:
     decoder = DIALECT.decoder()
-    pieces = (data[place : place + size] for place in range(0, len(data), size))
+    pieces = (data[start : start + size] for start in range(0, len(data), size))
     return [event for piece in pieces for event in decoder.feed(piece)] + decoder.close()
 
 

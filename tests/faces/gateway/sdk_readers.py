@@ -26,7 +26,7 @@ from openai.types.responses import (
 from openai.types.responses.response_function_web_search import ActionSearch
 from openai.types.responses.response_output_text import AnnotationURLCitation
 
-from tests.plain import ASYNC_CLIENT_ARGS, CLIENT_ARGS
+from tests.unencrypted import ASYNC_CLIENT_ARGS, CLIENT_ARGS
 
 QUESTION = "What is new?"
 FAILURES = (anthropic.APIError, openai.APIError, errors.APIError, APIError)

@@ -142,7 +142,7 @@ async def aborts(count: int) -> list[float]:
     """Disconnect this many times; returns the sorted delays. Fails if connections or tasks remain."""
     async with AsyncExitStack() as stack:
         upstream = await stack.enter_async_context(Upstream(Script()))
-        deaf = await stack.enter_async_context(Upstream(Script(door="deaf")))
+        deaf = await stack.enter_async_context(Upstream(Script(port_state="unresponsive")))
         providers = {f"open_{name}": provider_at(name, upstream.url) for name in INBOUND}
         providers |= {f"deaf_{name}": provider_at(name, deaf.url) for name in INBOUND}
         here = await stack.enter_async_context(serving(providers))

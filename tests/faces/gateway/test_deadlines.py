@@ -50,7 +50,7 @@ def slow(dialect: str) -> dict[str, Script]:
         "blanks for ever": ScriptedResponse(body=b" ", repeat=b" ", every=0.02),
     }
     scripts = {name: Script((scripted,)) for name, scripted in responses.items()}
-    return {**scripts, "deaf": Script(door="deaf")}
+    return {**scripts, "unresponsive": Script(port_state="unresponsive")}
 
 
 def _last_frame(data: bytes) -> bytes:

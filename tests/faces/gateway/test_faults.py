@@ -32,7 +32,7 @@ EVENTS = answer_events(
     "The Nile is 6650 km long. It is longer than most.", Source("https://alpha.example/"), query="nile"
 )
 NEVER = float("inf")
-SLOW = ("silent", "stalled at once", "stalled midway", "endless comments", "deaf")
+SLOW = ("silent", "stalled at once", "stalled midway", "endless comments", "unresponsive")
 SHORT, LONG = 1.5, 30.0
 """Timeouts in seconds: of a provider that never finishes, and of any other."""
 CONCURRENCY = 16
@@ -92,7 +92,11 @@ def faults(dialect: str) -> dict[str, Script]:
         status, error_json = error_body(dialect, error)
         broken[name] = json_response(error_json, status, {"retry-after": str(int(wait))} if wait else None)
     scripts = {name: Script((scripted,)) for name, scripted in broken.items()}
-    return {**scripts, "closed": Script(door="closed"), "deaf": Script(door="deaf")}
+    return {
+        **scripts,
+        "closed": Script(port_state="closed"),
+        "unresponsive": Script(port_state="unresponsive"),
+    }
 
 
 NAMES = tuple(faults("gemini"))

@@ -12,7 +12,7 @@ import openai
 from google import genai
 from google.genai import types
 
-from tests.plain import ASYNC_CLIENT_ARGS, CLIENT_ARGS
+from tests.unencrypted import ASYNC_CLIENT_ARGS, CLIENT_ARGS
 
 
 @dataclass

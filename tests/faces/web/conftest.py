@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faces.web.browsing import Browsing
-from tests.memory import tmp_path
+from tests.memory_folders import tmp_path
 from tests.servers.fixtures import postgres, postgres_server
 
 __all__ = ["browsing", "postgres", "postgres_server", "tmp_path"]

@@ -52,13 +52,13 @@ for name, given in STEPS:
 
 @value
 class Fake:
-    """A fake CLI on the disk."""
+    """A fake CLI, installed in a folder."""
 
     path: Path
     record: Path
 
     def calls(self) -> list[dict[str, Any]]:
-        """How it was called, each time."""
+        """The recorded calls."""
         if not self.record.exists():
             return []
         calls = [json.loads(line) for line in self.record.read_text("utf-8").splitlines()]
@@ -67,7 +67,7 @@ class Fake:
         return calls
 
     def settings(self, env: Mapping[str, str] | None = None, *, sandbox: bool = False) -> CopilotSettings:
-        """Settings that lead to it; the sandbox only where it is tested, for it hides the record."""
+        """Settings for this CLI; without the sandbox unless it is tested, because it hides the record."""
         from groundwire.model.value import replace
 
         around = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "COPILOT_GITHUB_TOKEN": TOKEN}

@@ -1,4 +1,4 @@
-"""Queries that would do harm wherever a query is taken for anything but data."""
+"""Hostile queries, which do harm if they are not treated as data."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _PIECES = (
 
 
 def queries(command: str, count: int, mark: str) -> Iterator[str]:
-    """As many as asked for, always the same; `command` is what must never be run."""
+    """`count` queries, the same in every run; `command` must never be executed."""
     chance = random.Random(4)
     for number in range(count):
         pieces = [piece.format(command) for piece in chance.choices(_PIECES, k=chance.randint(1, 4))]

@@ -1,4 +1,4 @@
-"""The way out of the sandbox: to a few hosts at GitHub, and to nobody else, whatever is tried inside."""
+"""Network access from the sandbox: a few GitHub hosts and nothing else, whatever is tried inside."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def ask(text):
 
 @contextmanager
 def canary(family: int, address: Any) -> Iterator[tuple[Any, list[object]]]:
-    """Somebody who listens, and notes who came."""
+    """A listener that records its connections."""
     visitors: list[object] = []
     with socket.socket(family) as listener:
         listener.bind(address)
@@ -121,14 +121,14 @@ found = [attempt(lambda: socket.getaddrinfo("secret.exfil.example", 443)),
         ("what?\r\n\r\n", "405 Method Not Allowed"),
     ],
 )
-def test_the_relay_leads_nowhere_else(tmp_path: Path, host: str, status: str) -> None:
+def test_the_relay_connects_to_nothing_else(tmp_path: Path, host: str, status: str) -> None:
     async def nowhere(host: str, env: Mapping[str, str]) -> Streams:
         raise AssertionError(host)
 
     assert inside(tmp_path, f"found = ask({host!r})", nowhere) == f"HTTP/1.1 {status}"
 
 
-def test_a_host_of_githubs_is_reached_and_both_directions_carry_bytes(tmp_path: Path) -> None:
+def test_a_github_host_is_reached_and_bytes_pass_in_both_directions(tmp_path: Path) -> None:
     code = """
 with socket.create_connection(("127.0.0.1", 3128), 5) as made:
     made.sendall(b"CONNECT api.githubcopilot.com:443 HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
@@ -205,7 +205,7 @@ async def connection(folder: Path, way: Dial, env: Mapping[str, str] | None = No
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:127.0.0.1"])
-async def test_a_name_that_leads_home_is_not_dialled(
+async def test_a_name_that_resolves_to_a_private_address_is_not_connected_to(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def main() -> bytes:
@@ -213,7 +213,7 @@ async def test_a_name_that_leads_home_is_not_dialled(
             return [(0, 0, 0, "", (address, 443))]
 
         async def never(*_: object, **__: object) -> Streams:
-            raise AssertionError("it was dialled")
+            raise AssertionError("it was connected to")
 
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
         monkeypatch.setattr(asyncio, "open_connection", never)
@@ -264,13 +264,13 @@ async def test_a_malformed_connect_request_is_refused(tmp_path: Path, sent: byte
     assert await main() in (b"HTTP/1.1 400 Bad Request\r\n", b"HTTP/1.1 405 Method Not Allowed\r\n")
 
 
-async def test_leaving_closes_what_is_still_open(tmp_path: Path) -> None:
+async def test_exiting_closes_open_connections(tmp_path: Path) -> None:
     dialled = asyncio.Event()
 
     async def hang(_: str, __: Mapping[str, str]) -> Streams:
         dialled.set()
         await asyncio.sleep(60)
-        raise AssertionError("nobody waits so long")
+        raise AssertionError("it should not wait so long")
 
     async with connection(tmp_path, hang) as (_, writer):
         writer.write(b"CONNECT github.com:443 HTTP/1.1\r\n\r\n")

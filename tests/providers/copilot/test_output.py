@@ -1,4 +1,4 @@
-"""What the Copilot CLI writes becomes events: tool results, messages, bare text, failures."""
+"""Output of the Copilot CLI, decoded into events: tool results, messages, bare text, failures."""
 
 from __future__ import annotations
 
@@ -137,9 +137,9 @@ def test_markers_without_a_source_are_removed_and_offsets_shift() -> None:
     [
         (3, 15, "", Span(3, 15)),
         (3, 15, "【3:2†source】", Span(3, 15)),
-        (4, 16, "", Span(3, 15)),  # UTF-16 units: a sign outside the first plane stands before
+        (4, 16, "", Span(3, 15)),  # UTF-16 units: an astral character precedes it
         (0, 3, "", None),
-        (0, 12, "【3:2†source】", Span(3, 15)),  # wrong, but the marker stands just once
+        (0, 12, "【3:2†source】", Span(3, 15)),  # wrong, but the marker occurs just once
         (-5, 999999, "", None),
         (15, 3, "", None),
         (None, None, "", None),
@@ -184,7 +184,7 @@ def test_no_results_in_plain_words_are_an_empty_answer() -> None:
     assert [search.query for search in answered.searches] == ["nothing"]
 
 
-def test_addresses_that_must_not_be_shown_are_no_sources() -> None:
+def test_unsafe_urls_are_not_sources() -> None:
     text = "x【3:2†source】"
     for url in ("javascript:alert(1)", "data:text/html,x", "", "file:///etc/passwd", "https://"):
         answered = answer(search_lines(document(text, [note(1, 13, url)])))
@@ -205,7 +205,7 @@ def test_control_characters_are_replaced_and_offsets_stay() -> None:
             *(search.query for search in answered.searches),
         )
     )
-    assert all(sign == "\n" or sign.isprintable() for sign in shown)
+    assert all(character == "\n" or character.isprintable() for character in shown)
     assert answered.text[at : at + 12] == "【3:2†source】"
     assert answered.citations[0].span == Span(at, at + 12)
 
@@ -240,10 +240,10 @@ def test_a_failed_search_is_an_event_and_the_message_is_not_grounded() -> None:
     assert answered.text == "I could not."
 
 
-def test_an_unreadable_result_leaves_the_word_to_the_message() -> None:
-    retold = {"query": "q", "summary": "So it is.", "sources": [{"title": "One", "url": ONE}]}
+def test_the_message_is_used_if_the_tool_result_is_unreadable() -> None:
+    summary = {"query": "q", "summary": "So it is.", "sources": [{"title": "One", "url": ONE}]}
     answered = answer(
-        search_lines("what is this?") + line("assistant.message", content=json.dumps(retold)) + result_line()
+        search_lines("what is this?") + line("assistant.message", content=json.dumps(summary)) + result_line()
     )
     assert answered.text == "So it is."
     assert answered.citations == (Citation(None, (Evidence(Source(ONE, "One")),)),)
@@ -273,7 +273,7 @@ def test_citations_of_a_message_count_utf16_units() -> None:
     assert codes(answered) == []
 
 
-def test_markers_of_a_message_that_no_citation_covers_are_taken_out() -> None:
+def test_markers_of_a_message_without_a_citation_are_removed() -> None:
     content = "Rain【3:0†source】 today【4†L1-L2】, sun【3:1†source】 later."
     start = content.index("【3:1")
     citations = {
@@ -291,7 +291,7 @@ def test_markers_of_a_message_that_no_citation_covers_are_taken_out() -> None:
 
 
 @pytest.mark.parametrize("text", ["a【4†L1-L2】 b【4†L1-L2】.", "a【4†source】 b【4†source】."])
-def test_markers_of_other_wordings_are_resolved_or_taken_out_alike(text: str) -> None:
+def test_markers_of_other_formats_are_resolved_or_removed_in_the_same_way(text: str) -> None:
     label = text[1 : text.index(" ")]
     answered = answer(search_lines(document(text, [note(1, 1 + len(label), ONE)])))
     fragments = [answered.text[slice(*item.span)] for item in answered.citations if item.span]
@@ -332,7 +332,7 @@ def test_a_recorded_failure_is_an_overloaded_provider(recordings: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["cli-silent-tool", "cli-text-success", "cli-text-tool"])
-def test_recorded_bare_text_holds_the_requested_object(recordings: Path, name: str) -> None:
+def test_recorded_bare_text_contains_the_requested_object(recordings: Path, name: str) -> None:
     text = (recordings / "copilot" / f"{name}.stdout.txt").read_text("utf-8")
     answered = answer(text, "grüße")
     assert answered.text == "Hi  done"
@@ -424,7 +424,7 @@ def test_a_failure_inside_json_lines_counts_even_if_the_exit_code_is_lost() -> N
     assert type(error_of(events)) is RateLimited
 
 
-def test_a_killed_cli_is_an_interruption_and_a_silent_one_breaks_the_rules() -> None:
+def test_a_killed_cli_is_an_interruption_and_a_silent_one_a_wire_error() -> None:
     assert type(error_of(events_of("", code=-9))) is Interrupted
     assert type(error_of(events_of("", code=0))) is UpstreamWireError
     assert type(error_of(events_of(result_line(0)))) is UpstreamWireError
@@ -449,13 +449,13 @@ def test_a_tool_result_is_kept_even_if_the_model_failed_afterwards() -> None:
         '{"type": "assistant.message", "data": {"content": {}}}',
         '{"type": "assistant.message", "data": {"content": "x", "citations": []}}',
         '{"type": "session.error", "data": {"statusCode": "x"}}',
-        '{"type": "unheard.of", "data": {"content": "x"}}',
+        '{"type": "unknown.event", "data": {"content": "x"}}',
         '{"type": "result", "exitCode": "zero"}',
         "\x00\xff",
         "[" * 5000,
     ],
 )
-def test_odd_lines_break_nothing(odd: str) -> None:
+def test_malformed_lines_are_ignored(odd: str) -> None:
     good = search_lines(document("x", None))
     assert answer(f"{odd}\n{good}{odd}\n{result_line()}").text == "x"
 
@@ -474,7 +474,7 @@ def test_odd_lines_break_nothing(odd: str) -> None:
         "",
     ],
 )
-def test_odd_results_are_no_results(content: str) -> None:
+def test_malformed_results_are_ignored(content: str) -> None:
     events = events_of(search_lines(content) + line("assistant.message", content="y") + result_line())
     assert assemble(events).text == "y"
     assert events[-1] == Finished()

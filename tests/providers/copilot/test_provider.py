@@ -136,13 +136,13 @@ def test_the_provider_has_name_model_and_capabilities(tmp_path: Path) -> None:
     assert copilot.capabilities.support("max_uses") == "ignored"
 
 
-def test_the_model_of_the_request_goes_before_the_default(tmp_path: Path) -> None:
+def test_the_model_of_the_request_takes_precedence_over_the_default(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("out", GOOD))
     answer(provider(cli.settings()), replace(question(), model="gpt-5"))
     assert cli.calls()[0]["argv"][-2:] == ["--model", "gpt-5"]
 
 
-def test_of_the_own_login_only_the_login_is_given(tmp_path: Path) -> None:
+def test_of_the_cli_configuration_only_the_login_is_copied(tmp_path: Path) -> None:
     cli = fake_cli(
         tmp_path,
         ("run", "print(json.dumps(open(os.environ['COPILOT_HOME'] + '/config.json').read()))"),
@@ -194,7 +194,9 @@ def run_hostile(folder: Path, count: int) -> None:
 
 
 @pytest.mark.parametrize("query", ["a\0b", "x" * 300_000])
-def test_nul_and_oversize_are_refused_before_anything_starts(tmp_path: Path, query: str) -> None:
+def test_nul_bytes_and_oversized_queries_are_refused_before_anything_starts(
+    tmp_path: Path, query: str
+) -> None:
     cli = fake_cli(tmp_path)
     with pytest.raises(InvalidArguments):
         answer(provider(cli.settings()), question(query))
@@ -210,7 +212,7 @@ def test_a_blank_query_and_a_strange_model_are_refused_before_anything_starts(tm
     assert cli.calls() == []
 
 
-def test_turned_off_means_off(tmp_path: Path) -> None:
+def test_a_disabled_provider_starts_nothing(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path)
     copilot = provider(cli.settings({"ENABLE_WEB_SEARCH": "false"}))
     with pytest.raises(ConfigError, match="ENABLE_WEB_SEARCH"):
@@ -241,10 +243,10 @@ def test_a_search_that_must_not_be_live_is_refused_and_hints_are_reported(tmp_pa
     assert [warning.code for warning in answered.warnings] == ["option_ignored"]
 
 
-def test_what_a_search_tool_has_no_use_for_is_reported(tmp_path: Path) -> None:
+def test_options_that_a_search_tool_cannot_use_are_reported(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("out", GOOD))
-    talk = (Message("user", (Text("before"),)), Message("user", (Text("now"),)))
-    answered = answer(provider(cli.settings()), Request(talk))
+    messages = (Message("user", (Text("before"),)), Message("user", (Text("now"),)))
+    answered = answer(provider(cli.settings()), Request(messages))
     assert [warning.code for warning in answered.warnings] == ["not_carried", "not_carried"]
     assert b"before" not in cli.calls()[0]["stdin"]
 
@@ -265,11 +267,11 @@ def test_an_answer_without_searches_is_reported_as_not_grounded(tmp_path: Path) 
 
 
 def test_an_older_cli_is_run_again_for_bare_text(tmp_path: Path) -> None:
-    retold = {"query": "q", "summary": "s", "sources": [{"title": "One", "url": ONE}]}
+    summary = {"query": "q", "summary": "s", "sources": [{"title": "One", "url": ONE}]}
     refuse = (
         "if '--output-format' in sys.argv:\n"
         "    sys.exit(\"error: unknown option '--output-format'\")\n"
-        f"print({json.dumps(retold)!r})"
+        f"print({json.dumps(summary)!r})"
     )
     cli = fake_cli(tmp_path, ("run", refuse))
     copilot = provider(cli.settings())
@@ -300,7 +302,7 @@ def test_endless_output_is_stopped(tmp_path: Path) -> None:
     assert is_dead(cli.calls()[0]["pid"])
 
 
-def test_time_out_kills_the_whole_group(tmp_path: Path) -> None:
+def test_a_timeout_kills_the_whole_process_group(tmp_path: Path) -> None:
     cli = fake_cli(
         tmp_path, ("run", "import signal; signal.signal(15, signal.SIG_IGN)"), ("run", FORK), ("run", SLEEP)
     )
@@ -322,7 +324,7 @@ async def test_a_failure_after_the_search_began_is_an_event(tmp_path: Path) -> N
     assert isinstance(events[-1].error, TimedOut)
 
 
-async def test_a_cancelled_caller_kills_the_whole_group(tmp_path: Path) -> None:
+async def test_cancelling_the_caller_kills_the_whole_process_group(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("run", FORK), ("run", SLEEP))
     child = Path(f"{cli.record}.child")
 
@@ -345,7 +347,7 @@ async def test_a_cancelled_caller_kills_the_whole_group(tmp_path: Path) -> None:
     assert not Path(cli.calls()[0]["cwd"]).exists()
 
 
-async def test_leaving_the_events_half_way_kills_the_cli(tmp_path: Path) -> None:
+async def test_closing_the_events_early_kills_the_cli(tmp_path: Path) -> None:
     start = search_lines("").splitlines(keepends=True)[0]
     cli = fake_cli(tmp_path, ("out", start), ("run", SLEEP))
 

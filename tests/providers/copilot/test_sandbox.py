@@ -1,4 +1,4 @@
-"""What a Copilot CLI that has turned against its user cannot do: the canaries stay alive.
+"""Sandbox: what a hostile Copilot CLI cannot do.
 
 These tests need bubblewrap and fail without it; `apt-get install bubblewrap` (or the like) brings it.
 """
@@ -55,7 +55,7 @@ def write(path):
 
 @pytest.fixture(autouse=True)
 def bubblewrap() -> str:
-    """The sandbox must be there: a test that does not run shows nothing."""
+    """Fail if bubblewrap is missing, because a skipped test proves nothing."""
     found = shutil.which("bwrap", path=f"{os.environ.get('PATH', '')}:/usr/bin")
     if found is None:
         pytest.fail("bubblewrap is not installed: run `apt-get install -y bubblewrap`, then test again")
@@ -64,7 +64,7 @@ def bubblewrap() -> str:
 
 @pytest.fixture
 def user(tmp_path: Path) -> Path:
-    """A user's home, with what is worth stealing."""
+    """The home of a user, with secrets in it."""
     home = tmp_path / "user"
     (home / ".ssh").mkdir(parents=True)
     (home / ".ssh" / "id_ed25519").write_text("CANARY-KEY")
@@ -143,7 +143,7 @@ found = [dict(os.environ)] + [read(f"/proc/{name}/environ") for name in os.listd
     assert "CANARY" not in json.dumps(found)
 
 
-def test_no_process_outside_can_be_seen_or_reached(tmp_path: Path) -> None:
+def test_no_process_outside_can_be_seen_or_signalled(tmp_path: Path) -> None:
     code = f"""
 found = [[read(f"/proc/{{name}}/cmdline") for name in os.listdir("/proc") if name.isdigit()],
          attempt(lambda: os.kill({os.getpid()}, 0)), read("/proc/{os.getpid()}/environ"),
@@ -185,7 +185,7 @@ found = [read(own), write(own), write(sys.argv[0]), write(sys.executable)]
     assert (tmp_path / "copilot").read_text().startswith("#!")
 
 
-def test_a_link_in_the_working_directory_leads_nowhere_and_takes_nothing_with_it(
+def test_a_symlink_in_the_working_directory_gives_no_access_and_deletes_nothing(
     tmp_path: Path, user: Path
 ) -> None:
     code = f"""
@@ -198,7 +198,7 @@ found = [read("link/.ssh/id_ed25519"), read("shadow"), write("link/planted")]
     assert not (user / "planted").exists()
 
 
-def test_removing_the_folder_of_a_run_follows_no_link(tmp_path: Path, user: Path) -> None:
+def test_removing_the_folder_of_a_run_follows_no_symlink(tmp_path: Path, user: Path) -> None:
     folder = create_run_folder("")
     Path(folder.work, "link").symlink_to(user)
     folder.remove()
@@ -227,7 +227,7 @@ def test_children_that_leave_the_session_die_with_the_run(tmp_path: Path) -> Non
     assert are_gone(argument)
 
 
-async def test_children_that_leave_the_session_die_when_time_is_up(tmp_path: Path) -> None:
+async def test_children_that_leave_the_session_die_at_the_timeout(tmp_path: Path) -> None:
     argument = f"escaped-{os.getpid()}-late"
     code = CHILDREN.format(python=PYTHON, argument=argument) + "time.sleep(60)"
     cli = fake_cli(tmp_path, ("run", code), recorded=False)
@@ -261,7 +261,7 @@ async def test_a_gigabyte_of_output_is_cut_at_two_megabytes(tmp_path: Path) -> N
         await answer_of(cli.settings(sandbox=True))
 
 
-def test_what_it_may_use_is_limited(tmp_path: Path) -> None:
+def test_the_resources_of_the_cli_are_limited(tmp_path: Path) -> None:
     code = """
 found = {}
 for row in open("/proc/self/limits"):
@@ -282,12 +282,12 @@ found["caps"] = [row.split()[1] for row in open("/proc/self/status") if row.star
 async def test_the_packages_of_the_program_are_visible_and_no_more(tmp_path: Path) -> None:
     package = tmp_path / "lib" / "node_modules" / "@github" / "copilot"
     package.mkdir(parents=True)
-    beside = package.parent / "copilot-linux-x64" / "data"
-    beside.parent.mkdir()
-    beside.write_text("own")
+    sibling = package.parent / "copilot-linux-x64" / "data"
+    sibling.parent.mkdir()
+    sibling.write_text("own")
     other = tmp_path / "lib" / "other"
     other.write_text("CANARY")
-    code = f"found = [read({str(beside)!r}), read({str(other)!r})]"
+    code = f"found = [read({str(sibling)!r}), read({str(other)!r})]"
     cli = fake_cli(package, ("run", ATTEMPT + code + REPORT), recorded=False)
     link = tmp_path / "copilot"
     link.symlink_to(cli.path)
@@ -296,7 +296,7 @@ async def test_the_packages_of_the_program_are_visible_and_no_more(tmp_path: Pat
 
 
 def shown(argv: tuple[str, ...], folder: Path) -> list[str]:
-    """What of a folder the sandbox shows."""
+    """The part of a folder that is visible in the sandbox."""
     return [path for at, path in enumerate(argv) if argv[at - 1] == "--ro-bind" and str(folder) in path]
 
 

@@ -1,4 +1,4 @@
-"""Bytes that are passed on are whole frames that a client can read, however they were cut on their way."""
+"""Bytes that are passed through are complete frames, however they were split."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ by_line_end = pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 
 
 @by_line_end
-def test_wherever_bytes_are_cut_the_same_comes_out_whole(end: bytes) -> None:
+def test_complete_frames_come_out_wherever_the_bytes_are_split(end: bytes) -> None:
     stream = STREAM.replace(b"\n", end)
     random = Random(1)
     for _ in range(300):
@@ -44,7 +44,7 @@ def test_wherever_bytes_are_cut_the_same_comes_out_whole(end: bytes) -> None:
 
 
 @by_line_end
-def test_every_frame_of_a_sound_stream_is_readable(end: bytes) -> None:
+def test_every_frame_of_a_valid_stream_is_readable(end: bytes) -> None:
     stream = STREAM.replace(b"\n", end)
     assert valid_length(stream) == len(stream)
     assert [b"".join(frame_data(frame)) != b"" for frame in frames_in(stream)] == [
@@ -60,7 +60,7 @@ def test_every_frame_of_a_sound_stream_is_readable(end: bytes) -> None:
 @pytest.mark.parametrize(
     "noise", [b"data: null\n\n", b"data: <html>\n\n", b'data: {"a":\n\n', b"data: 1\n\n"]
 )
-def test_what_is_no_object_is_found_where_it_begins(noise: bytes, end: bytes) -> None:
+def test_a_frame_that_is_not_an_object_ends_the_valid_length(noise: bytes, end: bytes) -> None:
     before, after = b"".join(FRAMES[:2]).replace(b"\n", end), b"".join(FRAMES[2:]).replace(b"\n", end)
     assert valid_length(before + noise.replace(b"\n", end) + after) == len(before)
 

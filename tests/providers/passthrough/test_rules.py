@@ -1,4 +1,4 @@
-"""A body goes through as it is, unless it holds blocks that only we can read."""
+"""A request body is passed through unless it has blocks that only groundwire can read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FOUND_NOTHING = (SearchCall("s", ("nile",)), SearchResult("s"), Text("Nothing.")
 TWO_QUERIES = (SearchCall("s", ("nile", "amazon")), SearchResult("s"), Text("Nothing."))
 
 
-def goes_through(answer: Answer | None) -> bool:
+def is_passed_through(answer: Answer | None) -> bool:
     turns: list[JsonObject] = [{"role": "user", "content": "Which river?"}]
     if answer is not None:
         turns.append({"role": "assistant", "content": DIALECT.encode_response(answer, Reply())["content"]})
@@ -37,17 +37,19 @@ def goes_through(answer: Answer | None) -> bool:
     return can_forward(request, sent, prepare(request, Capabilities(), "anthropic"))
 
 
-def test_what_the_client_wrote_goes_through() -> None:
-    assert goes_through(None)
-    assert goes_through(Answer((Text("The Nile."),), finish="stop"))
+def test_history_without_groundwire_blocks_is_passed_through() -> None:
+    assert is_passed_through(None)
+    assert is_passed_through(Answer((Text("The Nile."),), finish="stop"))
 
 
 @pytest.mark.parametrize("parts", [FOUND_NOTHING, TWO_QUERIES], ids=["found nothing", "two queries"])
-def test_a_search_of_ours_that_found_nothing_does_not(parts: tuple[SearchCall, SearchResult, Text]) -> None:
-    assert not goes_through(Answer(parts, finish="stop"))
+def test_an_empty_search_made_by_groundwire_is_not_passed_through(
+    parts: tuple[SearchCall, SearchResult, Text],
+) -> None:
+    assert not is_passed_through(Answer(parts, finish="stop"))
 
 
 @pytest.mark.parametrize("url", ["https://a.example/", ""])
-def test_a_citation_of_ours_does_not(url: str) -> None:
+def test_a_citation_made_by_groundwire_is_not_passed_through(url: str) -> None:
     citation = Citation(Span(0, 4), (Evidence(Source(url, "The almanac")),))
-    assert not goes_through(Answer((Text("Nile"),), (citation,), finish="stop"))
+    assert not is_passed_through(Answer((Text("Nile"),), (citation,), finish="stop"))

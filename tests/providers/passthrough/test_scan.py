@@ -1,4 +1,4 @@
-"""An answer that is passed on is watched by glances: its end and its cost are seen, nothing else is read."""
+"""Scanning of responses that are passed through: only the end and the usage are looked for."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def usage(events: list[Event] | None) -> Usage:
 
 
 @pytest.mark.parametrize("name", SCAN_RULES)
-def test_the_cost_of_a_whole_answer_is_seen(name: str) -> None:
+def test_the_usage_of_a_whole_answer_is_found(name: str) -> None:
     body = json.loads(encode_answer(name, EVENTS).whole)
     seen = scan_body(dialect(name), body)
     whole = dialect(name).decode_response(body)
@@ -38,7 +38,7 @@ def test_the_cost_of_a_whole_answer_is_seen(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SCAN_RULES)
-def test_a_body_without_an_answer_is_read_instead(name: str) -> None:
+def test_a_body_without_an_answer_is_decoded_instead(name: str) -> None:
     assert scan_body(dialect(name), {"error": {"message": "no"}}) is None
 
 
@@ -51,7 +51,7 @@ def ends(name: str, data: bytes) -> bool:
 
 
 @pytest.mark.parametrize("name", sorted(set(SCAN_RULES) - {"gemini"}))
-def test_the_end_of_a_stream_is_seen_once_and_not_before(name: str) -> None:
+def test_the_end_of_a_stream_is_found_once_and_not_before(name: str) -> None:
     frames = frames_of(name)
     (end,) = (number for number, frame in enumerate(frames) if ends(name, frame))
     assert end >= len(frames) - 2
@@ -71,11 +71,11 @@ def test_nothing_after_the_end_belongs_to_the_answer(name: str) -> None:
     whole = b"".join(frames_of(name))
     seen = scan_frames(dialect(name), whole + whole)
     assert isinstance(seen.events[-1], Finished)
-    behind = trailing_frames(dialect(name), seen.events[-1], (whole + whole)[seen.length :])
-    assert whole[: seen.length] + behind == whole or behind == b"data: [DONE]\n\n"
+    rest = trailing_frames(dialect(name), seen.events[-1], (whole + whole)[seen.length :])
+    assert whole[: seen.length] + rest == whole or rest == b"data: [DONE]\n\n"
 
 
-def test_words_that_look_like_an_end_are_none() -> None:
+def test_text_that_looks_like_an_end_is_not_one() -> None:
     frame = json.dumps({"choices": [{"index": 0, "delta": {"content": "data: [DONE]"}}]}).encode()
     assert not ends("openai_chat", b"data: " + frame + b"\n\n")
     inner = {"type": "content_block_start", "index": 0, "content_block": {"input": {"type": "message_stop"}}}
@@ -85,7 +85,7 @@ def test_words_that_look_like_an_end_are_none() -> None:
 
 
 @pytest.mark.parametrize("name", SCAN_RULES)
-def test_the_cost_of_a_stream_is_seen_in_its_last_frames(name: str) -> None:
+def test_the_usage_of_a_stream_is_found_in_its_last_frames(name: str) -> None:
     seen = scan_frames(dialect(name), encode_answer(name, EVENTS).stream, settled=True)
     assert usage(seen.events).output_tokens == 34
 

@@ -40,7 +40,7 @@ async def failure(http: Http, url: str, deadlines: Deadlines = PATIENT) -> Groun
 
 
 class Attempts:
-    """Attempts that fail, hang, or come about when they are told to."""
+    """Connection attempts that fail, hang, or succeed on demand."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
@@ -87,19 +87,21 @@ async def test_the_next_address_is_tried_as_soon_as_one_fails() -> None:
 async def test_the_next_address_is_tried_while_one_is_pending_and_late_connections_are_aborted() -> None:
     attempts = Attempts()
     connection = await first_connected(
-        [attempts.alive("deaf"), attempts.alive("stubborn"), attempts.alive("c", at_once())]
+        [attempts.alive("unresponsive"), attempts.alive("stubborn"), attempts.alive("c", at_once())]
     )
     assert connection._transport is attempts.wires["c"]
     while "stubborn" not in attempts.wires or not attempts.wires["stubborn"].is_cut:
         await asyncio.sleep(0)
-    assert sorted(attempts.cancelled) == ["deaf", "stubborn"]
+    assert sorted(attempts.cancelled) == ["unresponsive", "stubborn"]
     assert not attempts.wires["c"].is_cut
 
 
 async def test_a_pending_attempt_may_still_be_the_first() -> None:
     attempts, ready = Attempts(), asyncio.Event()
-    dialling = asyncio.ensure_future(first_connected([attempts.alive("slow", ready), attempts.alive("deaf")]))
-    while attempts.begun != ["slow", "deaf"]:
+    dialling = asyncio.ensure_future(
+        first_connected([attempts.alive("slow", ready), attempts.alive("unresponsive")])
+    )
+    while attempts.begun != ["slow", "unresponsive"]:
         await asyncio.sleep(0.01)
     ready.set()
     assert (await dialling)._transport is attempts.wires["slow"]
@@ -135,7 +137,7 @@ async def test_cancelling_a_connect_cancels_all_attempts() -> None:
 
 @asynccontextmanager
 async def deaf(port: int) -> AsyncIterator[None]:
-    """An address that lets connections wait for ever."""
+    """A listener that never accepts its connections."""
     with socket.socket() as listener, socket.socket() as first, socket.socket() as second:
         listener.bind((DEAF, port))
         listener.listen(0)
@@ -146,7 +148,7 @@ async def deaf(port: int) -> AsyncIterator[None]:
 
 
 @pytest.mark.parametrize("others", [[DEAD], [DEAF], [DEAD, DEAF], ["::1", DEAF]])
-async def test_a_name_is_reached_where_it_answers(others: Sequence[str]) -> None:
+async def test_a_name_is_connected_to_at_the_address_that_answers(others: Sequence[str]) -> None:
     async with (
         nothing_left(),
         serving(answering) as port,
@@ -178,15 +180,15 @@ async def test_a_literal_address_is_connected_to_without_a_lookup() -> None:
 
 
 class ScriptedGetaddrinfo:
-    """A `getaddrinfo` that waits until it is let go, and counts who asks."""
+    """A `getaddrinfo` that blocks until `go` is set, and records the lookups."""
 
     def __init__(self, *answers: tuple[socket.AddressFamily, str]) -> None:
-        self.asked: list[str] = []
+        self.lookups: list[str] = []
         self.go = threading.Event()
         self.answers = answers
 
     def __call__(self, host: str, port: object, **_: object) -> list[tuple[object, ...]]:
-        self.asked.append(host)
+        self.lookups.append(host)
         assert self.go.wait(20)
         if not self.answers:
             raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
@@ -204,7 +206,7 @@ async def test_a_name_is_looked_up_once_for_concurrent_requests(resolver: Script
     resolve = Resolver()
     first, *others = [asyncio.ensure_future(resolve(SITE)) for _ in range(20)]
     other = asyncio.ensure_future(resolve("other.example.com"))
-    while len(resolver.asked) < 2:
+    while len(resolver.lookups) < 2:
         await asyncio.sleep(0.001)
     first.cancel()
     with suppress(asyncio.CancelledError):
@@ -212,10 +214,10 @@ async def test_a_name_is_looked_up_once_for_concurrent_requests(resolver: Script
     resolver.go.set()
     assert await asyncio.gather(*others, other) == [[HERE]] * 20
     assert await resolve(SITE) == [HERE], "and kept for a moment"
-    assert sorted(resolver.asked) == ["other.example.com", SITE]
+    assert sorted(resolver.lookups) == ["other.example.com", SITE]
 
 
-async def test_a_look_up_that_failed_is_not_kept(resolver: ScriptedGetaddrinfo) -> None:
+async def test_a_failed_lookup_is_not_cached(resolver: ScriptedGetaddrinfo) -> None:
     resolver.go.set()
     resolve, resolver.answers = Resolver(), ()
     for _ in range(2):
@@ -223,21 +225,21 @@ async def test_a_look_up_that_failed_is_not_kept(resolver: ScriptedGetaddrinfo) 
             await resolve(SITE)
     resolver.answers = ((socket.AF_INET, HERE),)
     assert await resolve(SITE) == [HERE]
-    assert len(resolver.asked) == 3
+    assert len(resolver.lookups) == 3
 
 
-async def test_a_look_up_that_failed_when_all_had_left_is_nobodys_error(
+async def test_a_lookup_that_fails_after_its_callers_were_cancelled_is_not_reported(
     resolver: ScriptedGetaddrinfo,
 ) -> None:
     complaints: list[object] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _, told: complaints.append(told))
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
     resolver.answers = ()
-    asking = asyncio.ensure_future(Resolver()(SITE))
-    while not resolver.asked:
+    lookup = asyncio.ensure_future(Resolver()(SITE))
+    while not resolver.lookups:
         await asyncio.sleep(0.001)
-    asking.cancel()
+    lookup.cancel()
     with suppress(asyncio.CancelledError):
-        await asking
+        await lookup
     resolver.go.set()
     while len(asyncio.all_tasks()) > 1:
         await asyncio.sleep(0.001)
@@ -284,12 +286,12 @@ async def test_a_certificate_must_match_the_host_and_be_valid(tmp_path: Path) ->
         async with client(book, trusting) as http:
             for host in (SITE, HERE):
                 assert await fetch_body(http, f"https://{host}:{port}/") == b"ok"
-            told = [await failure(http, f"https://other.example.com:{port}/")]
+            errors = [await failure(http, f"https://other.example.com:{port}/")]
         async with client(book) as http:
-            told += [await failure(http, f"https://{SITE}:{port}/")]
+            errors += [await failure(http, f"https://{SITE}:{port}/")]
         async with serving(answering, tls=old) as other, client(book, trusting_old) as http:
-            told += [await failure(http, f"https://{SITE}:{other}/")]
-        for error in told:
+            errors += [await failure(http, f"https://{SITE}:{other}/")]
+        for error in errors:
             assert type(error) is Unreachable
             assert error.message.endswith(": its certificate cannot be verified")
 
@@ -332,7 +334,7 @@ async def test_cancelling_while_connecting_or_in_the_handshake_leaves_nothing_op
                         await task
 
 
-async def test_hands_that_are_never_shaken_are_a_connection_that_never_was(tmp_path: Path) -> None:
+async def test_a_tls_handshake_that_never_ends_is_a_connect_timeout(tmp_path: Path) -> None:
     _, trusting = certificate(tmp_path, SITE)
 
     async with nothing_left(), serving(silent) as port:
@@ -341,7 +343,7 @@ async def test_hands_that_are_never_shaken_are_a_connection_that_never_was(tmp_p
         assert error.message == f"no connection to {SITE} in time"
 
 
-async def test_a_body_may_end_with_an_encrypted_connection_which_is_then_gone(tmp_path: Path) -> None:
+async def test_a_body_may_end_with_its_tls_connection_which_is_then_closed(tmp_path: Path) -> None:
     tls, trusting = certificate(tmp_path, SITE)
 
     async def brief(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -372,7 +374,7 @@ async def test_a_late_reader_gets_all_bytes_before_the_end(
         writer.close()
         with suppress(TimeoutError):
             await asyncio.wait_for(writer.wait_closed(), 0.2)
-        gone.set()
+        disconnected.set()
         await writer.wait_closed()
 
     async def main() -> None:
@@ -382,14 +384,14 @@ async def test_a_late_reader_gets_all_bytes_before_the_end(
             client(names(www_example_com=[HERE]), trusting) as http,
             http.open(HttpRequest("GET", f"{scheme}://{SITE}:{port}/", {}), PATIENT) as response,
         ):
-            await gone.wait()
+            await disconnected.wait()
             assert len(await response.body()) == 1_000_000
 
-    gone = asyncio.Event()
+    disconnected = asyncio.Event()
     await main()
 
 
-async def test_an_encrypted_connection_is_kept_and_closed_like_any_other(tmp_path: Path) -> None:
+async def test_a_tls_connection_is_kept_and_closed_like_any_other(tmp_path: Path) -> None:
     tls, trusting = certificate(tmp_path, SITE)
     connections = 0
 

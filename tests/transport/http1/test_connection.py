@@ -18,7 +18,17 @@ from groundwire.transport.http1.pool import Pool
 from tests.growth import LINEAR, growth
 from tests.transport.fake_transport import connected, is_refused, parse_response
 from tests.transport.leftovers import nothing_left
-from tests.transport.raw_server import HERE, OK, Talk, answering, request, reset, serving, silent, then_silent
+from tests.transport.raw_server import (
+    HERE,
+    OK,
+    ConnectionHandler,
+    answering,
+    request,
+    reset,
+    serving,
+    silent,
+    then_silent,
+)
 
 pytestmark = pytest.mark.server
 
@@ -39,9 +49,14 @@ async def fetch_body(http: Http, what: HttpRequest, deadlines: Deadlines = PATIE
 
 def test_interim_responses_may_precede_a_response() -> None:
     early = b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n"
-    told = parse_response([CONTINUE + early + CONTINUE + OK])
-    assert (told.status, told.headers, told.body, told.end) == (200, {"content-length": "2"}, b"ok", "kept")
-    assert parse_response([bytes([byte]) for byte in CONTINUE + early + OK]) == told
+    parsed = parse_response([CONTINUE + early + CONTINUE + OK])
+    assert (parsed.status, parsed.headers, parsed.body, parsed.end) == (
+        200,
+        {"content-length": "2"},
+        b"ok",
+        "kept",
+    )
+    assert parse_response([bytes([byte]) for byte in CONTINUE + early + OK]) == parsed
     assert parse_response([CONTINUE]).end == RemoteDisconnected.__name__
 
 
@@ -101,7 +116,7 @@ async def test_unrequested_data_closes_the_connection_at_once(method: str) -> No
         connection.data_received(OK)
     connection.data_received(OK)
     assert wire.is_cut
-    assert not connection.is_idle(), "also before the loop has come to closing it"
+    assert not connection.is_idle(), "also before the loop has closed it"
     assert connection.read_now(9) == (b"ok" if method else b"")
 
 
@@ -147,30 +162,31 @@ async def test_a_failure_is_raised_after_the_bytes_that_arrived() -> None:
     assert not connection.finish()
 
 
-async def cut(reader: StreamReader, writer: StreamWriter) -> None:
+async def disconnect(reader: StreamReader, writer: StreamWriter) -> None:
     await request(reader)
 
 
-async def angry(reader: StreamReader, writer: StreamWriter) -> None:
+async def reset_connection(reader: StreamReader, writer: StreamWriter) -> None:
     await request(reader)
     reset(writer)
 
 
-def once(then: Talk, seen: list[bytes]) -> Talk:
-    """Answers one request of its first connection, and treats the next in another way; later connections
-    are answered."""
+def once(then: ConnectionHandler, seen: list[bytes]) -> ConnectionHandler:
+    """Answer the first request of the first connection, handle its next one with `then`."""
 
-    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+    async def handle(reader: StreamReader, writer: StreamWriter) -> None:
         is_first = not seen
         seen.append(await request(reader))
         writer.write(OK)
         await (then if is_first else answering)(reader, writer)
 
-    return talk
+    return handle
 
 
-@pytest.mark.parametrize("then", [cut, angry], ids=["hangs up", "resets"])
-async def test_a_connection_closed_when_it_is_reused_is_replaced_for_idempotent_requests(then: Talk) -> None:
+@pytest.mark.parametrize("then", [disconnect, reset_connection], ids=["disconnects", "resets"])
+async def test_a_connection_closed_when_it_is_reused_is_replaced_for_idempotent_requests(
+    then: ConnectionHandler,
+) -> None:
     seen: list[bytes] = []
     async with nothing_left(), serving(once(then, seen)) as port, Http({}) as http:
         assert [await fetch_body(http, call(port)) for _ in range(2)] == [b"ok", b"ok"]
@@ -184,19 +200,19 @@ async def test_a_connection_closed_when_it_is_reused_is_replaced_for_idempotent_
 
 
 async def test_an_idle_connection_that_was_closed_or_received_data_is_not_reused() -> None:
-    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+    async def handle(reader: StreamReader, writer: StreamWriter) -> None:
         path = (await request(reader)).split()[1]
         writer.write(OK)
         await left.wait()
-        if path == b"/speaks":
+        if path == b"/sends":
             writer.write(b"HTTP/1.1 408 Request Timeout\r\n\r\n")
             await reader.read()
         elif path == b"/resets":
             reset(writer)
 
     async def main() -> None:
-        async with nothing_left(), serving(talk) as port, Http({}) as http:
-            for path in ("/closes", "/speaks", "/resets", "/closes"):
+        async with nothing_left(), serving(handle) as port, Http({}) as http:
+            for path in ("/closes", "/sends", "/resets", "/closes"):
                 left.clear()
                 await fetch_body(http, call(port, "POST", path))
                 left.set()
@@ -220,11 +236,11 @@ PHASES = {
 
 @pytest.mark.parametrize("data", PHASES.values(), ids=PHASES)
 async def test_a_reset_is_reported_in_every_phase(data: bytes) -> None:
-    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+    async def handle(reader: StreamReader, writer: StreamWriter) -> None:
         await request(reader)
         writer.write(data)
         if b"\r\n\r\n" in data:
-            await begun.wait()  # a reset may overtake what was said before it
+            await begun.wait()  # a reset may overtake the bytes before it
         reset(writer)
 
     async def ask(http: Http, port: int) -> None:
@@ -233,7 +249,7 @@ async def test_a_reset_is_reported_in_every_phase(data: bytes) -> None:
             await response.body()
 
     async def main() -> GroundwireError:
-        async with nothing_left(), serving(talk) as port, Http({}) as http:
+        async with nothing_left(), serving(handle) as port, Http({}) as http:
             with pytest.raises(GroundwireError) as caught:
                 await ask(http, port)
         return caught.value
@@ -246,7 +262,7 @@ async def test_a_reset_is_reported_in_every_phase(data: bytes) -> None:
 async def test_cancelling_in_any_phase_leaves_nothing_open(data: bytes) -> None:
     received = asyncio.Event()
 
-    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+    async def handle(reader: StreamReader, writer: StreamWriter) -> None:
         await request(reader)
         writer.write(data)
         await writer.drain()
@@ -255,7 +271,7 @@ async def test_cancelling_in_any_phase_leaves_nothing_open(data: bytes) -> None:
         left.set()
 
     left = asyncio.Event()
-    async with nothing_left(), serving(talk) as port, Http({}) as http:
+    async with nothing_left(), serving(handle) as port, Http({}) as http:
         task = asyncio.create_task(fetch_body(http, call(port)))
         await received.wait()
         await asyncio.sleep(0.005)  # for it to arrive; nothing depends on whether it does
@@ -281,20 +297,20 @@ async def test_a_body_with_an_unknown_encoding_leaves_no_connection_open() -> No
         Http({}) as http,
         http.open(call(port), PATIENT) as response,
     ):
-        assert response.status == 503, "the status is told all the same"
+        assert response.status == 503, "the status is returned all the same"
         with pytest.raises(Interrupted):
             await response.body()
         assert await response.error_body() == b""
 
 
 async def test_a_read_after_closing_gets_nothing_of_the_next_response() -> None:
-    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+    async def handle(reader: StreamReader, writer: StreamWriter) -> None:
         for number in range(2):
             await request(reader)
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n%d" % number)
         await silent(reader, writer)
 
-    async with serving(talk) as port, Http({}) as http:
+    async with serving(handle) as port, Http({}) as http:
         async with http.open(call(port), PATIENT) as first:
             assert await first.read() == b"0"
         async with http.open(call(port), PATIENT) as second:
@@ -313,19 +329,19 @@ async def test_an_idle_connection_is_closed_after_a_while() -> None:
         assert connection.is_reused, "it was the same"
 
 
-@pytest.mark.parametrize("angry", [False, True], ids=["waits", "resets"])
-async def test_a_response_before_the_end_of_the_request_is_read(angry: bool) -> None:
-    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+@pytest.mark.parametrize("with_reset", [False, True], ids=["waits", "resets"])
+async def test_a_response_before_the_end_of_the_request_is_read(with_reset: bool) -> None:
+    async def handle(reader: StreamReader, writer: StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno")
         await writer.drain()
-        if angry:
+        if with_reset:
             reset(writer)
         else:
             await received.wait()
 
     async def main() -> None:
-        async with nothing_left(), serving(talk) as port, Http({}) as http:
+        async with nothing_left(), serving(handle) as port, Http({}) as http:
             order = HttpRequest("POST", f"http://{HERE}:{port}/", {}, b"x" * 8_000_000)
             async with http.open(order, PATIENT) as response:
                 assert (response.status, await response.body()) == (413, b"no")
@@ -336,7 +352,7 @@ async def test_a_response_before_the_end_of_the_request_is_read(angry: bool) -> 
     await main()
 
 
-async def test_closing_the_client_breaks_what_is_read_and_keeps_nothing() -> None:
+async def test_closing_the_client_aborts_responses_and_keeps_no_connection() -> None:
     async def read(http: Http, port: int) -> None:
         async with http.open(call(port), PATIENT) as response:
             assert await response.read() == b"abc"

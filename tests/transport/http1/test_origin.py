@@ -44,7 +44,7 @@ def test_a_url_has_an_origin(url: str, origin: Origin, host: str, path: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("secret", "told"),
+    ("secret", "credentials"),
     [
         ("me:sesame", b"me:sesame"),
         ("me", b"me:"),
@@ -58,9 +58,9 @@ def test_a_url_has_an_origin(url: str, origin: Origin, host: str, path: str) -> 
         ("me:%zz", b"me:%zz"),
     ],
 )
-def test_name_and_password_become_a_header_and_occur_nowhere_else(secret: str, told: bytes) -> None:
+def test_user_and_password_become_a_header_and_occur_nowhere_else(secret: str, credentials: bytes) -> None:
     target = parse_target(f"https://{secret}@a.example/x?y=@z")
-    assert target.authorization == f"Basic {b64encode(told).decode()}"
+    assert target.authorization == f"Basic {b64encode(credentials).decode()}"
     assert (target.origin, target.host, target.path) == (
         Origin("a.example", 443, "a.example"),
         "a.example",
@@ -88,7 +88,7 @@ def test_every_valid_url_can_be_written_on_one_line(scheme: str, rest: str) -> N
         return
     for text in (target.host, target.path, target.authorization.removeprefix("Basic ")):
         assert text.isascii()
-        assert not any(sign <= " " for sign in text)
+        assert not any(character <= " " for character in text)
     assert target.path.startswith("/")
     assert "@" not in target.host
 
@@ -96,7 +96,7 @@ def test_every_valid_url_can_be_written_on_one_line(scheme: str, rest: str) -> N
 @pytest.mark.parametrize(
     "proxy", ["http://", "http://[::1", "http://a:port", "http://a b/", "http://\ud800@a"]
 )
-async def test_a_proxy_that_is_none_is_a_matter_of_configuration(proxy: str) -> None:
+async def test_an_invalid_proxy_is_a_configuration_error(proxy: str) -> None:
     with pytest.raises(InvalidProxy):
         parse_proxy(proxy)
 

@@ -1,4 +1,4 @@
-"""Heads and bodies are parsed however the bytes are cut, and checked against llhttp."""
+"""Heads and bodies are parsed however the bytes are split, and checked against llhttp."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ANYTHING = st.text(st.sampled_from("ab:;, \t\r\n\0\x0b\x0c\x1c\x85\u2028é"), ma
 OK = b"HTTP/1.1 200 OK\r\n"
 
 
-class Asked:
+class LlhttpRequest:
     """A request as a server reads it."""
 
     def __init__(self) -> None:
@@ -49,20 +49,18 @@ class Asked:
 
 
 @given(TARGETS, st.lists(st.tuples(TOKENS, WORDS), max_size=6))
-def test_a_server_reads_what_was_written(target: str, headers: list[tuple[str, str]]) -> None:
-    told = [(name, text) for name, text in headers if name.lower() not in ("content-length", "connection")]
-    asked = Asked()
-    parser = httptools.HttpRequestParser(asked)
-    parser.feed_data(encode_request("POST", target, told))
-    assert (parser.get_method(), asked.url.decode(), asked.headers) == (b"POST", target, told)
+def test_a_server_reads_the_encoded_request(target: str, headers: list[tuple[str, str]]) -> None:
+    sent = [(name, text) for name, text in headers if name.lower() not in ("content-length", "connection")]
+    request = LlhttpRequest()
+    parser = httptools.HttpRequestParser(request)
+    parser.feed_data(encode_request("POST", target, sent))
+    assert (parser.get_method(), request.url.decode(), request.headers) == (b"POST", target, sent)
 
 
 @given(
     st.sampled_from(["GET", "PO ST", "GET\n"]), ANYTHING, st.lists(st.tuples(ANYTHING, ANYTHING), max_size=3)
 )
-def test_nothing_that_is_written_ends_a_line_by_itself(
-    method: str, target: str, headers: list[tuple[str, str]]
-) -> None:
+def test_no_header_can_inject_a_line(method: str, target: str, headers: list[tuple[str, str]]) -> None:
     try:
         data = encode_request(method, target, headers)
     except ValueError:
@@ -70,10 +68,10 @@ def test_nothing_that_is_written_ends_a_line_by_itself(
     lines = data.split(b"\r\n")
     assert len(lines) == len(headers) + 3
     assert lines[0].count(b" ") == 2
-    assert not any(sign in line for line in lines for sign in (b"\r", b"\n", b"\0"))
+    assert not any(character in line for line in lines for character in (b"\r", b"\n", b"\0"))
 
 
-def test_half_a_character_cannot_be_written() -> None:
+def test_a_lone_surrogate_cannot_be_encoded() -> None:
     with pytest.raises(ValueError, match="surrogates"):
         encode_request("GET", "/", [("x-key", "\ud800")])
 
@@ -84,11 +82,11 @@ FIELDS = st.tuples(TOKENS, BLANKS, WORDS, BLANKS)
 
 
 @given(st.integers(200, 599), REASONS, st.lists(FIELDS, max_size=8))
-def test_a_head_is_read_as_others_read_it(
+def test_a_head_is_parsed_as_llhttp_parses_it(
     status: int, reason: str, fields: list[tuple[str, str, str, str]]
 ) -> None:
-    told = [field for field in fields if field[0].lower() not in ("content-length", "connection", "upgrade")]
-    lines = [f"HTTP/1.1 {status}{reason}", *(f"{name}:{a}{text}{b}" for name, a, text, b in told)]
+    sent = [field for field in fields if field[0].lower() not in ("content-length", "connection", "upgrade")]
+    lines = [f"HTTP/1.1 {status}{reason}", *(f"{name}:{a}{text}{b}" for name, a, text, b in sent)]
     head = "\r\n".join(lines).encode()
     ours = decode_response(head)
     theirs = oracle(head + b"\r\ncontent-length: 0\r\n\r\n")
@@ -98,11 +96,11 @@ def test_a_head_is_read_as_others_read_it(
     assert {**ours.headers, "content-length": "0"} == read
 
 
-def test_texts_of_one_name_are_joined_in_their_order() -> None:
+def test_repeated_headers_are_joined_in_order() -> None:
     assert decode_response(OK + b"A: 1\r\nb: 2\r\na: 3").headers == {"a": "1, 3", "b": "2"}
 
 
-def test_what_is_no_utf8_is_read_byte_for_byte() -> None:
+def test_headers_that_are_not_utf8_are_decoded_as_latin1() -> None:
     assert decode_response(OK + b"a: \xe4\xff").headers == {"a": "äÿ"}
     assert decode_response(OK + "a: ä\u2028b\x85".encode()).headers == {"a": "ä\u2028b\x85"}
 
@@ -156,29 +154,29 @@ def test_lines_may_end_in_a_bare_line_feed_and_be_folded(head: bytes, headers: d
         *(OK + b" a: b", OK + b"\ta: b\r\nc: d", b"HTTP/1.1 200\r\n OK"),
     ],
 )
-def test_what_is_not_by_the_book_is_refused(head: bytes) -> None:
+def test_a_malformed_head_is_refused(head: bytes) -> None:
     with pytest.raises(ProtocolError):
         decode_response(head)
 
 
 @pytest.mark.parametrize(
-    ("told", "length"),
+    ("header", "length"),
     [("0", 0), ("5", 5), ("05", 5), ("5, 5", 5), ("5,5,\t5", 5), ("9" * 18, 10**18 - 1)],
 )
-def test_a_repeated_content_length_must_be_one_number(told: str, length: int) -> None:
-    assert length_in({"content-length": told}) == length
+def test_a_repeated_content_length_must_be_one_number(header: str, length: int) -> None:
+    assert length_in({"content-length": header}) == length
 
 
 @pytest.mark.parametrize(
-    "told",
+    "header",
     [
         *("", " ", "+5", "-5", "5.0", "5 5", "0x5", "5_0", "5;", "5,", ",5", "5, 6", "5, 05", "٥", "５", "a"),
         *("9" * 19, "\xa05", "5\x85", "5\x1c", "1e3", "5\x0b"),
     ],
 )
-def test_a_length_that_is_none_is_refused(told: str) -> None:
+def test_an_invalid_content_length_is_refused(header: str) -> None:
     with pytest.raises(ProtocolError):
-        length_in({"content-length": told})
+        length_in({"content-length": header})
 
 
 @pytest.mark.parametrize(
@@ -192,7 +190,7 @@ def test_a_length_that_is_none_is_refused(told: str) -> None:
         (b"HTTP/1.0 200 OK", b"keep-alive", False),
     ],
 )
-def test_a_connection_is_kept_where_the_other_side_keeps_it(
+def test_a_connection_is_kept_alive_if_the_server_keeps_it(
     first: bytes, connection: bytes, kept: bool
 ) -> None:
     head = first + (b"\r\nconnection: " + connection if connection else b"")
@@ -217,7 +215,7 @@ def test_a_head_without_an_end_is_refused_long_before_it_fills_the_memory() -> N
     assert is_refused([OK + b"a: b\r\n" * 50_000])
 
 
-def test_another_protocol_is_refused_with_its_first_word() -> None:
+def test_another_protocol_is_refused_by_its_first_bytes() -> None:
     for greeting in (b"S", b"SSH-2.0-x\r\n", b"\x15\x03\x01", b"HTTP/2", b"HTTPS", b"* OK IMAP", b"<html>"):
         assert is_refused([greeting])
 
@@ -232,7 +230,7 @@ SPELLINGS = st.sampled_from([b"%x", b"%X", b"%05x"])
 
 @st.composite
 def chunked(draw: st.DrawFn) -> tuple[bytes, bytes]:
-    """A body in chunks, and what it says."""
+    """A chunked body, and its decoded bytes."""
     pieces = draw(st.lists(st.binary(min_size=1, max_size=40), max_size=6))
     wire = b"".join(
         draw(SPELLINGS) % len(piece) + draw(EXTENSIONS) + b"\r\n" + piece + b"\r\n" for piece in pieces
@@ -240,48 +238,53 @@ def chunked(draw: st.DrawFn) -> tuple[bytes, bytes]:
     return wire + b"0" + draw(EXTENSIONS) + b"\r\n" + draw(TRAILERS) + b"\r\n", b"".join(pieces)
 
 
-def cut(data: bytes, places: list[int]) -> list[bytes]:
-    """The bytes in pieces."""
-    ends = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
+def split_at(data: bytes, offsets: list[int]) -> list[bytes]:
+    """The bytes, split at offsets."""
+    ends = [0, *sorted(offset % (len(data) + 1) for offset in offsets), len(data)]
     return [data[start:end] for start, end in pairwise(ends) if start < end]
 
 
-PLACES = st.lists(st.integers(0, 10_000), max_size=12)
+OFFSETS = st.lists(st.integers(0, 10_000), max_size=12)
 
 
-@given(chunked(), PLACES)
-def test_chunks_are_read_however_they_are_cut_and_as_others_read_them(
-    body: tuple[bytes, bytes], places: list[int]
+@given(chunked(), OFFSETS)
+def test_chunks_are_parsed_however_they_are_split_and_as_llhttp_parses_them(
+    body: tuple[bytes, bytes], offsets: list[int]
 ) -> None:
     wire, text = body
     theirs = oracle(CHUNKED + wire)
     assert theirs is not None
     assert theirs.body == text
-    for pieces in (cut(CHUNKED + wire, places), cut(CHUNKED + wire, list(range(len(CHUNKED + wire))))):
+    for pieces in (
+        split_at(CHUNKED + wire, offsets),
+        split_at(CHUNKED + wire, list(range(len(CHUNKED + wire)))),
+    ):
         assert parse_response(pieces) == ParsedResponse(200, {"transfer-encoding": "chunked"}, text, "kept")
 
 
-@given(st.binary(max_size=60), st.binary(max_size=9), PLACES)
-def test_a_length_is_kept_to_however_the_bytes_are_cut(body: bytes, behind: bytes, places: list[int]) -> None:
+@given(st.binary(max_size=60), st.binary(max_size=9), OFFSETS)
+def test_the_content_length_is_obeyed_however_the_bytes_are_split(
+    body: bytes, extra: bytes, offsets: list[int]
+) -> None:
     head = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body)
-    told = parse_response(cut(head + body + behind, places))
-    assert told.body == body
-    assert told.end == ("closed" if behind else "kept"), "what nobody asked for belongs to nobody"
+    parsed = parse_response(split_at(head + body + extra, offsets))
+    assert parsed.body == body
+    assert parsed.end == ("closed" if extra else "kept"), "bytes after the response close the connection"
 
 
-@given(st.binary(max_size=60), PLACES)
-def test_a_body_without_a_length_ends_with_its_connection(body: bytes, places: list[int]) -> None:
-    assert parse_response(cut(b"HTTP/1.1 200 OK\r\n\r\n" + body, places)) == ParsedResponse(
+@given(st.binary(max_size=60), OFFSETS)
+def test_a_body_without_a_length_ends_with_its_connection(body: bytes, offsets: list[int]) -> None:
+    assert parse_response(split_at(b"HTTP/1.1 200 OK\r\n\r\n" + body, offsets)) == ParsedResponse(
         200, {}, body, "closed"
     )
 
 
 @given(chunked(), st.integers(0, 10_000))
-def test_chunks_that_break_off_are_never_whole(body: tuple[bytes, bytes], place: int) -> None:
+def test_truncated_chunks_are_never_complete(body: tuple[bytes, bytes], offset: int) -> None:
     wire, text = body
-    told = parse_response([CHUNKED + wire[: place % len(wire)]])
-    assert told.end == "IncompleteBody"
-    assert text.startswith(told.body)
+    parsed = parse_response([CHUNKED + wire[: offset % len(wire)]])
+    assert parsed.end == "IncompleteBody"
+    assert text.startswith(parsed.body)
 
 
 SEEDS = [
@@ -305,20 +308,20 @@ CHANGES = st.lists(
 
 
 def changed(data: bytes, changes: list[tuple[int, int, int | str]]) -> bytes:
-    for place, gone, scrap in changes:
-        at = place % (len(data) + 1)
-        data = data[:at] + (SCRAPS[scrap] if isinstance(scrap, int) else b"") + data[at + gone :]
+    for offset, removed, scrap in changes:
+        at = offset % (len(data) + 1)
+        data = data[:at] + (SCRAPS[scrap] if isinstance(scrap, int) else b"") + data[at + removed :]
     return data
 
 
 @settings(max_examples=400)
-@given(st.sampled_from(SEEDS), CHANGES, PLACES)
-def test_what_two_parsers_take_for_an_answer_is_the_same_answer(
-    seed: bytes, changes: list[tuple[int, int, int | str]], places: list[int]
+@given(st.sampled_from(SEEDS), CHANGES, OFFSETS)
+def test_both_parsers_agree_on_every_response_they_accept(
+    seed: bytes, changes: list[tuple[int, int, int | str]], offsets: list[int]
 ) -> None:
     data = changed(seed, changes)
     ours = parse_response([data])
-    assert parse_response(cut(data, places)) == ours
+    assert parse_response(split_at(data, offsets)) == ours
     if ours.end not in ("kept", "closed"):
         return
     theirs = oracle(data) or oracle(data, lenient=True)
@@ -376,7 +379,7 @@ def test_an_ambiguous_body_length_is_refused(headers: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(("status", "method"), [(204, "GET"), (304, "GET"), (200, "HEAD"), (200, "CONNECT")])
-def test_a_length_that_is_none_is_refused_where_there_is_no_body_too(status: int, method: str) -> None:
+def test_an_invalid_content_length_is_refused_without_a_body_too(status: int, method: str) -> None:
     with pytest.raises(ProtocolError):
         body_parser(ResponseHead(status, {"content-length": "five"}), method)
 
@@ -407,12 +410,12 @@ def test_a_length_that_is_none_is_refused_where_there_is_no_body_too(status: int
         *(b"0\r\na: b\r\n c\r\n\r\n", b"0\r\na : b\r\n\r\n", b"0\r\n: b\r\n\r\n", b"0\r\na: b\nc: d\r\n\r\n"),
     ],
 )
-def test_chunks_that_others_might_read_otherwise_are_refused(wire: bytes) -> None:
-    told = parse_response([CHUNKED, wire])
-    assert (told.status, told.end) == (200, "ProtocolError")
-    assert b"abc".startswith(told.body), "what was right before it is still told"
+def test_ambiguous_chunks_are_refused(wire: bytes) -> None:
+    parsed = parse_response([CHUNKED, wire])
+    assert (parsed.status, parsed.end) == (200, "ProtocolError")
+    assert b"abc".startswith(parsed.body), "valid bytes before the error are still returned"
     assert oracle(CHUNKED + wire) is None
-    assert parse_response(cut(CHUNKED + wire, list(range(200)))) == told
+    assert parse_response(split_at(CHUNKED + wire, list(range(200)))) == parsed
 
 
 def test_valid_bytes_are_returned_before_the_error() -> None:
@@ -435,21 +438,25 @@ def test_valid_bytes_are_returned_before_the_error() -> None:
     ],
     ids=["extension", "longer", "trailer", "longer trailer", "trailers", "more trailers", "size without end"],
 )
-def test_lines_between_chunks_are_bounded_however_they_are_cut(wire: bytes, refused: bool) -> None:
-    for pieces in ([wire], cut(wire, list(range(0, len(wire), 7))), cut(wire, [4097, 4098, 4099, 4100])):
+def test_lines_between_chunks_are_bounded_however_they_are_split(wire: bytes, refused: bool) -> None:
+    for pieces in (
+        [wire],
+        split_at(wire, list(range(0, len(wire), 7))),
+        split_at(wire, [4097, 4098, 4099, 4100]),
+    ):
         assert is_refused([CHUNKED, *pieces]) is refused
 
 
-def test_an_enormous_chunk_costs_nothing_until_it_comes() -> None:
-    told = parse_response([CHUNKED + HUGE + b"\r\nabc"])
-    assert (told.body, told.end) == (b"abc", "IncompleteBody")
-    told = parse_response([b"HTTP/1.1 200 OK\r\ncontent-length: %s\r\n\r\nabc" % (b"9" * 18)])
-    assert (told.body, told.end) == (b"abc", "IncompleteBody")
+def test_an_enormous_chunk_costs_nothing_until_it_arrives() -> None:
+    parsed = parse_response([CHUNKED + HUGE + b"\r\nabc"])
+    assert (parsed.body, parsed.end) == (b"abc", "IncompleteBody")
+    parsed = parse_response([b"HTTP/1.1 200 OK\r\ncontent-length: %s\r\n\r\nabc" % (b"9" * 18)])
+    assert (parsed.body, parsed.end) == (b"abc", "IncompleteBody")
 
 
 @example(b"")
 @given(st.binary(max_size=30))
-def test_nothing_follows_an_answer_without_a_body(behind: bytes) -> None:
+def test_nothing_follows_a_response_without_a_body(extra: bytes) -> None:
     for first in (b"HTTP/1.1 204 No Content\r\n", b"HTTP/1.1 304 Not Modified\r\ncontent-length: 5\r\n"):
-        told = parse_response([first + b"\r\n" + behind])
-        assert (told.body, told.end) == (b"", "closed" if behind else "kept")
+        parsed = parse_response([first + b"\r\n" + extra])
+        assert (parsed.body, parsed.end) == (b"", "closed" if extra else "kept")

@@ -14,7 +14,6 @@ from threading import Thread
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from groundwire.engine.pages import EngineResult, Page, Passage, split_passages, strip_passage
-from groundwire.engine.words import stop_words, tokenize
 from groundwire.errors import GroundwireError, NotFound, TimedOut
 from groundwire.model import SearchOptions, Source, Warned
 from groundwire.model.value import replace, value
@@ -117,7 +116,10 @@ _READING = 3.5
 
 def best_passages(query: str, page: Page) -> list[Passage]:
     """The passages of a page with the most query words; none if no passage has one."""
-    wanted = _words(query)
+    from groundwire.engine.words import stop_words, tokenize  # noqa: PLC0415  slow; listing engines needs none
+
+    words = frozenset(tokenize(query))
+    wanted = words - stop_words() or words
     found = []
     for start, end in split_passages(page.text):
         before, text = strip_passage(page.text[start:end])
@@ -266,8 +268,3 @@ def _quoted(query: str, page: Page) -> list[Passage]:
 
 def _passage(page: Page, text: str, start: int, score: float) -> Passage:
     return Passage(page.url, page.title, text, start, score, page.published, page.language)
-
-
-def _words(query: str) -> frozenset[str]:
-    words = frozenset(tokenize(query))
-    return words - stop_words() or words

@@ -80,9 +80,9 @@ class ScanRules:
     """Matches search reports, where the usage may not count searches: such frames are decoded."""
 
 
-def _field(*names: bytes, holds: bytes) -> BytePattern:
+def _field(*names: bytes, value: bytes) -> BytePattern:
     """Matches a field and the first character of its value, with or without a space before it."""
-    return BytePattern(*(b'"' + name + b'":' + blank + holds for name in names for blank in (b"", b" ")))
+    return BytePattern(*(b'"' + name + b'":' + blank + value for name in names for blank in (b"", b" ")))
 
 
 def _kind(key: bytes, *names: bytes) -> BytePattern:
@@ -93,8 +93,8 @@ def _kind(key: bytes, *names: bytes) -> BytePattern:
 
 
 _SENTINEL = BytePattern(b"data: [DONE]", b"data:[DONE]", first=True)
-_ERROR = BytePattern(*(b'"error":' + blank + holds for blank in (b"", b" ") for holds in (b"{", b'"')))
-_USAGE = _field(b"usage", holds=b"{")
+_ERROR = BytePattern(*(b'"error":' + blank + value for blank in (b"", b" ") for value in (b"{", b'"')))
+_USAGE = _field(b"usage", value=b"{")
 
 SCAN_RULES = {
     "anthropic_messages": ScanRules(
@@ -103,7 +103,7 @@ SCAN_RULES = {
         _USAGE,
         end=_kind(b"type", b"message_stop"),
         key="type",
-        settled=_field(b"stop_reason", holds=b'"'),
+        settled=_field(b"stop_reason", value=b'"'),
         end_frame=b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
     ),
     "openai_responses": ScanRules(
@@ -120,16 +120,16 @@ SCAN_RULES = {
         _ERROR,
         _USAGE,
         end=_SENTINEL,
-        settled=_field(b"finish_reason", holds=b'"'),
+        settled=_field(b"finish_reason", value=b'"'),
         end_frame=b"data: [DONE]\n\n",
     ),
     "gemini": ScanRules(
         "candidates",
         _ERROR,
-        _field(b"usageMetadata", holds=b"{"),
-        settled=_field(b"finishReason", b"blockReason", holds=b'"'),
+        _field(b"usageMetadata", value=b"{"),
+        settled=_field(b"finishReason", b"blockReason", value=b'"'),
         usage_in_every_frame=True,
-        searched=_field(b"webSearchQueries", b"groundingChunks", holds=b"["),
+        searched=_field(b"webSearchQueries", b"groundingChunks", value=b"["),
     ),
     "gemini_interactions": ScanRules(
         "steps",

@@ -61,7 +61,7 @@ class NumberedPassages:
             numbered.append((self._numbers[key], passage))
         return numbered
 
-    def holds(self, number: int) -> bool:
+    def contains(self, number: int) -> bool:
         """Is there a passage with this number?"""
         return 0 < number <= len(self._passages)
 
@@ -226,7 +226,7 @@ class SearchRound:
             self._raw.add(part, event.text)
             reader = self._readers.get(part)
             if reader is None:
-                reader = self._readers[part] = NumberReader(self._passages.holds)
+                reader = self._readers[part] = NumberReader(self._passages.contains)
             yield from self._text_events(part, reader.feed(event.text), event)
 
     def _settle(self, part: int) -> Iterator[Event]:

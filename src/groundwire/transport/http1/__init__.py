@@ -1,1 +1,1 @@
-"""HTTP/1.1 as a client speaks it: heads and bodies are pure, a line is one connection, a pool keeps them."""
+"""HTTP/1.1 client: URLs and origins, message parser, connections, connection pool."""

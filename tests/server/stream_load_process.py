@@ -1,7 +1,7 @@
-"""The crowd in a separate process, so that a probe does not measure the work of the crowd itself.
+"""Many streams in a separate process, so that a probe does not measure the work of the clients themselves.
 
-It serves the upstream, and does what it is told in lines: `hold URL COUNT`, `report`, `leave`. It answers
-each with one line of JSON, the first with its address.
+The process serves the upstream and reads commands from standard input: `hold URL COUNT`, `report`, `leave`.
+It prints its URL, and a line of JSON for each command.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from tests.server.crowd import EndlessUpstream, StreamReader, listen, telling
+from tests.server.stream_load import EndlessUpstream, StreamReader, endless_upstream, listen
 
 _AT_ONCE = 25
 BOUND = 240.0
 
 
 async def hold(url: str, count: int) -> list[StreamReader]:
-    """So many streams that have begun, a few at a time."""
+    """Open `count` streams, a few at a time; each has begun."""
     held: list[StreamReader] = []
     while len(held) < count:
         few = await asyncio.gather(*(listen(url) for _ in range(min(_AT_ONCE, count - len(held)))))
@@ -30,7 +30,7 @@ async def hold(url: str, count: int) -> list[StreamReader]:
 
 
 def report(held: list[StreamReader], upstream: type[EndlessUpstream]) -> dict[str, float]:
-    """How they fare: who was dropped, the longest gaps, and how many the upstream serves."""
+    """How many streams were dropped, the longest gaps between events, and how many the upstream serves."""
     gaps = sorted(one.gap for one in held) or [0.0]
     return {
         "dropped": sum(one.lost for one in held),
@@ -39,66 +39,66 @@ def report(held: list[StreamReader], upstream: type[EndlessUpstream]) -> dict[st
     }
 
 
-def _say(found: object) -> None:
+def _print(found: object) -> None:
     sys.stdout.write(json.dumps(found) + "\n")
     sys.stdout.flush()
 
 
 async def main() -> None:
-    """Do as told until there is nothing more to read."""
+    """Run commands until the end of standard input."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     held: list[StreamReader] = []
-    async with telling(1.0) as (url, upstream):
-        _say({"url": url})
-        while words := (await asyncio.to_thread(sys.stdin.readline)).split():
-            if words[0] == "hold":
-                held += await hold(words[1], int(words[2]))
+    async with endless_upstream(1.0) as (url, upstream):
+        _print({"url": url})
+        while command := (await asyncio.to_thread(sys.stdin.readline)).split():
+            if command[0] == "hold":
+                held += await hold(command[1], int(command[2]))
                 for one in held:
                     one.gap = 0.0
-            elif words[0] == "leave":
+            elif command[0] == "leave":
                 for one in held:
                     one.transport.abort()
                 held.clear()
                 await asyncio.sleep(0)
-            _say(report(held, upstream))
+            _print(report(held, upstream))
 
 
-class Crowd:
-    """The process, from the outside."""
+class StreamLoad:
+    """Handle of the process."""
 
     def __init__(self, process: asyncio.subprocess.Process, url: str) -> None:
         self._process = process
         self.url = url
 
-    async def do(self, *words: object) -> dict[str, float]:
-        """Tell it something, and wait until that is done."""
+    async def do(self, *command: object) -> dict[str, float]:
+        """Send a command, and wait until it is done."""
         assert self._process.stdin is not None
-        self._process.stdin.write((" ".join(map(str, words)) + "\n").encode())
-        found = await answer(self._process)
+        self._process.stdin.write((" ".join(map(str, command)) + "\n").encode())
+        found = await read_reply(self._process)
         return {name: float(str(figure)) for name, figure in found.items()}
 
 
-async def answer(process: asyncio.subprocess.Process) -> dict[str, object]:
+async def read_reply(process: asyncio.subprocess.Process) -> dict[str, object]:
     assert process.stdout is not None
     async with asyncio.timeout(BOUND):
         line = await process.stdout.readline()
-    assert line, "the crowd is gone"
+    assert line, "the process has exited"
     found = json.loads(line)
     assert isinstance(found, dict)
     return found
 
 
 @asynccontextmanager
-async def crowd() -> AsyncIterator[Crowd]:
-    """A crowd until the block ends."""
+async def stream_load() -> AsyncIterator[StreamLoad]:
+    """Run the process until the block ends."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.server.crowd_process"),
+        *(sys.executable, "-m", "tests.server.stream_load_process"),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )
     try:
-        yield Crowd(process, str((await answer(process))["url"]))
+        yield StreamLoad(process, str((await read_reply(process))["url"]))
     finally:
         if process.returncode is None:
             process.kill()

@@ -1,6 +1,6 @@
-"""Folders in memory for tests that store much: nothing of it outlives them, so no disk need be waited for.
+"""Temporary folders in memory, for tests that store much data.
 
-A `conftest.py` imports the fixture for the tests beside it.
+A `conftest.py` imports the fixture for the tests in its folder.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-MEMORY = Path("/dev/shm")  # noqa: S108  a folder of its own is made in it
+MEMORY = Path("/dev/shm")  # noqa: S108  a private folder is created in it
 ROOM = 2**30
 
 
 @pytest.fixture
 def tmp_path(tmp_path: Path) -> Iterator[Path]:
-    """An empty folder, in memory where there is room."""
+    """An empty folder, in memory if there is enough of it."""
     if not MEMORY.is_dir() or shutil.disk_usage(MEMORY).free < ROOM:
         yield tmp_path
         return

@@ -1,4 +1,4 @@
-"""What is costly to make is made by one of the test processes, and used by all."""
+"""Folders that one of the test processes builds and all of them use."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 
-def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
-    """A folder that whoever comes first fills while the others wait."""
+def build_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder that the first process fills while the others wait."""
     root = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         root = root.parent

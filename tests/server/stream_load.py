@@ -1,4 +1,4 @@
-"""A crowd on loopback: an upstream that streams without end, and clients that read it or do not."""
+"""Many streams on loopback: an upstream that never ends its streams, and clients that read them or do not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GOLDEN = 0.618034
 
 
 class EndlessUpstream(asyncio.Protocol):
-    """The upstream's side of a stream: an event each `pause` seconds; as many as go, where that is zero."""
+    """Upstream side of a stream: an event every `pause` seconds, or as many as possible if that is zero."""
 
     open = 0
     begun = 0
@@ -39,18 +39,18 @@ class EndlessUpstream(asyncio.Protocol):
             self._counted = True
             head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
             self._transport.write(head + _chunk(FIRST))
-            # Not all at the same moment: the second event comes anywhere within the pause.
+            # Spread the streams: the second event is due anywhere within the pause.
             self._due = asyncio.get_running_loop().time() + kind.begun * _GOLDEN % 1 * self.pause
-            asyncio.get_running_loop().call_at(self._due, self._tell)
+            asyncio.get_running_loop().call_at(self._due, self._send_event)
 
-    def _tell(self) -> None:
+    def _send_event(self) -> None:
         if self._transport.is_closing():
             return
         if not self._full:
             self._transport.write(_chunk(FIRST if self.pause else self.loud))
-        # Who was late once is not late for ever: else all would come to tell at the same moment.
+        # A late event does not delay the next ones, or all streams would end up in step.
         self._due += self.pause or 0.002
-        asyncio.get_running_loop().call_at(self._due, self._tell)
+        asyncio.get_running_loop().call_at(self._due, self._send_event)
 
     def pause_writing(self) -> None:
         self._full = True
@@ -68,9 +68,9 @@ def _chunk(data: bytes) -> bytes:
 
 
 @asynccontextmanager
-async def telling(pause: float) -> AsyncIterator[tuple[str, type[EndlessUpstream]]]:
-    """An upstream, and what is known of it."""
-    kind = type("Told", (EndlessUpstream,), {"open": 0, "begun": 0, "pause": pause})
+async def endless_upstream(pause: float) -> AsyncIterator[tuple[str, type[EndlessUpstream]]]:
+    """Serve an upstream; yields its URL and its counters."""
+    kind = type("CountedUpstream", (EndlessUpstream,), {"open": 0, "begun": 0, "pause": pause})
     server = await asyncio.get_running_loop().create_server(kind, "127.0.0.1", 0, backlog=4096)
     try:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", kind
@@ -79,7 +79,7 @@ async def telling(pause: float) -> AsyncIterator[tuple[str, type[EndlessUpstream
 
 
 class StreamReader(asyncio.Protocol):
-    """A client's side of a stream."""
+    """Client side of a stream."""
 
     def __init__(self) -> None:
         self.begun: asyncio.Future[float] = asyncio.get_running_loop().create_future()
@@ -90,7 +90,7 @@ class StreamReader(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
-        self._asked = monotonic()
+        self._sent = monotonic()
         self.transport.write(request_of("openai_chat", "mine/m", stream=True))
 
     def data_received(self, data: bytes) -> None:
@@ -100,7 +100,7 @@ class StreamReader(asyncio.Protocol):
         self.last = now
         if not self.begun.done():
             self.first = data
-            self.begun.set_result(now - self._asked)
+            self.begun.set_result(now - self._sent)
 
     def connection_lost(self, _: Exception | None) -> None:
         self.lost = True
@@ -110,19 +110,19 @@ class StreamReader(asyncio.Protocol):
 
 async def listen(url: str, *, deaf: bool = False) -> StreamReader:
     """Request a stream; a client with `deaf` never reads the response."""
-    line = socket.socket()
-    line.setblocking(False)
+    connection = socket.socket()
+    connection.setblocking(False)
     if deaf:
-        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SMALL_BUFFER)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SMALL_BUFFER)
     host, _, port = url.removeprefix("http://").partition(":")
     loop = asyncio.get_running_loop()
-    await loop.sock_connect(line, (host, int(port)))
-    _, listener = await loop.create_connection(StreamReader, sock=line)
+    await loop.sock_connect(connection, (host, int(port)))
+    _, listener = await loop.create_connection(StreamReader, sock=connection)
     if deaf:
         listener.transport.pause_reading()
     return listener
 
 
 def memory_of(pid: int) -> int:
-    """Resident bytes."""
+    """Resident memory of a process in bytes."""
     return int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * PAGE
