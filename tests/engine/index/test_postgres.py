@@ -210,7 +210,10 @@ def test_titles_of_pages_that_were_kept_before_are_known_after_the_upgrade(postg
         index.put(pages)
     with psycopg.connect(postgres) as connection:
         known = connection.execute(titles).fetchall()
-        connection.execute("ALTER TABLE groundwire_pages DROP COLUMN titled")
+        connection.execute("ALTER TABLE groundwire_pages DROP COLUMN titled, DROP COLUMN outline")
+        connection.execute(
+            "ALTER TABLE groundwire_passages DROP COLUMN anchor, DROP COLUMN section, DROP COLUMN outline"
+        )
         connection.execute("DELETE FROM groundwire_migrations WHERE version > 1")
     PostgresIndex(postgres).close()
     with psycopg.connect(postgres) as connection:
