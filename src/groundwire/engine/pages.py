@@ -12,7 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from groundwire.engine.outline import (
     HEADINGS,
@@ -95,7 +95,9 @@ LONGEST_PASSAGE = 1000
 # What a passage may end with, best first: a blank line, a sentence, a line, a word.
 _BORDERS = (
     re.compile(r"\n[^\S\n]*\n\s*"),
-    re.compile(r"(?<![A-ZÄÖÜ]\.)(?<=[.!?…])[\"'”’»)\]]*\s+(?=[^a-zäöüß\s])|(?<=[。！？])"),
+    re.compile(
+        r"(?<![A-ZÄÖÜ]\.)(?<![\s(]\d\.)(?<![\s(]\d\d\.)(?<=[.!?…])[\"'”’»)\]]*\s+(?=[^a-zäöüß\s])|(?<=[。！？])"
+    ),
     re.compile(r"\n\s*"),
     re.compile(r"\s+"),
 )
@@ -172,9 +174,9 @@ def _passage_end(text: str, at: int, latest: int) -> int:
 
 def _split_sections(text: str, blocks: Sequence[Block]) -> Iterator[tuple[int, int]]:
     """The passages of a text with an outline: at least one for each section."""
-    units = _units(blocks)
-    borders = [0, *(start for start, is_section in units if is_section and start > 0), len(text)]
-    starts = [start for start, _ in units]
+    units = _units(text, blocks)
+    borders = [0, *(unit.start for unit in units if unit.is_section and unit.start > 0), len(text)]
+    starts = [unit.start for unit in units]
     for at, end in pairwise(borders):
         yield from _split_section(text, at, end, starts)
     if not text:
@@ -198,21 +200,36 @@ def _split_section(text: str, at: int, end: int, starts: Sequence[int]) -> Itera
         yield at, end
 
 
-def _units(blocks: Sequence[Block]) -> list[tuple[int, bool]]:
-    """The starts of what is kept together, and whether a section begins there.
+class _Unit(NamedTuple):
+    """Where something begins that is kept together."""
 
-    The rows of a table are one unit, and so are the items of a list with what is in them. A heading directly
-    after another one continues its section."""
-    units: list[tuple[int, bool]] = []
+    start: int
+    is_section: bool = False
+    is_announced: bool = False
+    """Does the paragraph before it announce it with a colon?"""
+
+
+def _units(text: str, blocks: Sequence[Block]) -> list[_Unit]:
+    """The rows of a table are one unit, and so are the items of a list with what is in them. A heading
+    directly after another one continues its section. Code, a list or a table belongs to the paragraph that
+    announces it, if both fit into one passage."""
+    units: list[_Unit] = []
     before: Block | None = None
     for block in blocks:
         if block.kind in HEADINGS:
             if before is None or before.kind not in HEADINGS:
-                units.append((block.start, True))
+                units.append(_Unit(block.start, is_section=True))
         elif before is None or not _belongs_to(block, before):
-            units.append((block.start, False))
+            is_announced = before is not None and block.kind != "paragraph" and text[before.end - 1] == ":"
+            units.append(_Unit(block.start, is_announced=is_announced))
         before = block
-    return units
+    ends = [unit.start for unit in units[1:]] + [len(text)]
+    starts = [0, *(unit.start for unit in units)]
+    return [
+        unit
+        for unit, end, start in zip(units, ends, starts, strict=False)
+        if not (unit.is_announced and end - start <= LONGEST_PASSAGE)
+    ]
 
 
 def _belongs_to(block: Block, before: Block) -> bool:
