@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from groundwire.engine.compose.clean import one_line
+from groundwire.engine.compose.arrange import Entry, arrange
+from groundwire.engine.compose.clean import clean_line, one_line
+from groundwire.engine.compose.exhibits import Layout
 from groundwire.engine.compose.score import score_statements
 from groundwire.engine.compose.select import SelectedStatement, Selection, select_statements
 from groundwire.engine.compose.statements import Statement, join_passages, mentions, read_statements
@@ -59,7 +61,7 @@ def compose(query: str, passages: Sequence[Passage], *, max_sources: int | None 
     if not selection.paragraphs:
         return Composition(phrase("nothing", query).format(query=one_line(query)), is_plain=True)
     builder = _AnswerBuilder(query, sources_in(passages))
-    builder.write(selection)
+    builder.write(arrange(query, selection, excerpts))
     return Composition(
         builder.text, tuple(builder.citations), tuple(_notes(selection, builder)), found=True, is_plain=True
     )
@@ -92,22 +94,34 @@ class _AnswerBuilder:
     def text(self) -> str:
         return "".join(self._parts)
 
-    def write(self, selection: Selection) -> None:
+    def write(self, paragraphs: Sequence[Sequence[Entry]]) -> None:
         """Writes all paragraphs, and the contradicting statements of other pages after each paragraph."""
         reported: set[tuple[str, int]] = set()
-        for paragraph in selection.paragraphs:
-            new = [item for item in paragraph if (item.statement.url, item.statement.offset) not in reported]
-            if new and self._parts:
-                self._append("\n\n")
+        for paragraph in paragraphs:
+            new = [entry for entry in paragraph if _key(entry) not in reported]
             subject = ""
-            for position, item in enumerate(new):
-                self._append(" " if position else "")
-                self._append(_subject_prefix(item.statement, subject))
-                subject = item.statement.subject
-                self._cite(item.statement, item.corroborating)
-                reported.add((item.statement.url, item.statement.offset))
-            for item in new:
-                self._write_contradictions(item, reported)
+            separator = "\n\n"
+            for entry in new:
+                self._separate("\n\n" if entry.layout is not None else separator)
+                if entry.layout is not None:
+                    self._cite_layout(entry.url, entry.layout)
+                    separator = "\n\n"
+                elif entry.item is not None:
+                    statement = entry.item.statement
+                    self._append(_subject_prefix(statement, subject))
+                    subject = statement.subject
+                    self._cite(statement, entry.item.corroborating, announces=entry.announces)
+                    reported.add((statement.url, statement.offset))
+                    separator = " "
+            for entry in new:
+                if entry.item is not None:
+                    self._write_contradictions(entry.item, reported)
+
+    def _separate(self, separator: str) -> None:
+        """Begins the next sentence, or the next paragraph after one blank line."""
+        if self._parts:
+            is_ended = separator != " " and self._parts[-1].endswith("\n")
+            self._append("\n" if is_ended else separator)
 
     def _write_contradictions(self, item: SelectedStatement, reported: set[tuple[str, int]]) -> None:
         for other in item.contradicting:
@@ -116,13 +130,23 @@ class _AnswerBuilder:
                 continue
             reported.add((other.url, other.offset))
             self.contradictions.append((item.statement, other))
-            self._append("\n\n" + phrase("contradiction", self._query))
+            self._separate("\n\n")
+            self._append(phrase("contradiction", self._query))
             self._append(_subject_prefix(other, ""))
             self._cite(other, ())
 
-    def _cite(self, statement: Statement, corroborating: Sequence[Statement]) -> None:
+    def _cite_layout(self, url: str, layout: Layout) -> None:
         start = self._length
-        self._append(statement.text)
+        self._append(layout.text)
+        source = replace(self._sources[url], state="cited")
+        evidence = tuple(Evidence(source, quote) for quote in layout.quotes)
+        self.citations.append(Citation(Span(start, self._length), evidence))
+
+    def _cite(
+        self, statement: Statement, corroborating: Sequence[Statement], *, announces: bool = False
+    ) -> None:
+        start = self._length
+        self._append(clean_line(statement.quote) if announces else statement.text)
         evidence = tuple(
             Evidence(replace(self._sources[item.url], state="cited"), item.quote)
             for item in (statement, *corroborating)
@@ -132,6 +156,10 @@ class _AnswerBuilder:
     def _append(self, text: str) -> None:
         self._parts.append(text)
         self._length += len(text)
+
+
+def _key(entry: Entry) -> tuple[str, int]:
+    return (entry.url, entry.item.statement.offset if entry.item is not None else -1)
 
 
 def _subject_prefix(statement: Statement, subject: str) -> str:

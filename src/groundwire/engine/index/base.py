@@ -68,7 +68,7 @@ class Index(Protocol):
         ...
 
     def page(self, url: str) -> Page | None:
-        """The page as it was stored; None if there is none."""
+        """The page as it was stored, by its URL or the URL of one of its sections; None if there is none."""
         ...
 
     def search(self, query: str, options: SearchOptions = ..., limit: int = 20) -> list[Passage]:

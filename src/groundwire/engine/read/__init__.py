@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from urllib.parse import unquote
 
+from groundwire.engine.outline import clip, encode_outline
 from groundwire.engine.pages import Page
 from groundwire.engine.read.document import (
     HTML,
@@ -77,7 +78,6 @@ def read(document: Document) -> ReadResult:
         raise
     if content.refusal:
         return ReadResult(why=content.refusal, links=content.links)
-    # Character references such as &#27; bring back control characters that were removed from the bytes.
     text = clean(content.text[:LONGEST_TEXT]).strip("\n").rstrip()
     if not text.strip():
         return ReadResult(why="there is no text in it", links=content.links)
@@ -88,6 +88,8 @@ def read(document: Document) -> ReadResult:
         text=text,
         published=content.published,
         language=content.language,
+        # Readers return clean text; offsets in a text that had to be cleaned again would be wrong.
+        outline=encode_outline(clip(content.outline, 0, len(text))) if content.text.startswith(text) else "",
     )
     return ReadResult(page, links=content.links)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from groundwire.engine.outline import Block
 from groundwire.engine.pages import Page
 from groundwire.model.value import value
 
@@ -39,6 +40,8 @@ class DocumentContent:
     """URLs of its links, without those marked `nofollow`."""
     refusal: str = ""
     """Why it must not be indexed; empty if it may be."""
+    outline: tuple[Block, ...] = ()
+    """The blocks of the text."""
 
 
 @value

@@ -1,6 +1,6 @@
 """Reads plain text, Markdown (CommonMark with tables) and reStructuredText, Sphinx's included.
 
-Plain text is kept as it is. The other two are rendered to HTML and read as HTML. No reST directive may read a
+Plain text is kept as it is, and its structure is found by its typography. The other two are rendered to HTML and read as HTML. No reST directive may read a
 file, fetch a URL or write HTML; roles and directives that only Sphinx knows keep their text and arguments.
 """
 
@@ -13,6 +13,8 @@ from collections.abc import Container, Iterator, Mapping
 from groundwire.engine.read.document import Document, DocumentContent
 from groundwire.engine.read.html import read_fragment, two_letters
 from groundwire.engine.read.normalise import clean, decode, normal_date
+from groundwire.engine.read.plain import plain_blocks
+from groundwire.model.value import replace
 
 _LONGEST_TITLE = 120
 _UNDERLINE = re.compile(r"[=\-~*#\s]+")
@@ -31,7 +33,7 @@ def read_text(text: str) -> DocumentContent:
     following = rest.partition("\n")[0].strip()
     is_separate = not following or _UNDERLINE.fullmatch(following) is not None
     titled = is_separate and 0 < len(first) <= _LONGEST_TITLE and not first.endswith((".", ",", ";"))
-    return DocumentContent(text, first if titled and rest else "")
+    return DocumentContent(text, first if titled and rest else "", outline=tuple(plain_blocks(text)))
 
 
 _LONGEST_MARKDOWN = 1_000_000
@@ -51,10 +53,10 @@ def read_markdown(document: Document) -> DocumentContent:
         fields = {name.lower(): value.strip().strip("\"'") for name, value in _FIELD.findall(front[1])}
         text = text[front.end() :]
     markup = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(text)
-    body, heading = read_fragment(markup)
-    return DocumentContent(
-        body,
-        title=fields.get("title", "") or heading,
+    content = read_fragment(markup)
+    return replace(
+        content,
+        title=fields.get("title", "") or content.title,
         published=normal_date(fields.get("date", "")),
         language=two_letters(fields.get("lang", "") or fields.get("language", "")),
     )
@@ -112,8 +114,7 @@ def read_rest(document: Document) -> DocumentContent:
         parts = publish_parts(source, writer="html5", settings_overrides=settings)
     except (RecursionError, ValueError, LookupError, AttributeError, TypeError, AssertionError):
         return read_text(text)  # docutils fails on some generated input
-    body, heading = read_fragment(parts["body"])
-    return DocumentContent(body, title=heading)
+    return read_fragment(parts["body"])
 
 
 def _plain_roles(text: str) -> str:
