@@ -57,6 +57,11 @@ def documentation_link(url: str, title: str) -> str:
     return ""
 
 
+def documentation_title(title: str) -> str:
+    """The title of the page that `documentation_link` leads to."""
+    return f"{titled_name(title)} — Python {sys.version_info.major}.{sys.version_info.minor} documentation"
+
+
 def library_page(url: str, title: str) -> str:
     """The page of the library reference about the subject of a page: `os`, `asyncio-task`; else empty."""
     link = url if url.startswith(DOCS_SITE) else ""
