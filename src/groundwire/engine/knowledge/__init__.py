@@ -15,6 +15,9 @@ from groundwire.model.value import value
 RESERVED = frozenset(("python", "packages", "groundwire"))
 """Collections of the built-in knowledge: `refresh` removes pages from them that no longer exist."""
 
+DOCUMENTATION = "python-docs"
+"""The collection of Python's documentation, which `groundwire index add python` adds."""
+
 EDITION = 5
 """Incremented with every change of the generated pages: pages of an older edition are then built again."""
 CORE_EDITION = f"This is the core of edition {EDITION} of what groundwire knows from the start."

@@ -16,6 +16,7 @@ from typing import TypeAlias
 from groundwire.engine.index.base import Index, Stored
 from groundwire.engine.knowledge import (
     CORE_EDITION,
+    DOCUMENTATION,
     FULL_EDITION,
     BuildProgress,
     ReportProgress,
@@ -37,8 +38,6 @@ from groundwire.engine.pages import Page
 BATCH = 1000
 """Pages in one put: each put is synced to disk, which takes time."""
 
-DOCUMENTATION = "python-docs"
-"""The collection of Python's documentation, which users add."""
 
 _Step: TypeAlias = tuple[str, Callable[[], Iterator[Page]]]
 
