@@ -11,6 +11,7 @@ from groundwire.engine.compose.exhibits import Layout
 from groundwire.engine.compose.score import score_statements
 from groundwire.engine.compose.select import SelectedStatement, Selection, select_statements
 from groundwire.engine.compose.statements import Statement, join_passages, mentions, read_statements
+from groundwire.engine.knowledge.addresses import documentation_link, documentation_title
 from groundwire.engine.pages import Passage
 from groundwire.engine.words import query_terms, split_words, word_list
 from groundwire.model import Citation, Evidence, Source, Span, Warned
@@ -148,10 +149,16 @@ class _AnswerBuilder:
         start = self._length
         self._append(clean_line(statement.quote) if announces else statement.text)
         evidence = tuple(
-            Evidence(replace(self._sources[item.url], state="cited"), item.quote)
-            for item in (statement, *corroborating)
+            evidence for item in (statement, *corroborating) for evidence in self._evidence(item)
         )
         self.citations.append(Citation(Span(start, self._length), evidence))
+
+    def _evidence(self, statement: Statement) -> Iterator[Evidence]:
+        """The quoted page, then the documentation of what it is about as a further link, without a quote."""
+        source = self._sources[statement.url]
+        yield Evidence(replace(source, state="cited"), statement.quote)
+        if link := documentation_link(source.url, source.title):
+            yield Evidence(Source(link, documentation_title(source.title), "cited"))
 
     def _append(self, text: str) -> None:
         self._parts.append(text)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from groundwire.engine.compose.names import NameMatch, NameMatcher
 from groundwire.engine.compose.statements import Excerpt, Statement, leading_name
-from groundwire.engine.words import TextTerms, analyse, query_terms, stem_synonyms, word_list
+from groundwire.engine.words import TextTerms, analyse, query_terms, stem_synonyms, url_words, word_list
 
 # Constants and factors of this module were chosen by hand on the tuned questions of tests/engine. Measured on
 # all 418 questions of tests/engine/test_questions.py, of which 383 cite a right page first: where a figure is
@@ -207,7 +207,7 @@ class _QueryTerms:
 
     def in_title(self, excerpt: Excerpt, head: str) -> frozenset[str]:
         """The query terms in the title and the URL path of a page."""
-        words = analyse(f"{excerpt.title} {excerpt.url.partition('://')[2].partition('/')[2]}")
+        words = analyse(f"{excerpt.title} {url_words(excerpt.url)}")
         return frozenset(self.matched(words)) | self.fit(head).terms
 
     def in_section(self, excerpt: Excerpt) -> frozenset[str]:

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from groundwire.engine.data_files import data_words
 from groundwire.engine.index.base import Index
-from groundwire.engine.knowledge.inventory import BASE_URL, CORE_MODULES, PART_OF, module_url
+from groundwire.engine.knowledge.addresses import library_page, local_address
+from groundwire.engine.knowledge.inventory import CORE_MODULES, PART_OF
 from groundwire.engine.pages import Passage
 from groundwire.model import SearchOptions
 from groundwire.model.value import replace
 
 _RARELY_USED = frozenset(data_words(Path(__file__).parent, "rarely_used_pages"))
-_LIBRARY = f"{BASE_URL}library/"
 _PART = f" — {PART_OF}"
 _PACKAGE = " — Python package"
 _RARE_PRIOR = 0.8
@@ -41,16 +41,13 @@ def search_with_prior(index: Index, query: str, options: SearchOptions, limit: i
 
 def page_prior(url: str, title: str) -> float:
     """The prior of a page, at most 1."""
-    if url.startswith(_LIBRARY):
-        page = url.removeprefix(_LIBRARY).partition(".html")[0]
+    if page := library_page(url, title):
         return 1.0 if page in _CORE_PAGES else _RARE_PRIOR if page in _RARELY_USED else _OTHER_PRIOR
     if _PART in title:
         return _RARE_PRIOR
     return _OTHER_PRIOR if title.endswith(_PACKAGE) else 1.0
 
 
-def _page_of(module: str) -> str:
-    return module_url(module).removeprefix(_LIBRARY).partition(".html")[0]
-
-
-_CORE_PAGES = frozenset(map(_page_of, CORE_MODULES)) | {"stdtypes", "exceptions"}
+_CORE_PAGES = frozenset(library_page(local_address(name), name) for name in CORE_MODULES) | {
+    *("functions", "stdtypes", "exceptions")
+}
