@@ -12,6 +12,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from lxml import etree
 
@@ -19,6 +20,7 @@ from groundwire.engine.knowledge import DOCUMENTATION
 from groundwire.engine.knowledge.addresses import DOCS_SITE
 from groundwire.engine.knowledge.inventory import DOCUMENTED_MODULES
 from groundwire.engine.knowledge.python_docs import titled
+from groundwire.engine.outline import Block, encode_outline
 from groundwire.engine.pages import Page
 from groundwire.engine.read.html import blocks_of, joined, parse
 from groundwire.errors import RequestError
@@ -40,6 +42,8 @@ _VERSION = re.compile(rb"# Version: (\d+\.\d+)")
 _SECTION_NUMBER = re.compile(r"(?:\d+\.)+\s+")
 _LONGEST_NAME = 100
 _MODULES = frozenset(DOCUMENTED_MODULES)
+_SIGNATURE_LEVEL = 7
+"""Below all headings."""
 
 
 @value
@@ -141,11 +145,14 @@ def file_pages(data: bytes, path: str, version: str) -> list[Page]:
     pages: list[Page] = []
     # From the end, so that inner units are taken out before the text of the outer ones is read.
     for unit in reversed(units):
-        page_title, text = _object(unit) if unit.tag == "dt" else _section(unit, heading)
-        if text:
-            title = f"{page_title} — Python {version} documentation"
+        read = _object(unit) if unit.tag == "dt" else _section(unit, heading)
+        if read.text:
+            title = f"{read.title} — Python {version} documentation"
             url = f"{address}#{unit.get('id')}"
-            pages.append(Page(url, title, text, language="en", collection=DOCUMENTATION))
+            outline = encode_outline(read.outline)
+            pages.append(
+                Page(url, title, read.text, language="en", collection=DOCUMENTATION, outline=outline)
+            )
     return pages[::-1]
 
 
@@ -163,33 +170,46 @@ def _is_unit(element: etree._Element) -> bool:
     return before is None or before.tag != "dt"
 
 
-def _object(first: etree._Element) -> tuple[str, str]:
-    """Title and text of an object: its signatures and its description."""
+class _Unit(NamedTuple):
+    """What is read of an object or a section; without text if there is nothing below its heading."""
+
+    title: str = ""
+    text: str = ""
+    outline: tuple[Block, ...] = ()
+
+
+def _object(first: etree._Element) -> _Unit:
+    """An object: its signatures and its description."""
     parts = [first]
     while (after := parts[-1].getnext()) is not None and parts[-1].tag == "dt":
         parts.append(after)
     signatures = "\n".join(_words(part) for part in parts if part.tag == "dt")
-    body = "\n\n".join(joined(blocks_of(part)) for part in parts if part.tag == "dd")
+    body, blocks = joined([block for part in parts if part.tag == "dd" for block in blocks_of(part)])
     name = _name(first) or signatures.partition("\n")[0][:_LONGEST_NAME]
     for part in parts:
         _take_out(part)
-    return titled(name, _module_of(name)), f"{signatures}\n\n{body}" if body else ""
+    if not body:
+        return _Unit()
+    before = len(signatures) + 2
+    moved = (block._replace(start=block.start + before, end=block.end + before) for block in blocks)
+    outline = (Block("signature", 0, len(signatures), _SIGNATURE_LEVEL), *moved)
+    return _Unit(titled(name, _module_of(name)), f"{signatures}\n\n{body}", outline)
 
 
-def _section(section: etree._Element, page: str) -> tuple[str, str]:
-    """Title and text of a section; no text if there is nothing below its heading."""
+def _section(section: etree._Element, page: str) -> _Unit:
+    """A section without the sections and objects inside it."""
     found = next(section.iter("h1", "h2", "h3", "h4", "h5", "h6"), None)
     heading = _words(found)
-    text = joined(blocks_of(section))
+    text, blocks = joined(blocks_of(section))
     _take_out(section)
     if not heading or len(text) <= len(heading) + 1:
-        return "", ""
+        return _Unit()
     subject = _SECTION_NUMBER.sub("", heading, count=1)
     module = (section.get("id") or "").partition("module-")[2]
     if module:
-        return titled(module, module), text
+        return _Unit(titled(module, module), text, blocks)
     above = _SECTION_NUMBER.sub("", page, count=1)
-    return (f"{subject} — {above}" if above != subject else subject), text
+    return _Unit(f"{subject} — {above}" if above != subject else subject, text, blocks)
 
 
 def _take_out(element: etree._Element) -> None:
