@@ -110,7 +110,7 @@ async def _answered(folder: Path, subject: Subject) -> list[Graded]:
     for part in PARTS:
         for question in load_questions(part, subject):
             found = await engine.find(question.text, SearchOptions())
-            answer = compose(question.text, found.passages)
+            answer = compose(found.understood or question.text, found.passages)
             graded.append(Graded(part, question, answer, grade(question, answer, found.passages)))
     await engine.close()
     return graded

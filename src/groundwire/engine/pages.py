@@ -66,6 +66,8 @@ class EngineResult:
     passages: tuple[Passage, ...] = ()
     queries: tuple[str, ...] = ()
     """The queries that the engine sent or ran."""
+    understood: str = ""
+    """The question as the engine interpreted it, if it did: an error extracted, words corrected, translated."""
     warnings: tuple[Warned, ...] = ()
     advice: tuple[Warned, ...] = ()
     """Warnings to add if the passages do not answer well."""

@@ -65,7 +65,7 @@ class EngineProvider:
         yield tuple(islice(composition_events(query, found, composition), 2, None))
 
     async def _compose(self, query: str, found: EngineResult, options: SearchOptions) -> Composition:
-        extracted = compose(query, found.passages, max_sources=options.max_sources)
+        extracted = compose(found.understood or query, found.passages, max_sources=options.max_sources)
         if self._write is None or not found.passages:
             return extracted
         try:

@@ -71,6 +71,11 @@ class Index(Protocol):
         """The page as it was stored, by its URL or the URL of one of its sections; None if there is none."""
         ...
 
+    def words_with_prefix(self, prefix: str) -> list[tuple[str, int]]:
+        """The words of all passages that begin with a prefix, and how many passages have each; empty if the
+        index cannot list its words."""
+        ...
+
     def search(self, query: str, options: SearchOptions = ..., limit: int = 20) -> list[Passage]:
         """Best passages first. Domain lists and dates of the options are honoured. Quotation marks ask for a
         phrase, a trailing `*` for a prefix."""

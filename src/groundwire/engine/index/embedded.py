@@ -89,6 +89,7 @@ _BATCH_PAGES = 10_000
 _BATCH_CHARACTERS = 8_000_000
 _DEEPEST = 4096
 _SPARE = 8
+_MOST_WORDS = 50_000
 _NO_OPTIONS = SearchOptions()
 
 
@@ -148,6 +149,14 @@ class EmbeddedIndex:
                 if (page := page_table.load_page(self._store, key)) is not None:
                     return page
             return None
+
+    def words_with_prefix(self, prefix: str) -> list[tuple[str, int]]:
+        """The words of all passages that begin with a prefix, and how many passages have each."""
+        try:
+            searcher = self._views.now(self._passages).searcher
+            return searcher.terms_with_prefix("words", prefix, limit=_MOST_WORDS)
+        except TANTIVY_ERRORS:
+            return []  # the next search repairs the index
 
     def search(self, query: str, options: SearchOptions = _NO_OPTIONS, limit: int = 20) -> list[Passage]:
         """Best passages first: those with all the words, then those with some.

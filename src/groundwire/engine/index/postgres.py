@@ -207,6 +207,10 @@ class PostgresIndex:
             row = connection.execute(_PAGE, [[own, of_page], own]).fetchone()
         return None if row is None else Page(*cast("tuple[str, ...]", row))
 
+    def words_with_prefix(self, prefix: str) -> list[tuple[str, int]]:
+        """Empty: PostgreSQL lists the words of a column only by reading all of it."""
+        return []
+
     def search(self, query: str, options: SearchOptions | None = None, limit: int = 20) -> list[Passage]:
         """Best passages first: those with every word, then those with the rarer ones."""
         parsed, options = parse_query(query), options or SearchOptions()
