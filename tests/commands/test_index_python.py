@@ -137,7 +137,6 @@ def test_without_a_network_it_is_said_what_to_do(shell: Shell, archives: Archive
         (("python", "--base-url", "https://a.example/"), "--base-url does not go with `index add python`"),
         (("html", "--version", "3.12"), "--version needs `index add python`"),
         (("html", "--all"), "--all needs `index add python`"),
-        (("python", "--version", "three"), "expected a version such as 3.12"),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused(shell: Shell, words: tuple[str, ...], said: str) -> None:

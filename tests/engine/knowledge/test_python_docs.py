@@ -6,9 +6,9 @@ import inspect
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from types import FunctionType
 
 import pytest
 
@@ -30,7 +30,7 @@ def pages_of(module: str) -> dict[str, Page]:
     return {titled_name(page.title): page for page in module_pages(StandardLibrary(), module, set())}
 
 
-def source_of(item: FunctionType | type) -> str:
+def source_of(item: Callable[..., object]) -> str:
     """The address of a function's or a class's statement."""
     lines, first = inspect.getsourcelines(item)
     decorators = next(count for count, line in enumerate(lines) if line.lstrip().startswith(("def", "class")))

@@ -100,7 +100,7 @@ def test_a_local_page_of_python_is_the_docstring_of_its_name(library_pages: list
 def test_the_words_of_packages_are_in_their_metadata_and_files() -> None:
     for package in installed():
         metadata = package.distribution.metadata
-        fields = " ".join(f"{name} {text}" for name, text in metadata.items())
+        fields = " ".join(f"{name} {text}" for name in metadata for text in metadata.get_all(name) or ())
         described = {*re.findall(WORD, fields), *re.findall(WORD, re.sub("<[^<>]*>", "", fields))}
         for page in package_pages(package):
             module = page.url.rpartition("/")[2]
