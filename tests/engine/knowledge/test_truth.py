@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import runpy
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -150,3 +151,14 @@ def test_topics_are_cited_at_anchors_that_exist_in_the_words_of_the_page() -> No
             known += squeezed(text) in page_words(path)
     # Debian's documentation is of another patch release: some paragraphs were rewritten between them.
     assert known / paragraphs > 0.97
+
+
+@needs_documentation
+def test_the_data_file_of_anchors_is_what_the_script_makes_of_the_inventory() -> None:
+    root = Path(__file__).parents[3]
+    script = runpy.run_path(str(root / "scripts/anchors.py"))
+    version, lines = script["read_inventory"]((DEBIAN / "objects.inv").read_bytes())
+    stored = script["ANCHORS"].read_text("utf-8")
+    if f"Python {version}'s" not in stored:
+        pytest.skip(f"NOT RUN: the data file is not of Python {version}")
+    assert stored.endswith(script["table"](lines))
