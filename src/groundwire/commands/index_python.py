@@ -72,7 +72,7 @@ class PythonDocumentation:
         return copy
 
     async def _download(self, fetcher: Fetcher) -> Path:
-        """The archive; kept until its pages are stored, so that an interrupted run need not fetch it again."""
+        """The archive, kept until all pages are stored: an interrupted run does not fetch it again."""
         path = self._downloads / f"python-{self._version}-docs-html.zip"
         if path.is_file():
             return path

@@ -61,7 +61,8 @@ def compose(query: str, passages: Sequence[Passage], *, max_sources: int | None 
     selection = select_statements(scored, statements, max_sources, len(query_terms(query)))
     if not selection.paragraphs:
         return Composition(phrase("nothing", query).format(query=one_line(query)), is_plain=True)
-    builder = _AnswerBuilder(query, sources_in(passages))
+    # Further links would count as sources.
+    builder = _AnswerBuilder(query, sources_in(passages), has_links=max_sources is None)
     builder.write(arrange(query, selection, excerpts))
     return Composition(
         builder.text, tuple(builder.citations), tuple(_notes(selection, builder)), found=True, is_plain=True
@@ -81,9 +82,10 @@ def sources_in(passages: Sequence[Passage]) -> dict[str, Source]:
 class _AnswerBuilder:
     """Builds the answer text and counts the citation spans as it grows."""
 
-    __slots__ = ("_length", "_parts", "_query", "_sources", "citations", "contradictions")
+    __slots__ = ("_has_links", "_length", "_parts", "_query", "_sources", "citations", "contradictions")
 
-    def __init__(self, query: str, sources: Mapping[str, Source]) -> None:
+    def __init__(self, query: str, sources: Mapping[str, Source], *, has_links: bool) -> None:
+        self._has_links = has_links
         self._query = query
         self._sources = sources
         self._parts: list[str] = []
@@ -157,7 +159,8 @@ class _AnswerBuilder:
         """The quoted page, then the documentation of what it is about as a further link, without a quote."""
         source = self._sources[statement.url]
         yield Evidence(replace(source, state="cited"), statement.quote)
-        if link := documentation_link(source.url, source.title):
+        link = documentation_link(source.url, source.title) if self._has_links else ""
+        if link:
             yield Evidence(Source(link, documentation_title(source.title), "cited"))
 
     def _append(self, text: str) -> None:
@@ -191,7 +194,7 @@ def _notes(selection: Selection, builder: _AnswerBuilder) -> Iterator[Warned]:
 
 def _is_lone_claim(selection: Selection, builder: _AnswerBuilder) -> bool:
     """Is there a single source, and is it not the documentation of the subject itself?"""
-    pages = {item.source.url for citation in builder.citations for item in citation.evidence}
+    pages = {item.source.url for citation in builder.citations for item in citation.evidence if item.quote}
     return len(pages) == 1 and not any(item.statement.subject for item in selection.paragraphs[0])
 
 

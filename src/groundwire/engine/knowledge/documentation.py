@@ -157,7 +157,7 @@ def file_pages(data: bytes, path: str, version: str) -> list[Page]:
 
 
 def _is_main(element: etree._Element) -> bool:
-    return element.tag == "main" or element.get("role") == "main"
+    return "main" in (element.tag, element.get("role"))
 
 
 def _is_unit(element: etree._Element) -> bool:
@@ -165,9 +165,9 @@ def _is_unit(element: etree._Element) -> bool:
     if not element.get("id"):
         return False
     if element.tag != "dt":
-        return element.tag == "section" or element.get("class") == "section"
+        return "section" in (element.tag, element.get("class"))
     before = element.getprevious()
-    return before is None or before.tag != "dt"
+    return before is None or bool(before.tag != "dt")
 
 
 class _Unit(NamedTuple):
@@ -225,9 +225,12 @@ def _take_out(element: etree._Element) -> None:
 
 
 def _name(signature: etree._Element) -> str:
-    """The dotted name in a signature; empty if it is not one of Python's objects."""
+    """The dotted name of one of Python's objects: `asyncio.loop.stop` where `loop.stop()` is shown."""
     spans = (item for item in signature.iter("span", "code") if _is_name(item.get("class", "").split()))
-    return "".join(_words(span) for span in spans)
+    shown = "".join(_words(span) for span in spans)
+    anchor = signature.get("id", "")
+    # Sphinx drops leading underscores from anchors.
+    return shown if not shown or shown.lstrip("_") == anchor else anchor
 
 
 def _is_name(classes: Iterable[str]) -> bool:

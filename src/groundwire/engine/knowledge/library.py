@@ -12,6 +12,7 @@ import os.path
 import re
 import sys
 import sysconfig
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
@@ -248,7 +249,15 @@ def _aliases(tree: ast.Module) -> dict[str, str]:
         elif alias := _dotted(node.value).removesuffix(".__doc__"):
             head, dot, rest = alias.partition(".")
             aliases.setdefault(name, f"{makers.get(head, head)}{dot}{rest}")
-    return aliases
+    # Which of several conditions holds is only known when the module runs.
+    conditional = Counter(
+        _dotted(item.targets[0])
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If)
+        for item in node.body
+        if isinstance(item, ast.Assign)
+    )
+    return {name: original for name, original in aliases.items() if conditional[name] < 2}
 
 
 def _class_kind(node: ast.ClassDef) -> Kind:
@@ -443,10 +452,9 @@ class StandardLibrary:
             return known
         for origin, original in _origins(outline, module, name):
             found = self._named(origin, original, depth - 1)
-            if found and known and found.doc:
+            if found and known and found.doc and found.file:
                 # The parameters of another function would be wrong, those of this one are written elsewhere.
-                header = "" if found.file else found.header
-                return replace(found, header=header, members=known.members or found.members)
+                return replace(found, header="", members=known.members or found.members)
             if found and not known:
                 return found
         return known

@@ -37,7 +37,8 @@ _MARKDOWN: tuple[_Change, ...] = (
     (re.compile(r"^\[[^\]]+\]:\s*\S+.*$", re.MULTILINE), ""),
     (re.compile(r"</?[a-zA-Z][^<>]*>"), ""),
     (re.compile(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE), r"\1"),
-    (re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1"), r"\2"),
+    # `__init__` is a name, `__in bold__` is not.
+    (re.compile(r"(\*\*)(?=\S)(.+?)(?<=\S)\1|(?<!\w)(__)(?=\S)([^_\n]+ [^_\n]+)(?<=\S)\3(?!\w)"), r"\2\4"),
     (re.compile(r"^(?:=+|-+|\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t:\-|]*)?)$", re.MULTILINE), ""),
 )
 _REST: tuple[_Change, ...] = (
@@ -55,7 +56,7 @@ _REST: tuple[_Change, ...] = (
     (re.compile(r"^[=\-~^\"'`#*+.:_]{3,}[ \t]*$", re.MULTILINE), ""),
     (re.compile(r":[\w:+.-]+:`(?:[^`<]*<)?([^`>]+)>?`"), r"\1"),
     (re.compile(r"`([^`<]+?)\s*<[^`>]+>`__?"), r"\1"),
-    (re.compile(r"\|[^|\n]+\|_?_?"), ""),
+    (re.compile(r"\|[^|\n]+\|_?_?"), " "),
     (re.compile(r"^[ \t]*\|[ \t]*$", re.MULTILINE), ""),
     (re.compile(r"``([^`\n]+)``"), r"\1"),
     (re.compile(r"`([^`\n]+)`__?"), r"\1"),
@@ -68,7 +69,9 @@ _BLANK = re.compile(r"\n\s*\n(?:\s*\n)+")
 def plain_readme(text: str, media_type: str) -> str:
     """The plain text of a description; without a media type it is reStructuredText, the default of PyPI."""
     reader = _READERS.get(media_type.partition(";")[0].strip().lower(), _plain_rest)
-    return _BLANK.sub("\n\n", reader(text[:LONGEST].replace("\r\n", "\n"))).strip()
+    if len(text) > LONGEST:
+        text = text[:LONGEST].rpartition("\n")[0] or text[:LONGEST]
+    return _BLANK.sub("\n\n", reader(text.replace("\r\n", "\n"))).strip()
 
 
 def _changed(text: str, changes: tuple[_Change, ...]) -> str:
