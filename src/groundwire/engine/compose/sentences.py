@@ -101,9 +101,9 @@ def split_blocks(text: str, blocks: Sequence[Block]) -> list[Segment]:
     """The pieces of a text whose structure is known. White space, bullets and rules are between them."""
     segments: list[Segment] = []
     for block in blocks:
-        if block.kind in ("paragraph", "item"):
+        if block.kind == "paragraph" or block.kind == "item":
             kind: SegmentKind = "item" if block.kind == "item" else "prose"
-            segments += (Segment(start, end, kind) for start, end in _cuts(text, block.start, block.end))
+            segments += [Segment(start, end, kind) for start, end in _cuts(text, block.start, block.end)]
         else:
             segments.append(Segment(block.start, block.end, block.kind))
     return segments
