@@ -43,14 +43,16 @@ The daily rates for business trips are:
 LEAVE_URL = "https://handbook.example/urlaub.html"
 LEAVE = """<html lang="de"><title>Urlaub</title><main>
 <section id="anspruch"><h2>Anspruch<a href="#anspruch">¶</a></h2>
-<p>Alle Beschäftigten haben 30 Tage Urlaub im Jahr. Der Antrag ist bis zum 2. Werktag des Monats zu stellen.</p>
+<p>Alle Beschäftigten haben 30 Tage Urlaub im Jahr. Der Antrag ist
+bis zum 2. Werktag des Monats zu stellen.</p>
 </section>
 <section id="krankheit"><h2>Krankheit</h2>
 <p>Wer krank wird, meldet sich vor 9 Uhr. Ein Attest ist ab dem 3. Tag nötig.</p>
 <ul><li>Telefon: 1234</li><li>Mail: krank@handbook.example</li></ul>
 </section>
-<section id="elternzeit"><h2>Elternzeit</h2><p>Elternzeit wird sieben Wochen vorher beantragt, formlos und ohne
-Frist bei der Personalabteilung, die auch über Teilzeit während der Elternzeit berät.</p></section></main></html>"""
+<section id="elternzeit"><h2>Elternzeit</h2><p>Elternzeit wird sieben Wochen vorher beantragt,
+formlos bei der Personalabteilung, die auch über Teilzeit während der Elternzeit berät.</p>
+</section></main></html>"""
 
 
 def page_of(text: str, media_type: str, url: str) -> Page:

@@ -51,8 +51,10 @@ Done.
         ("heading", "1. Vacation"),
         (
             "paragraph",
-            "Employees get 30 days of vacation. The days must be taken\n"
-            "before the end of March of the following year.\nRequests go to the manager.",
+            (
+                "Employees get 30 days of vacation. The days must be taken\n"
+                "before the end of March of the following year.\nRequests go to the manager."
+            ),
         ),
         ("heading", "How do I carry days over?"),
         ("paragraph", "Up to five days can be carried over, if the manager agrees."),
@@ -70,7 +72,10 @@ Done.
 
 
 def test_a_short_line_that_ends_a_sentence_ends_a_paragraph() -> None:
-    text = "This is the first paragraph of a text that was wrapped at some\nwidth. It ends.\nThe second one begins here and is\nwrapped as well."
+    text = (
+        "This is the first paragraph of a text that was wrapped at some\nwidth. It ends.\n"
+        "The second one begins here and is\nwrapped as well."
+    )
     assert [kind for kind, _ in seen(text)] == ["paragraph", "paragraph"]
 
 
