@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,7 +67,7 @@ def test_the_passages_are_the_text_and_their_outlines_are_inside(sample: tuple[s
         assert text[passage.start :].startswith(passage.text)
         inside = decode_outline(passage.outline)
         assert all(0 <= block.start < block.end <= len(passage.text) for block in inside)
-        assert all(one.end <= other.start for one, other in zip(inside, inside[1:], strict=False))
+        assert all(one.end <= other.start for one, other in pairwise(inside))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +135,7 @@ def test_a_page_with_a_fragment_keeps_its_url() -> None:
 def test_code_lists_and_tables_are_not_cut(kind: BlockKind) -> None:
     sentence = "A sentence of some words that says nothing. "
     block = "\n".join(["a line of the block"] * 20)
-    for length in range(0, 30):
+    for length in range(30):
         before, after = (sentence * length).strip() or "x", sentence.strip()
         page = build(("paragraph", 0, "", before), (kind, 1, "", block), ("paragraph", 0, "", after))
         assert sum(block in passage.text for passage in page_passages(page)) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
@@ -10,7 +11,7 @@ from groundwire.engine.compose.clean import clean_line, one_line
 from groundwire.engine.compose.exhibits import Layout
 from groundwire.engine.compose.score import score_statements
 from groundwire.engine.compose.select import SelectedStatement, Selection, select_statements
-from groundwire.engine.compose.statements import Statement, join_passages, mentions, read_statements
+from groundwire.engine.compose.statements import Excerpt, Statement, join_passages, mentions, read_statements
 from groundwire.engine.knowledge.addresses import documentation_link, documentation_title
 from groundwire.engine.pages import Passage
 from groundwire.engine.words import query_terms, split_words, word_list
@@ -18,11 +19,15 @@ from groundwire.model import Citation, Evidence, Source, Span, Warned
 from groundwire.model.value import replace, value
 from groundwire.text.urls import domain_of
 
-Phrase: TypeAlias = Literal["nothing", "contradiction"]
+Phrase: TypeAlias = Literal["nothing", "contradiction", "older"]
 
 _PHRASES: Mapping[Phrase, tuple[str, str]] = {
     "nothing": ("Nothing was found for “{query}”.", "Zu „{query}“ wurde nichts gefunden."),
     "contradiction": ("Another page says otherwise: ", "Eine andere Seite sagt es anders: "),
+    "older": (
+        "An older page ({older}) says otherwise; the page above is of {newer}: ",
+        "Eine ältere Seite ({older}) sagt es anders; die Seite oben ist vom {newer}: ",
+    ),
 }
 
 
@@ -31,6 +36,10 @@ def phrase(name: Phrase, query: str) -> str:
     english, german = _PHRASES[name]
     return german if word_list("german_words").intersection(split_words(query)) else english
 
+
+_OWN = "groundwire"
+_DAY_LENGTH = len("2024-05-01")
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 
 THIN_EVIDENCE = "thin_evidence"
 """Warning code: the pages hardly answer the question."""
@@ -53,20 +62,113 @@ class Composition:
     """The text is verbatim page text; an answer written by a model is Markdown."""
 
 
+@value
+class QuestionPart:
+    """A part of a question, with the passages that were found for it."""
+
+    question: str
+    """As the user wrote it."""
+    query: str
+    """With the words it takes over from the part or the question before."""
+    passages: Sequence[Passage]
+
+
 def compose(query: str, passages: Sequence[Passage], *, max_sources: int | None = None) -> Composition:
     """An extractive answer: the best sentences of the passages, each with its citation."""
-    excerpts = join_passages(passages)
-    statements = read_statements(excerpts)
-    scored = score_statements(query, excerpts, statements)
-    selection = select_statements(scored, statements, max_sources, len(query_terms(query)))
+    return _compose_part(QuestionPart(query, query, passages), max_sources)
+
+
+def _compose_part(part: QuestionPart, max_sources: int | None) -> Composition:
+    others, own = _separate_own_pages(part)
+    excerpts, selection = _select(part.query, others, max_sources)
+    if own and not selection.paragraphs:
+        excerpts, selection = _select(part.query, own, max_sources)
+        if selection.coverage < _FIRM_COVERAGE:
+            selection = Selection()
     if not selection.paragraphs:
-        return Composition(phrase("nothing", query).format(query=one_line(query)), is_plain=True)
+        return Composition(phrase("nothing", part.query).format(query=one_line(part.question)), is_plain=True)
+    sources = sources_in(part.passages)
+    selection = replace(
+        selection, paragraphs=tuple(_newest_first(group, sources) for group in selection.paragraphs)
+    )
     # Further links would count as sources.
-    builder = _AnswerBuilder(query, sources_in(passages), has_links=max_sources is None)
-    builder.write(arrange(query, selection, excerpts))
+    builder = _AnswerBuilder(part.query, sources, has_links=max_sources is None)
+    builder.write(arrange(part.query, selection, excerpts))
     return Composition(
         builder.text, tuple(builder.citations), tuple(_notes(selection, builder)), found=True, is_plain=True
     )
+
+
+def _select(
+    query: str, passages: Sequence[Passage], max_sources: int | None
+) -> tuple[list[Excerpt], Selection]:
+    excerpts = join_passages(passages)
+    statements = read_statements(excerpts)
+    scored = score_statements(query, excerpts, statements)
+    return excerpts, select_statements(scored, statements, max_sources, len(query_terms(query)))
+
+
+def _separate_own_pages(part: QuestionPart) -> tuple[list[Passage], list[Passage]]:
+    """The passages to answer from, and those of groundwire's own documentation, which is in every index.
+
+    It answers a question that names groundwire like any other page, and any other question only if nothing
+    else does and it covers the question well."""
+    if _OWN in part.query.lower():
+        return [*part.passages], []
+    own = [passage for passage in part.passages if _OWN in f"{passage.url} {passage.title}".lower()]
+    return [passage for passage in part.passages if passage not in own], own
+
+
+def _newest_first(
+    group: Sequence[SelectedStatement], sources: Mapping[str, Source]
+) -> tuple[SelectedStatement, ...]:
+    """Of statements that contradict each other, the one of the newest page comes first."""
+    ordered: list[SelectedStatement] = []
+    for item in group:
+        newest = max(item.contradicting, key=lambda other: _date(sources[other.url]), default=item.statement)
+        own = _date(sources[item.statement.url])
+        if own and _date(sources[newest.url]) > own:
+            rest = tuple(other for other in item.contradicting if other is not newest)
+            item = SelectedStatement(newest, (), (item.statement, *rest))  # noqa: PLW2901
+        ordered.append(item)
+    return tuple(ordered)
+
+
+def _date(source: Source) -> str:
+    """The day a page was published, or the only year in its title; empty if it is not known."""
+    years = set(_YEAR.findall(source.title))
+    return source.date[:_DAY_LENGTH] or (years.pop() if len(years) == 1 else "")
+
+
+def compose_parts(parts: Sequence[QuestionPart], *, max_sources: int | None = None) -> Composition:
+    """The answers to the parts of a question, each under the part as its heading."""
+    if len(parts) == 1:
+        return _compose_part(parts[0], max_sources)
+    text = ""
+    citations: list[Citation] = []
+    notes: dict[Warned, None] = {}
+    pages: set[str] = set()
+    for part in parts:
+        allowed = None if max_sources is None else max(0, max_sources - len(pages))
+        answer = _compose_part(part, allowed)
+        text += "" if not text else "\n" if text.endswith("\n") else "\n\n"
+        text += f"{_heading(part.question)}\n\n"
+        citations += (_shifted(citation, len(text)) for citation in answer.citations)
+        pages.update(item.source.url for citation in answer.citations for item in citation.evidence)
+        notes.update(dict.fromkeys(answer.notes))
+        text += answer.text
+    return Composition(text, tuple(citations), tuple(notes), found=bool(citations), is_plain=True)
+
+
+def _shifted(citation: Citation, by: int) -> Citation:
+    span = citation.span
+    return citation if span is None else replace(citation, span=Span(span.start + by, span.end + by))
+
+
+def _heading(part: str) -> str:
+    """A part of a question as a heading: `How do I open a file?`."""
+    text = one_line(part).rstrip("?.,; ")
+    return f"{text[:1].upper()}{text[1:]}?"
 
 
 def sources_in(passages: Sequence[Passage]) -> dict[str, Source]:
@@ -104,16 +206,18 @@ class _AnswerBuilder:
             new = [entry for entry in paragraph if _key(entry) not in reported]
             subject = ""
             separator = "\n\n"
+            announcement: Citation | None = None
             for entry in new:
                 self._separate("\n\n" if entry.layout is not None else separator)
                 if entry.layout is not None:
-                    self._cite_layout(entry.url, entry.layout)
-                    separator = "\n\n"
+                    self._cite_layout(entry.url, entry.layout, announcement)
+                    announcement, separator = None, "\n\n"
                 elif entry.item is not None:
                     statement = entry.item.statement
                     self._append(_subject_prefix(statement, subject))
                     subject = statement.subject
                     self._cite(statement, entry.item.corroborating, announces=entry.announces)
+                    announcement = self.citations.pop() if entry.announces else None
                     reported.add((statement.url, statement.offset))
                     separator = " "
             for entry in new:
@@ -134,15 +238,25 @@ class _AnswerBuilder:
             reported.add((other.url, other.offset))
             self.contradictions.append((item.statement, other))
             self._separate("\n\n")
-            self._append(phrase("contradiction", self._query))
+            self._append(self._contradiction(item.statement, other))
             self._append(_subject_prefix(other, ""))
             self._cite(other, ())
 
-    def _cite_layout(self, url: str, layout: Layout) -> None:
+    def _contradiction(self, statement: Statement, other: Statement) -> str:
+        newer, older = (_date(self._sources[item.url]) for item in (statement, other))
+        if older and newer > older:
+            return phrase("older", self._query).format(older=older, newer=newer)
+        return phrase("contradiction", self._query)
+
+    def _cite_layout(self, url: str, layout: Layout, announcement: Citation | None) -> None:
+        """Writes an exhibit. The sentence that announces it is cited together with it."""
         start = self._length
+        evidence: tuple[Evidence, ...] = ()
+        if announcement is not None and announcement.span is not None:
+            start, evidence = announcement.span.start, announcement.evidence
         self._append(layout.text)
         source = replace(self._sources[url], state="cited")
-        evidence = tuple(Evidence(source, quote) for quote in layout.quotes)
+        evidence += tuple(Evidence(source, quote) for quote in layout.quotes)
         self.citations.append(Citation(Span(start, self._length), evidence))
 
     def _cite(

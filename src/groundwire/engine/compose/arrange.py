@@ -11,12 +11,14 @@ from groundwire.engine.compose.select import SelectedStatement, Selection
 from groundwire.engine.compose.statements import Excerpt, Statement, exhibits_of
 
 _WANTS_CODE = re.compile(
-    r"^\W*(?:how (?:do|to|can|could|should|would|is|are)\b|wie (?!viele?\b|lange\b|alt\b|groß\b|hoch\b|oft\b)\w)"
+    r"^\W*(?:how (?:do|to|can|could|should|would|is|are)\b"
+    r"|wie (?!viele?\b|lange\b|alt\b|groß\b|hoch\b|oft\b)\w)"
     r"|\b(?:examples?|code|snippet|command|syntax|usage|beispiele?|befehl|quelltext)\b",
     re.IGNORECASE,
 )
 _WANTS_LIST = re.compile(
-    r"^\W*(?:how (?:do|to|can|should)\b|which\b|what are\b|list\b|wie (?!viele?\b|lange\b)\w|welche\b|was sind\b)"
+    r"^\W*(?:how (?:do|to|can|should)\b|which\b|what are\b|list\b|wie (?!viele?\b|lange\b)\w"
+    r"|welche\b|was sind\b)"
     r"|\b(?:steps?|kinds|types|options|schritte?|arten)\b",
     re.IGNORECASE,
 )

@@ -181,6 +181,8 @@ def _worth(unit: _Unit, picked: Sequence[_Unit]) -> float:
     statement = unit.item.statement
     overlap = max(_overlap(statement.words, other.item.statement.words) for other in picked)
     is_new = all(other.item.statement.url != statement.url for other in picked)
+    if statement.kind == "row" and any(_is_better_row(other.item, unit.item) for other in picked):
+        return 0.0
     if is_new and statement.subject and not unit.statements[0].is_lead:
         # A detail of another name, without the sentence that introduces it, only distracts.
         return 0.0
@@ -190,6 +192,12 @@ def _worth(unit: _Unit, picked: Sequence[_Unit]) -> float:
     worth = unit.item.score * (1 - _OVERLAP_PENALTY * overlap) * (_ADJACENT_BONUS if follows else 1.0)
     is_relevant = unit.item.coverage >= cover * best.coverage and worth >= least * best.score
     return worth if is_relevant and overlap < _DUPLICATE_OVERLAP else 0.0
+
+
+def _is_better_row(one: ScoredStatement, other: ScoredStatement) -> bool:
+    """Does another row of the table cover more? All rows share the names of the columns."""
+    same_table = one.statement.kind == "row" and one.statement.excerpt == other.statement.excerpt
+    return same_table and one.coverage > other.coverage
 
 
 def _are_adjacent(one: Statement, other: Statement) -> bool:

@@ -101,11 +101,12 @@ def split_blocks(text: str, blocks: Sequence[Block]) -> list[Segment]:
     """The pieces of a text whose structure is known. White space, bullets and rules are between them."""
     segments: list[Segment] = []
     for block in blocks:
-        if block.kind in ("paragraph", "item"):
-            kind: SegmentKind = "item" if block.kind == "item" else "prose"
-            segments += (Segment(start, end, kind) for start, end in _cuts(text, block.start, block.end))
-        else:
-            segments.append(Segment(block.start, block.end, block.kind))
+        match block.kind:
+            case "paragraph" | "item":
+                kind: SegmentKind = "item" if block.kind == "item" else "prose"
+                segments += [Segment(start, end, kind) for start, end in _cuts(text, block.start, block.end)]
+            case other:
+                segments.append(Segment(block.start, block.end, other))
     return segments
 
 

@@ -177,7 +177,7 @@ def _statements(excerpt: Excerpt, index: int) -> Iterator[Statement]:
             index,
             number,
             _listed(quote, segment) or subject,
-            is_lead,
+            is_lead and segment.kind != "row",
             _depends_on_previous(quote),
             _is_cut(excerpt, segment, quote, is_last=segment is segments[-1]),
             _announced(excerpt.text, quote, segments[position + 1 :][:_ANNOUNCED_SEGMENTS]),

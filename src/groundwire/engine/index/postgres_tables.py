@@ -1,8 +1,8 @@
 """Tables of the index in PostgreSQL, and pages as rows of them.
 
 A page is stored whole. A passage is a range of its text in code points, with its words: of the title with
-weight A, of the URL and the headings above it B, parts of names C, of the text D. `forms` has them unstemmed, for prefixes. `titled`
-has the words of a title once for the whole page.
+weight A, of the URL and the headings above it B, parts of names C, of the text D. `forms` has them unstemmed,
+for prefixes. `titled` has the words of a title once for the whole page.
 """
 
 from __future__ import annotations

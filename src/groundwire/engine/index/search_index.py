@@ -2,8 +2,8 @@
 
 Title, headings, names and text of a passage are one field, all but the text repeated: weighted term
 frequencies then add up before BM25 saturates them (as in BM25F), and a query reads one posting list for each
-word. A second field has the unstemmed words, for prefixes. What a search returns is stored too, so that searching
-reads no other file.
+word. A second field has the unstemmed words, for prefixes. What a search returns is stored too, so that
+searching reads no other file.
 
 Pages are stemmed by their language, queries by all languages, since a query seldom declares one. Every
 Chinese and Japanese character is a word of its own.

@@ -1,4 +1,4 @@
-"""Turns bytes into pages: HTML, Markdown, reStructuredText, plain text and PDF.
+"""Turns bytes into pages: HTML, Markdown, reStructuredText, plain text, CSV, PDF, Word, PowerPoint and EPUB.
 
 Reading never opens the network or another file, whatever a document refers to. Parsers are imported when the
 first document of their format is read.
@@ -13,10 +13,15 @@ from urllib.parse import unquote
 from groundwire.engine.outline import clip, encode_outline
 from groundwire.engine.pages import Page
 from groundwire.engine.read.document import (
+    BINARY,
+    CSV,
+    DOCX,
+    EPUB,
     HTML,
     LONGEST_TEXT,
     MARKDOWN,
     PDF,
+    PPTX,
     REST,
     TEXT,
     Document,
@@ -35,7 +40,11 @@ _READERS: Mapping[str, tuple[str, str]] = {
     MARKDOWN: ("text", "read_markdown"),
     REST: ("text", "read_rest"),
     TEXT: ("text", "read_plain"),
+    CSV: ("text", "read_csv"),
     PDF: ("pdf", "read_pdf"),
+    DOCX: ("archive", "read_docx"),
+    PPTX: ("archive", "read_pptx"),
+    EPUB: ("archive", "read_epub"),
 }
 """Module and function that read a kind of document."""
 
@@ -68,7 +77,7 @@ def read(document: Document) -> ReadResult:
     kind = kind_of(document.data, document.media_type, document.url)
     if not kind:
         return ReadResult(why=f"not a document ({document.media_type or 'unknown type'})")
-    if kind != PDF and is_other_data(document.data, document.charset):
+    if kind not in BINARY and is_other_data(document.data, document.charset):
         return ReadResult(why="it is called text, but holds other data")
     try:
         content = _read_content(document, kind)

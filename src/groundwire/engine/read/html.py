@@ -390,8 +390,11 @@ class _Flow:
             self._border(element, begins=False)
 
     def skip(self, element: etree._Element) -> None:
-        """Leaves an element out. The link to a heading that is next to it names its anchor."""
+        """Leaves an element out. An empty link may be an anchor, and the link to a heading names it."""
         self.skipped = element
+        if element.tag != "a":
+            return
+        self._note_anchor(element)
         href = element.get("href") or ""
         if self._kind in HEADINGS and not self._anchor and href.startswith("#"):
             self._anchor = safe_anchor(unquote(href[1:]))

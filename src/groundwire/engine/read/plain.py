@@ -224,7 +224,7 @@ class _PlainReader:
 
 
 def _is_border(last: str, following: str, width: int, *, is_alone: bool) -> bool:
-    """Does a paragraph, or a heading, end between two lines? `is_alone`: the paragraph has one line so far."""
+    """Does a paragraph, or a heading, end between two lines? `is_alone`: it has one line so far."""
     if width > _WRAPPED:
         return True
     if not _SENTENCE_START.match(following):

@@ -1,17 +1,19 @@
-"""Reads plain text, Markdown (CommonMark with tables) and reStructuredText, Sphinx's included.
+"""Reads plain text, CSV, Markdown (CommonMark with tables) and reStructuredText, Sphinx's included.
 
-Plain text is kept as it is, and its structure is found by its typography. The other two are rendered to HTML and read as HTML. No reST directive may read a
-file, fetch a URL or write HTML; roles and directives that only Sphinx knows keep their text and arguments.
+Plain text is kept as it is; its structure is found by its typography. Markdown and reStructuredText are
+rendered to HTML and read as HTML. No reST directive may read a file, fetch a URL or write HTML; roles and
+directives that only Sphinx knows keep their text and arguments.
 """
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 from collections.abc import Container, Iterator, Mapping
 
 from groundwire.engine.read.document import Document, DocumentContent
-from groundwire.engine.read.html import read_fragment, two_letters
+from groundwire.engine.read.html import HtmlBlock, joined, read_fragment, two_letters
 from groundwire.engine.read.normalise import clean, decode, normal_date
 from groundwire.engine.read.plain import plain_blocks
 from groundwire.model.value import replace
@@ -36,6 +38,24 @@ def read_text(text: str) -> DocumentContent:
     return DocumentContent(text, first if titled and rest else "", outline=tuple(plain_blocks(text)))
 
 
+def read_csv(document: Document) -> DocumentContent:
+    """Reads a table of comma-, semicolon- or tab-separated values; the first row has the names of columns."""
+    text = clean(decode(document.data, document.charset))
+    head = text.partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=head.count)
+    rows = csv.reader(io.StringIO(text), delimiter=delimiter)
+    try:
+        blocks = [
+            HtmlBlock("row", "\t".join(" ".join(cell.split()) for cell in row), level=int(number == 0))
+            for number, row in enumerate(rows)
+        ]
+    except csv.Error:
+        return read_text(text)
+    body, outline = joined(blocks)
+    return DocumentContent(body, outline=outline)
+
+
+_DELIMITERS = ",;\t"
 _LONGEST_MARKDOWN = 1_000_000
 _FRONT = re.compile(r"\A---[ \t]*\n(.{0,10000}?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FIELD = re.compile(r"^(\w+)[ \t]*:[ \t]*(.+)$", re.MULTILINE)
