@@ -10,10 +10,7 @@ import pytest
 from groundwire.engine.index.base import Index
 from groundwire.engine.index.location import open_index
 from groundwire.engine.knowledge.addresses import local_address, source_address
-from groundwire.engine.knowledge.inventory import DOCUMENTED_MODULES
-from groundwire.engine.knowledge.library import StandardLibrary
 from groundwire.engine.knowledge.prior import page_prior, search_with_prior
-from groundwire.engine.knowledge.python_docs import knowledge_table, qualified
 from groundwire.engine.pages import Page
 from groundwire.model import SearchOptions
 
@@ -60,14 +57,3 @@ def test_the_more_commonly_used_of_equally_good_pages_is_first(index: Index) -> 
     found = search_with_prior(index, "what is in the basket of fruit", SearchOptions(), 2)
     assert found[0].title == "os.basket"
     assert len(found) == 2
-
-
-def test_every_purpose_belongs_to_a_name_of_the_library() -> None:
-    library = StandardLibrary()
-    names = {
-        qualified(module, path)
-        for module in DOCUMENTED_MODULES
-        for name, entry in library.members(module)
-        for path in (name, *(f"{name}.{method}" for method, _ in entry.members))
-    }
-    assert set(knowledge_table("purposes")) - names == set()

@@ -25,7 +25,7 @@ _FOLDER = Path(__file__).parent
 
 @cache
 def knowledge_table(name: str) -> dict[str, str]:
-    """A table of `data/<name>.txt`: purposes, synopses, topics or topic_pages."""
+    """A table of `data/<name>.txt`, such as purposes, synopses or concepts."""
     return data_table(_FOLDER, name)
 
 
@@ -78,7 +78,7 @@ def titled(name: str, module: str) -> str:
     """A name with its purpose, or else that of its module: pages are searched by purpose too."""
     purposes, synopses = knowledge_table("purposes"), knowledge_table("synopses")
     if name in purposes:
-        return f"{name} — {purposes[name]}"
+        return f"{name} — {purposes[name].replace('; ', ', ')}"
     has_purpose = module in synopses and (module != "builtins" or name == module)
     return f"{name} — {synopses[module]}" if has_purpose else name
 
