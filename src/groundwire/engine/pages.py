@@ -202,7 +202,7 @@ def _split_section(text: str, at: int, end: int, starts: Sequence[int]) -> Itera
         yield at, end
 
 
-class _Unit(NamedTuple):
+class _PassageUnit(NamedTuple):
     """Where something begins that is kept together."""
 
     start: int
@@ -211,19 +211,19 @@ class _Unit(NamedTuple):
     """Does the paragraph before it announce it with a colon?"""
 
 
-def _units(text: str, blocks: Sequence[Block]) -> list[_Unit]:
+def _units(text: str, blocks: Sequence[Block]) -> list[_PassageUnit]:
     """The rows of a table are one unit, and so are the items of a list with what is in them. A heading
     directly after another one continues its section. Code, a list or a table belongs to the paragraph that
     announces it, if both fit into one passage."""
-    units: list[_Unit] = []
+    units: list[_PassageUnit] = []
     before: Block | None = None
     for block in blocks:
         if block.kind in HEADINGS:
             if before is None or before.kind not in HEADINGS:
-                units.append(_Unit(block.start, is_section=True))
+                units.append(_PassageUnit(block.start, is_section=True))
         elif before is None or not _belongs_to(block, before):
             is_announced = before is not None and block.kind != "paragraph" and text[before.end - 1] == ":"
-            units.append(_Unit(block.start, is_announced=is_announced))
+            units.append(_PassageUnit(block.start, is_announced=is_announced))
         before = block
     ends = [unit.start for unit in units[1:]] + [len(text)]
     starts = [0, *(unit.start for unit in units)]
