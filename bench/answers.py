@@ -36,11 +36,12 @@ from tests.engine.cited_text import cited_text, plain, section_text  # noqa: E40
 from tests.engine.grading import Grade, grade  # noqa: E402
 from tests.engine.question_sets import HANDBOOK, PARTS, Part, Question, Subject, load_questions  # noqa: E402
 
-from groundwire.engine.compose.answer import Composition, compose  # noqa: E402
+from groundwire.engine.compose.answer import Composition  # noqa: E402
 from groundwire.engine.engines.local import LocalEngine  # noqa: E402
 from groundwire.engine.index.location import open_index  # noqa: E402
 from groundwire.engine.knowledge import is_complete, refresh  # noqa: E402
 from groundwire.model import Evidence, SearchOptions  # noqa: E402
+from groundwire.providers.engine_provider import EngineProvider  # noqa: E402
 
 Row: TypeAlias = dict[str, str | int | float]
 TABLES = ("python", "documentation", "handbook", "unanswerable", "truth", "ranking")
@@ -106,11 +107,12 @@ def answered(folder: Path, subject: Subject) -> list[Graded]:
 
 async def _answered(folder: Path, subject: Subject) -> list[Graded]:
     engine = LocalEngine(folder / "index")
+    provider = EngineProvider(engine)
     graded = []
     for part in PARTS:
         for question in load_questions(part, subject):
-            found = await engine.find(question.text, SearchOptions())
-            answer = compose(found.understood or question.text, found.passages)
+            query = " ".join(question.text.split())
+            found, answer, _ = await provider.extract(query, SearchOptions())
             graded.append(Graded(part, question, answer, grade(question, answer, found.passages)))
     await engine.close()
     return graded

@@ -5,7 +5,7 @@ from __future__ import annotations
 from groundwire.engine.pages import EngineResult, Passage, page_passages
 from groundwire.model import Answer, Assembler, Message, Request, SearchOptions, Text
 from groundwire.providers.engine_provider import EngineProvider
-from tests.engine.handbook import guide
+from tests.engine.sample_handbook import guide
 
 
 class Handbook:

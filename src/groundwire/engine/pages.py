@@ -57,6 +57,9 @@ class Passage:
     """The headings above it, outermost first, one in a line."""
     outline: str = ""
     """The structure of its text, encoded, with offsets in this text."""
+    about: float = 0.0
+    """How well the subject of its page is known to match the question, whatever the words of the text:
+    between 0 and 1; 0 if nothing is known."""
 
 
 @value
@@ -66,11 +69,13 @@ class EngineResult:
     passages: tuple[Passage, ...] = ()
     queries: tuple[str, ...] = ()
     """The queries that the engine sent or ran."""
-    understood: str = ""
-    """The question as the engine interpreted it, if it did: an error extracted, words corrected, translated."""
     warnings: tuple[Warned, ...] = ()
     advice: tuple[Warned, ...] = ()
     """Warnings to add if the passages do not answer well."""
+    is_answer: bool | None = None
+    """Do the passages answer the question? None if the engine does not judge that."""
+    understood: str = ""
+    """The question as the engine interpreted it: an error extracted, words corrected, translated."""
 
 
 class Engine(Protocol):

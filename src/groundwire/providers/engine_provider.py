@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import aclosing
 from itertools import cycle, islice
+from typing import NamedTuple
 
 from groundwire.engine.compose.answer import Composition, QuestionPart, compose_parts
 from groundwire.engine.compose.events import SEARCH_ID, composition_events
@@ -32,6 +33,14 @@ from groundwire.text.domains import admits
 _MAX_QUERY = 1000
 _FREE_ENGINES = frozenset(("local",))
 """Engines whose searches cost nothing: each part of a question is searched on its own."""
+
+
+class ExtractedAnswer(NamedTuple):
+    """What was found for a question, the answer quoted from it, and the number of searches."""
+
+    found: EngineResult
+    composition: Composition
+    searches: int
 
 
 class EngineProvider:
@@ -64,17 +73,21 @@ class EngineProvider:
             yield prepared.warnings
         options = prepared.request.search or SearchOptions()
         yield (Started(), SearchStarted(0, SEARCH_ID))  # the search may take a while
-        questions = _questions(query, earlier_question(request))
+        extracted = await self.extract(query, options, earlier_question(request))
+        composition = await self._written(query, extracted.found, extracted.composition)
+        events = composition_events(query, extracted.found, composition, searches=extracted.searches)
+        yield tuple(islice(events, 2, None))
+
+    async def extract(self, query: str, options: SearchOptions, earlier: str = "") -> ExtractedAnswer:
+        """Search, and compose an answer of quotations. `earlier` is the question before this one."""
+        questions = _questions(query, earlier)
         results = [_allowed(result, options) for result in await self._search(query, questions, options)]
-        found = _merged(results)
         parts = [
-            QuestionPart(question, result.understood or completed, result.passages)
+            QuestionPart(question, result.understood or completed, result.passages, result.is_answer)
             for (question, completed), result in zip(questions, cycle(results), strict=False)
         ]
-        extracted = compose_parts(parts, max_sources=options.max_sources)
-        composition = await self._written(query, found, extracted)
-        events = composition_events(query, found, composition, searches=len(results))
-        yield tuple(islice(events, 2, None))
+        composition = compose_parts(parts, max_sources=options.max_sources)
+        return ExtractedAnswer(_merged(results), composition, len(results))
 
     async def _search(
         self, query: str, questions: Sequence[tuple[str, str]], options: SearchOptions

@@ -8,7 +8,7 @@ from groundwire.engine.compose.answer import QuestionPart, compose, compose_part
 from groundwire.engine.pages import Page, Passage, page_passages
 from groundwire.model.value import replace
 from tests.engine.compose.passages import check
-from tests.engine.handbook import guide, leave, page_of
+from tests.engine.sample_handbook import guide, leave, page_of
 
 
 def passages(*pages: Page) -> list[Passage]:

@@ -13,7 +13,7 @@ from groundwire.engine.outline import decode_outline, fits
 from groundwire.engine.pages import Page
 from groundwire.model import SearchOptions
 from groundwire.model.value import replace
-from tests.engine.handbook import LEAVE_URL, guide, leave, page_of
+from tests.engine.sample_handbook import LEAVE_URL, guide, leave, page_of
 
 pytestmark = pytest.mark.server
 

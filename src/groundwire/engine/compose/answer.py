@@ -10,7 +10,7 @@ from groundwire.engine.compose.arrange import Entry, arrange
 from groundwire.engine.compose.clean import clean_line, one_line
 from groundwire.engine.compose.exhibits import Layout
 from groundwire.engine.compose.score import score_statements
-from groundwire.engine.compose.select import SelectedStatement, Selection, select_statements
+from groundwire.engine.compose.select import SelectedStatement, Selection, least_coverage, select_statements
 from groundwire.engine.compose.statements import Excerpt, Statement, join_passages, mentions, read_statements
 from groundwire.engine.knowledge.addresses import documentation_link, documentation_title
 from groundwire.engine.pages import Passage
@@ -71,6 +71,8 @@ class QuestionPart:
     query: str
     """With the words it takes over from the part or the question before."""
     passages: Sequence[Passage]
+    is_answer: bool | None = None
+    """Do the passages answer it? None if that is to be judged by the words of the answer."""
 
 
 def compose(query: str, passages: Sequence[Passage], *, max_sources: int | None = None) -> Composition:
@@ -80,13 +82,15 @@ def compose(query: str, passages: Sequence[Passage], *, max_sources: int | None 
 
 def _compose_part(part: QuestionPart, max_sources: int | None) -> Composition:
     others, own = _separate_own_pages(part)
-    excerpts, selection = _select(part.query, others, max_sources)
+    if part.is_answer is False:
+        return _nothing(part)
+    excerpts, selection = _select(part, others, max_sources)
     if own and not selection.paragraphs:
-        excerpts, selection = _select(part.query, own, max_sources)
+        excerpts, selection = _select(part, own, max_sources)
         if selection.coverage < _FIRM_COVERAGE:
             selection = Selection()
     if not selection.paragraphs:
-        return Composition(phrase("nothing", part.query).format(query=one_line(part.question)), is_plain=True)
+        return _nothing(part)
     sources = sources_in(part.passages)
     selection = replace(
         selection, paragraphs=tuple(_newest_first(group, sources) for group in selection.paragraphs)
@@ -99,13 +103,18 @@ def _compose_part(part: QuestionPart, max_sources: int | None) -> Composition:
     )
 
 
+def _nothing(part: QuestionPart) -> Composition:
+    return Composition(phrase("nothing", part.question).format(query=one_line(part.question)), is_plain=True)
+
+
 def _select(
-    query: str, passages: Sequence[Passage], max_sources: int | None
+    part: QuestionPart, passages: Sequence[Passage], max_sources: int | None
 ) -> tuple[list[Excerpt], Selection]:
     excerpts = join_passages(passages)
     statements = read_statements(excerpts)
-    scored = score_statements(query, excerpts, statements)
-    return excerpts, select_statements(scored, statements, max_sources, len(query_terms(query)))
+    scored = score_statements(part.query, excerpts, statements)
+    least = 0.0 if part.is_answer else least_coverage(len(query_terms(part.query)))
+    return excerpts, select_statements(scored, statements, max_sources, least)
 
 
 def _separate_own_pages(part: QuestionPart) -> tuple[list[Passage], list[Passage]]:

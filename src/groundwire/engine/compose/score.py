@@ -156,10 +156,13 @@ def score_statements(
         shares = _shares(statement, own, title, before)
         before = own
         covered = sum(weights[term] * share for term, share in shares.items()) / total
+        about = excerpts[statement.excerpt].about
+        if statement.is_lead:
+            covered = max(covered, about)
         if covered >= LEAST_COVERAGE and (own or statement.is_lead):
             bonus = _name_bonus([fit], weights) / total
             if statement.subject in ("", head):
-                bonus = max(bonus, purpose_bonuses[statement.excerpt])
+                bonus = max(bonus, purpose_bonuses[statement.excerpt], about)
             factor = style.factor(statement, head) * _position_factor(statement, excerpts[statement.excerpt])
             factor *= (1 + _NAMED * bonus) * _DEEP ** max(0, statement.subject.count(".") - 1)
             scored.append(ScoredStatement(covered * factor, covered, statement))

@@ -57,14 +57,12 @@ def select_statements(
     scored: Sequence[ScoredStatement],
     statements: Sequence[Statement],
     max_sources: int | None,
-    query_length: int = 0,
+    least_coverage: float = 0.0,
 ) -> Selection:
-    """The best statements within the limits; none if none covers enough of the query.
-
-    `query_length` is the number of query terms."""
+    """The best statements within the limits; none if none covers enough of the query."""
     pool = scored[:_POOL]
     picked = _pick(_units(pool, statements), max_sources)
-    if not picked or max(unit.item.coverage for unit in picked) < _least_coverage(query_length):
+    if not picked or max(unit.item.coverage for unit in picked) < least_coverage:
         return Selection()
     everything = [statement for unit in picked for statement in unit.statements]
     everything += _next_sentence(everything, statements)
@@ -94,8 +92,8 @@ def _next_sentence(chosen: Sequence[Statement], statements: Sequence[Statement])
     ]
 
 
-def _least_coverage(query_length: int) -> float:
-    """The least coverage of an answer: interpolated between short and long queries."""
+def least_coverage(query_length: int) -> float:
+    """The least coverage of an answer to a query of so many terms: less for long queries."""
     share = (query_length - _SHORT_QUERY) / (_LONG_QUERY - _SHORT_QUERY)
     return _LEAST + (_LEAST_FOR_LONG_QUERY - _LEAST) * min(1.0, max(0.0, share))
 

@@ -39,6 +39,8 @@ class Excerpt:
     outline: str = ""
     """The structure of the text, encoded; empty if it must be found by its form."""
     published: str = ""
+    about: float = 0.0
+    """How well the subject of its page is known to match the question; see `Passage`."""
 
 
 @value
@@ -81,7 +83,7 @@ def join_passages(passages: Iterable[Passage]) -> list[Excerpt]:
         score = passage.score / best if best > 0 else 1.0 / (1 + position)
         new = Excerpt(
             *(passage.url, passage.title, passage.text, passage.start, min(1.0, max(0.0, score))),
-            *(passage.section, passage.outline, passage.published),
+            *(passage.section, passage.outline, passage.published, passage.about),
         )
         for index, known in enumerate(excerpts):
             joined = _joined(known, new)
@@ -129,9 +131,10 @@ def _joined(known: Excerpt, new: Excerpt) -> Excerpt | None:
     if overlap < 0 or first.text[len(first.text) - overlap :][: len(second.text)] != second.text[:overlap]:
         return None
     score = max(first.score, second.score)
+    about = max(first.about, second.about)
     if overlap >= len(second.text):
-        return replace(first, score=score)
-    return replace(first, text=first.text + second.text[overlap:], score=score, outline="")
+        return replace(first, score=score, about=about)
+    return replace(first, text=first.text + second.text[overlap:], score=score, about=about, outline="")
 
 
 def exhibits_of(excerpt: Excerpt) -> list[Exhibit]:

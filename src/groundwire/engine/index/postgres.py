@@ -207,7 +207,7 @@ class PostgresIndex:
             row = connection.execute(_PAGE, [[own, of_page], own]).fetchone()
         return None if row is None else Page(*cast("tuple[str, ...]", row))
 
-    def words_with_prefix(self, prefix: str) -> list[tuple[str, int]]:
+    def words_with_prefix(self, prefix: str) -> list[tuple[str, int]]:  # noqa: ARG002  see `Index`
         """Empty: PostgreSQL lists the words of a column only by reading all of it."""
         return []
 

@@ -20,8 +20,8 @@ _RARE_PRIOR = 0.8
 _OTHER_PRIOR = 0.92
 """Priors of rarely used pages, and of pages that are neither core nor rare. Chosen by hand."""
 _UNNAMED_PRIOR = 0.4
-"""Prior of pages about a package, groundwire included, if the question does not name it: hardly any question is
-about one package of many. Chosen on the tuning questions of tests/engine/questions."""
+"""Prior of pages about a package, groundwire included, if the question does not name it: hardly any question
+is about one package of many. Chosen on the tuning questions of tests/engine/questions."""
 
 
 def page_prior(url: str, title: str, query: str = "") -> float:

@@ -78,7 +78,7 @@ def titled(name: str, module: str) -> str:
     """A name with its purpose, or else that of its module: pages are searched by purpose too."""
     purposes, synopses = knowledge_table("purposes"), knowledge_table("synopses")
     if name in purposes:
-        return f"{name} — {purposes[name].replace('; ', ', ')}"
+        return f"{name} — {purposes[name].partition('; ')[0]}"
     has_purpose = module in synopses and (module != "builtins" or name == module)
     return f"{name} — {synopses[module]}" if has_purpose else name
 

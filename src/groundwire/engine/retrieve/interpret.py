@@ -35,7 +35,9 @@ _NOISE = re.compile(
     r"|\bposition \d+|\b\d+\b|<[^<>]*>"
 )
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
-_PARTICLES = frozenset("ab an auf aus bei ein fest frei her hin hoch los mit nach um unter vor weg weiter zu zurück".split())
+_PARTICLES = frozenset(
+    "ab an auf aus bei ein fest frei her hin hoch los mit nach um unter vor weg weiter zu zurück".split()
+)
 _LINKS = ("", "s", "es", "n", "en", "e")
 """What joins the parts of a German compound."""
 _SHORTEST_PART = 4
@@ -46,13 +48,18 @@ def interpretations(query: str, words_with_prefix: WordsWithPrefix) -> Iterator[
     error = error_query(query, words_with_prefix)
     typed = error or query
     yield Interpretation(typed, "error" if error else "typed")
-    corrected = correct(typed, words_with_prefix)
+    corrected = correct(typed, words_with_prefix, _is_word)
     if corrected != typed:
         yield Interpretation(corrected, "corrected")
     if is_german(query):
         translated = translate(typed)
         if translated:
             yield Interpretation(translated, "translated")
+
+
+def _is_word(word: str) -> bool:
+    """Is it spelt correctly: a German word with a translation, or the name of a technology?"""
+    return word in word_list("other_technologies") or bool(_translations(word) or _compound(word))
 
 
 def error_query(query: str, words_with_prefix: WordsWithPrefix) -> str:

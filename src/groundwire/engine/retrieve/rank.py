@@ -1,22 +1,32 @@
 """Ranks passages for a question: lexical search, purposes of names and pages, names in the question, prior.
 
-Every interpretation of the question is ranked; the one with the strongest evidence is used.
+Every interpretation of the question is ranked; the one that the passages answer most probably is used.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from groundwire.engine.index.base import Index
-from groundwire.engine.knowledge.addresses import DOCS_SITE, DOCS_URL, documentation_link, local_address, titled_name
+from groundwire.engine.knowledge.addresses import (
+    DOCS_SITE,
+    DOCS_URL,
+    documentation_link,
+    is_built_in,
+    local_address,
+    titled_name,
+)
 from groundwire.engine.knowledge.prior import page_prior
-from groundwire.engine.knowledge.purposes import PurposeMatch, purpose_index
+from groundwire.engine.knowledge.purposes import purpose_index
 from groundwire.engine.pages import Page, Passage, page_passages
 from groundwire.engine.retrieve.filters import date_range
+from groundwire.engine.retrieve.gate import THRESHOLD, coverage, gate_features, probability, word_weights
 from groundwire.engine.retrieve.interpret import Interpretation, interpretations
-from groundwire.engine.words import code_names
+from groundwire.engine.retrieve.names import mentioned_names
+from groundwire.engine.retrieve.spelling import WordsWithPrefix
 from groundwire.model import SearchOptions, Source
 from groundwire.model.value import replace
 from groundwire.text.domains import admits
@@ -26,11 +36,18 @@ _CANDIDATES = 3
 _LEXICAL = 0.5
 _PURPOSE = 1.0
 _NAMED = 0.6
-"""Weights of the lexical score (relative to the best one), of the similarity of a purpose, and of a name in the
-question. Chosen on the tuning questions of tests/engine/questions."""
+_COVERED = 0.3
+_OWN_PAGE = 0.5
+"""Weights: the lexical score relative to the best one, the similarity of a purpose, a name in the question, the
+share of the question that a passage covers, and the same once more for pages that the user added. Chosen on the
+tuning questions of tests/engine/questions."""
+_COMPARED = 15
+"""Passages whose coverage is computed."""
 _MOST_TARGETS = 8
 _TARGET_PASSAGES = 2
-_CALLED = re.compile(r"\b([A-Za-z_][\w.]*)\(|@([A-Za-z_][\w.]*)|`([A-Za-z_][\w.]*)`")
+_TARGET_HITS = 5
+_TYPED_BONUS = 0.05
+"""Added to the probability of the question as typed: another interpretation must be clearly better."""
 
 
 class RankedPassages(NamedTuple):
@@ -38,36 +55,60 @@ class RankedPassages(NamedTuple):
 
     interpretation: Interpretation
     passages: tuple[Passage, ...] = ()
-    strength: float = 0.0
-    """Of the best passage; comparable between interpretations of one question."""
+    probability: float = 0.0
+    """That the passages answer the question."""
+
+    @property
+    def is_answer(self) -> bool:
+        """Do the passages answer the question?"""
+        return self.probability >= THRESHOLD
 
 
 def find_passages(index: Index, query: str, options: SearchOptions, limit: int) -> RankedPassages:
     """The passages for the best interpretation of a question."""
-    best: RankedPassages | None = None
-    for interpretation in interpretations(query, index.words_with_prefix):
-        ranked = rank(index, interpretation, options, limit)
-        if best is None or ranked.strength > best.strength:
-            best = ranked
-    return best or RankedPassages(Interpretation(query))
+    words_with_prefix = lru_cache(maxsize=None)(index.words_with_prefix)
+    ranked = [
+        rank(index, interpretation, options, limit, words_with_prefix)
+        for interpretation in interpretations(query, words_with_prefix)
+    ]
+    return max(ranked, key=lambda found: found.probability + _TYPED_BONUS * (found is ranked[0]))
 
 
-def rank(index: Index, interpretation: Interpretation, options: SearchOptions, limit: int) -> RankedPassages:
-    """The passages for an interpretation."""
+def rank(
+    index: Index,
+    interpretation: Interpretation,
+    options: SearchOptions,
+    limit: int,
+    words_with_prefix: WordsWithPrefix,
+) -> RankedPassages:
+    """The passages for one interpretation."""
     query = interpretation.text
     found = index.search(query, options, _CANDIDATES * limit)
     highest = max((passage.score for passage in found), default=1.0) or 1.0
     targets = _targets(query)
-    scores: dict[tuple[str, int], tuple[float, Passage]] = {}
-    for passage in [*found, *_target_passages(index, targets, options)]:
-        key = (passage.url, passage.start)
+    ranked: dict[tuple[str, int], Passage] = {}
+    for passage in (*found, *_target_passages(index, targets, options)):
         lexical = passage.score / highest * page_prior(passage.url, passage.title, query)
-        strength = _LEXICAL * lexical + targets.get(_target_of(passage, targets), 0.0)
-        if key not in scores or strength > scores[key][0]:
-            scores[key] = (strength, replace(passage, score=strength))
-    ordered = sorted(scores.values(), key=lambda item: -item[0])
-    passages = tuple(_without_doubles([passage for _, passage in ordered]))[:limit]
-    return RankedPassages(interpretation, passages, passages[0].score if passages else 0.0)
+        about = targets.get(_target_of(passage, targets), 0.0)
+        strength = _LEXICAL * lexical + about
+        key = (passage.url, passage.start)
+        if key not in ranked or strength > ranked[key].score:
+            ranked[key] = replace(passage, score=strength, about=min(1.0, about))
+    best = list(_without_doubles(_by_score(ranked.values())))[:limit]
+    weights = word_weights(query, words_with_prefix)
+    compared = [_with_coverage(passage, coverage(weights, passage)) for passage in best[:_COMPARED]]
+    passages = tuple(_by_score((*compared, *best[_COMPARED:])))
+    features = gate_features(interpretation, passages, words_with_prefix)
+    return RankedPassages(interpretation, passages, probability(features) if passages else 0.0)
+
+
+def _by_score(passages: Iterable[Passage]) -> list[Passage]:
+    return sorted(passages, key=lambda passage: -passage.score)
+
+
+def _with_coverage(passage: Passage, share: float) -> Passage:
+    weight = _COVERED if is_built_in(passage.url) else _COVERED + _OWN_PAGE
+    return replace(passage, score=passage.score + weight * share)
 
 
 def _targets(query: str) -> dict[str, float]:
@@ -80,45 +121,34 @@ def _targets(query: str) -> dict[str, float]:
     return strengths
 
 
-def mentioned_names(query: str) -> list[str]:
-    """The names that a question writes as code: dotted, called, decorated, in backticks or in camel case."""
-    called = ["".join(groups) for groups in _CALLED.findall(query)]
-    return list(dict.fromkeys((*called, *code_names(query))))
-
-
 def _target_passages(index: Index, targets: Iterable[str], options: SearchOptions) -> Iterator[Passage]:
     """The first passages of the pages of targets."""
     if any(bound is not None for bound in date_range(options.since, options.until)):
         return  # documentation has no date
     for target in targets:
         for page in _pages(index, target, options):
-            if not (options.allowed_domains or options.blocked_domains) or admits(options, Source(page.url)):
-                for number, passage in enumerate(page_passages(page)):
-                    if number < _TARGET_PASSAGES:
-                        yield passage
+            if admits(options, Source(page.url)):
+                yield from islice(page_passages(page), _TARGET_PASSAGES)
 
 
 def _pages(index: Index, target: str, options: SearchOptions) -> Iterator[Page]:
-    if ".html" in target:
-        page = index.page(f"{DOCS_URL}{target}")
-        if page is not None:
-            yield page
-        return
-    link = documentation_link(local_address(target), target)
+    """The documentation page of a target, and the pages of its docstring."""
+    link = f"{DOCS_URL}{target}" if ".html" in target else documentation_link(local_address(target), target)
     documented = index.page(link) if link else None
     if documented is not None:
         yield documented
-    for passage in index.search(target, options, 5):
-        if titled_name(passage.title) == target and (page := index.page(passage.url)) is not None:
-            yield page
+    elif ".html" not in target:
+        for passage in index.search(target, options, _TARGET_HITS):
+            if titled_name(passage.title) == target and (page := index.page(passage.url)) is not None:
+                yield page
 
 
 def _target_of(passage: Passage, targets: dict[str, float]) -> str:
     """The target that the page of a passage belongs to."""
     name = titled_name(passage.title)
-    if name in targets:
+    if name in targets or not passage.url.startswith(DOCS_SITE):
         return name
-    return passage.url.removeprefix(DOCS_SITE).partition("/")[2] if passage.url.startswith(DOCS_SITE) else ""
+    return passage.url.removeprefix(DOCS_SITE).partition("/")[2]
 
 
 def _without_doubles(passages: Sequence[Passage]) -> Iterator[Passage]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import TypeAlias
 
 from groundwire.engine.words import stop_words
@@ -20,16 +19,22 @@ _COMMON = 2
 """Passages that must have the replacement: a word of one passage may be a misspelling itself."""
 
 
-def correct(query: str, words_with_prefix: WordsWithPrefix) -> str:
-    """The query with its unknown words replaced; equal to the query if there is nothing to correct."""
-    known = lru_cache(maxsize=None)(words_with_prefix)
-    return _WORD.sub(lambda match: _corrected(match[0], known), query)
+def correct(query: str, words_with_prefix: WordsWithPrefix, is_word: Callable[[str], bool]) -> str:
+    """The query with its unknown words replaced; equal to the query if there is nothing to correct.
+
+    `is_word` says of a word that it is spelt correctly, although the index does not have it."""
+
+    def corrected(match: re.Match[str]) -> str:
+        # A capital inside a sentence begins a name.
+        is_name = match[0] != match[0].lower() and match.start() > 0
+        return match[0] if is_name or is_word(match[0].lower()) else _corrected(match[0], words_with_prefix)
+
+    return _WORD.sub(corrected, query)
 
 
 def _corrected(word: str, words_with_prefix: WordsWithPrefix) -> str:
     lower = word.casefold()
-    # Only a word that is written with capitals inside is certainly a name.
-    if lower in stop_words() or not (word.islower() or word.istitle() or word.isupper()):
+    if lower in stop_words():
         return word
     vocabulary = words_with_prefix(lower[0])
     if any(known == lower for known, _ in vocabulary):
@@ -55,9 +60,7 @@ def edit_distance(one: str, other: str, most: int) -> int:
     for line, letter in enumerate(one, 1):
         current = [line]
         for column, candidate in enumerate(other, 1):
-            cost = min(
-                row[column] + 1, current[-1] + 1, row[column - 1] + (letter != candidate)
-            )
+            cost = min(row[column] + 1, current[-1] + 1, row[column - 1] + (letter != candidate))
             swapped = line > 1 and column > 1 and letter == other[column - 2] and one[line - 2] == candidate
             current.append(min(cost, before[column - 2] + 1) if swapped else cost)
         if min(current) > most:
