@@ -1,8 +1,8 @@
 """The gate of the embedded engine: wrongly silent against wrongly answered, as a curve, and its weights.
 
-Features are computed for every question of tests/engine/questions on three indexes: what the engine knows out of
-the box, with Python's documentation, and with the handbook. The weights are fitted on the tuning questions by
-logistic regression; the held-out questions are only counted.
+Features are computed for every question of tests/engine/questions on three indexes: what the engine knows out
+of the box, with Python's documentation, and with the handbook. The weights are fitted on the tuning questions
+by logistic regression, in which each index counts the same; the held-out questions are only counted.
 
     python bench/gate.py --index FOLDER      # indexes as bench/answers.py builds and keeps them
     python bench/gate.py --index FOLDER --fit
@@ -14,6 +14,7 @@ import argparse
 import math
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,6 +40,7 @@ class Sample(NamedTuple):
     """The features of a question, and whether an answer is right."""
 
     part: Part
+    index: str
     features: GateFeatures
     is_answerable: bool
 
@@ -52,22 +54,22 @@ def samples(folder: Path, subjects: tuple[Subject, ...]) -> list[Sample]:
                 query = split_question(" ".join(question.text.split()))[0]
                 ranked = find_passages(index, query, SearchOptions(), 20)
                 features = gate_features(ranked.interpretation, ranked.passages, index.words_with_prefix)
-                found.append(Sample(part, features, question.is_answerable))
+                found.append(Sample(part, folder.name, features, question.is_answerable))
     return found
 
 
 def fit(rows: list[Sample]) -> tuple[float, list[float]]:
     """Bias and weights by gradient descent."""
-    answerable = sum(row.is_answerable for row in rows)
-    share = UNANSWERABLE_WEIGHT * answerable / (len(rows) - answerable)
+    counts = Counter((row.index, row.is_answerable) for row in rows)
     weights = [0.0] * (len(GateFeatures._fields) + 1)
-    total = answerable * (1 + UNANSWERABLE_WEIGHT)
+    total = len({row.index for row in rows}) * (1 + UNANSWERABLE_WEIGHT)
     for _ in range(ROUNDS):
         gradient = [-SHRINKAGE * weight for weight in weights]
         for row in rows:
             inputs = (1.0, *row.features)
             guess = 1 / (1 + math.exp(-sum(map(float.__mul__, weights, map(float, inputs)))))
-            error = (row.is_answerable - guess) * (1.0 if row.is_answerable else share) / total
+            share = (1.0 if row.is_answerable else UNANSWERABLE_WEIGHT) / counts[row.index, row.is_answerable]
+            error = (row.is_answerable - guess) * share / total
             for position, value in enumerate(inputs):
                 gradient[position] += error * value
         weights = [weight + RATE * step for weight, step in zip(weights, gradient, strict=True)]
