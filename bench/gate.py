@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from answers import Indexes
+from tests.engine.question_sets import PARTS, Part, Subject, load_questions
 
 from groundwire.engine.index.location import open_index
 from groundwire.engine.retrieve import gate
@@ -26,7 +27,6 @@ from groundwire.engine.retrieve.gate import BIAS, WEIGHTS, GateFeatures, gate_fe
 from groundwire.engine.retrieve.question import split_question
 from groundwire.engine.retrieve.rank import find_passages
 from groundwire.model import SearchOptions
-from tests.engine.question_sets import PARTS, Part, Subject, load_questions
 
 ROUNDS = 20_000
 RATE = 0.5

@@ -1,8 +1,8 @@
 """Purposes: finds the names and pages of Python's documentation that a question in everyday words is about.
 
-`data/purposes.txt`, `purposes_de.txt` and `concepts.txt` say what names and pages are for, in short phrases. A
-question matches a phrase as far as they share words, in both directions: the phrase should cover the question,
-and the question the phrase.
+`data/purposes.txt`, `purposes_de.txt` and `concepts.txt` say what names and pages are for, in short phrases.
+A question matches a phrase as far as they share words, in both directions: the phrase should cover the
+question, and the question the phrase.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _TABLES = ("purposes", "purposes_de", "concepts")
 _IN_SYNONYM = 0.8
 """Share of a term that is matched by a synonym; the same as in statement scoring."""
 _PHRASE_POWER = 0.5
-"""Exponent of the share of the phrase that the question covers. The question's own coverage counts more: people
-add circumstances, phrases have none. Chosen on the tuning questions of tests/engine/questions."""
+"""Exponent of the share of the phrase that the question covers. The question's own coverage counts more:
+people add circumstances, phrases have none. Chosen on the tuning questions of tests/engine/questions."""
 _NAME_SHARE = 0.6
 """Share of a term that is found in the name itself (`json.loads` for `json`), not in the phrase."""
 
