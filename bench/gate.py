@@ -40,7 +40,8 @@ class Sample(NamedTuple):
     """The features of a question, and whether an answer is right."""
 
     part: Part
-    index: str
+    knowledge: str
+    """The index that was searched."""
     features: GateFeatures
     is_answerable: bool
 
@@ -60,15 +61,17 @@ def samples(folder: Path, subjects: tuple[Subject, ...]) -> list[Sample]:
 
 def fit(rows: list[Sample]) -> tuple[float, list[float]]:
     """Bias and weights by gradient descent."""
-    counts = Counter((row.index, row.is_answerable) for row in rows)
+    counts = Counter((row.knowledge, row.is_answerable) for row in rows)
     weights = [0.0] * (len(GateFeatures._fields) + 1)
-    total = len({row.index for row in rows}) * (1 + UNANSWERABLE_WEIGHT)
+    total = len({row.knowledge for row in rows}) * (1 + UNANSWERABLE_WEIGHT)
     for _ in range(ROUNDS):
         gradient = [-SHRINKAGE * weight for weight in weights]
         for row in rows:
             inputs = (1.0, *row.features)
             guess = 1 / (1 + math.exp(-sum(map(float.__mul__, weights, map(float, inputs)))))
-            share = (1.0 if row.is_answerable else UNANSWERABLE_WEIGHT) / counts[row.index, row.is_answerable]
+            share = (1.0 if row.is_answerable else UNANSWERABLE_WEIGHT) / counts[
+                row.knowledge, row.is_answerable
+            ]
             error = (row.is_answerable - guess) * share / total
             for position, value in enumerate(inputs):
                 gradient[position] += error * value

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.engine.compose.answer import Composition, compose
+from groundwire.engine.compose.answer import Composition, QuestionPart, compose_parts
 from groundwire.engine.index.base import Index
 from groundwire.engine.index.location import open_index
 from groundwire.engine.knowledge import refresh
 from groundwire.engine.knowledge.addresses import library_page
-from groundwire.engine.knowledge.prior import search_with_prior
+from groundwire.engine.retrieve.rank import find_passages
 from groundwire.model import SearchOptions, Source
 from tests.engine import fresh_questions
 from tests.engine.fresh_questions import Fresh, fresh
-from tests.engine.questions import COUNT, UNTUNED, USUAL, LibraryQuestion, questions, usual_questions
+from tests.engine.library_questions import COUNT, UNTUNED, USUAL, LibraryQuestion, questions, usual_questions
 from tests.shared_folders import build_once
 
 pytestmark = pytest.mark.server
@@ -63,7 +63,8 @@ def is_right(index: Index, question: LibraryQuestion, source: Source) -> bool:
 
 def answered(index: Index, query: str) -> Composition:
     """Compose an answer as the embedded engine does."""
-    return compose(query, search_with_prior(index, query, SearchOptions(), 20))
+    found = find_passages(index, query, SearchOptions(), 20)
+    return compose_parts([QuestionPart(query, found.interpretation.text, found.passages, found.is_answer)])
 
 
 def test_the_right_page_is_cited_first_and_every_quote_is_verbatim(

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from groundwire.engine.index.base import Index
-from groundwire.engine.index.location import open_index
 from groundwire.engine.knowledge.addresses import local_address, source_address
-from groundwire.engine.knowledge.prior import page_prior, search_with_prior
-from groundwire.engine.pages import Page
-from groundwire.model import SearchOptions
+from groundwire.engine.knowledge.prior import page_prior
 
 LIBRARY = "https://docs.python.org/3.12/library/"
-SAID = "Return a list of whatever is in the basket of fruit."
-
-
-@pytest.fixture
-def index(tmp_path: Path) -> Iterator[Index]:
-    with open_index(tmp_path) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize(
@@ -49,11 +35,10 @@ def test_user_pages_rank_as_high_as_built_in_ones() -> None:
     assert page_prior("local:packages/acme/2.5/acme.rocket", "acme.rocket — part of acme") < 1
 
 
-def test_the_more_commonly_used_of_equally_good_pages_is_first(index: Index) -> None:
-    names = ("curses.basket", "os.basket", "poplib.basket")
-    index.put(
-        Page(local_address(name), name, f"{SAID} So says {number}.") for number, name in enumerate(names)
+def test_pages_of_a_package_count_fully_if_the_question_names_it() -> None:
+    url, title = "local:packages/acme/2.5/acme.rocket", "acme.rocket — part of acme"
+    assert (
+        page_prior(url, title, "how do I launch a rocket")
+        < page_prior(url, title, "launch a rocket with acme")
+        == 1
     )
-    found = search_with_prior(index, "what is in the basket of fruit", SearchOptions(), 2)
-    assert found[0].title == "os.basket"
-    assert len(found) == 2

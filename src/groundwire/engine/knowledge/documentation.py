@@ -170,7 +170,7 @@ def _is_unit(element: etree._Element) -> bool:
     return before is None or bool(before.tag != "dt")
 
 
-class _Unit(NamedTuple):
+class _ReadUnit(NamedTuple):
     """What is read of an object or a section; without text if there is nothing below its heading."""
 
     title: str = ""
@@ -178,7 +178,7 @@ class _Unit(NamedTuple):
     outline: tuple[Block, ...] = ()
 
 
-def _object(first: etree._Element) -> _Unit:
+def _object(first: etree._Element) -> _ReadUnit:
     """An object: its signatures and its description."""
     parts = [first]
     while (after := parts[-1].getnext()) is not None and parts[-1].tag == "dt":
@@ -189,27 +189,27 @@ def _object(first: etree._Element) -> _Unit:
     for part in parts:
         _take_out(part)
     if not body:
-        return _Unit()
+        return _ReadUnit()
     before = len(signatures) + 2
     moved = (block._replace(start=block.start + before, end=block.end + before) for block in blocks)
     outline = (Block("signature", 0, len(signatures), _SIGNATURE_LEVEL), *moved)
-    return _Unit(titled(name, _module_of(name)), f"{signatures}\n\n{body}", outline)
+    return _ReadUnit(titled(name, _module_of(name)), f"{signatures}\n\n{body}", outline)
 
 
-def _section(section: etree._Element, page: str) -> _Unit:
+def _section(section: etree._Element, page: str) -> _ReadUnit:
     """A section without the sections and objects inside it."""
     found = next(section.iter("h1", "h2", "h3", "h4", "h5", "h6"), None)
     heading = _words(found)
     text, blocks = joined(blocks_of(section))
     _take_out(section)
     if not heading or len(text) <= len(heading) + 1:
-        return _Unit()
+        return _ReadUnit()
     subject = _SECTION_NUMBER.sub("", heading, count=1)
     module = (section.get("id") or "").partition("module-")[2]
     if module:
-        return _Unit(titled(module, module), text, blocks)
+        return _ReadUnit(titled(module, module), text, blocks)
     above = _SECTION_NUMBER.sub("", page, count=1)
-    return _Unit(f"{subject} — {above}" if above != subject else subject, text, blocks)
+    return _ReadUnit(f"{subject} — {above}" if above != subject else subject, text, blocks)
 
 
 def _take_out(element: etree._Element) -> None:

@@ -14,14 +14,20 @@ from groundwire.engine.knowledge.inventory import CORE_MODULES
 from groundwire.engine.words import tokenize
 
 _RARELY_USED = frozenset(data_words(Path(__file__).parent, "rarely_used_pages"))
-_PACKAGE_ADDRESSES = ("local:packages/", "https://pypi.org/project/")
-_OWN_ADDRESS = "local:groundwire/"
+_MODULES = "local:packages/"
+_DESCRIPTIONS = "https://pypi.org/project/"
+_OWN_ADDRESS = "local:groundwire"
 _RARE_PRIOR = 0.8
 _OTHER_PRIOR = 0.92
 """Priors of rarely used pages, and of pages that are neither core nor rare. Chosen by hand."""
+_DESCRIPTION_PRIOR = 0.75
 _UNNAMED_PRIOR = 0.4
-"""Prior of pages about a package, groundwire included, if the question does not name it: hardly any question
-is about one package of many. Chosen on the tuning questions of tests/engine/questions."""
+"""Priors of the description of a package, and of its modules and documents, groundwire's included, if the
+question does not name the package: hardly any question is about one package of many. Chosen on the tuning
+questions of tests/engine/questions and on the package questions of tests/engine/fresh_questions.py."""
+_ABOUT_PACKAGES = frozenset(
+    ["package", "packages", "library", "libraries", "framework", "paket", "pakete", "bibliothek"]
+)
 
 
 def page_prior(url: str, title: str, query: str = "") -> float:
@@ -30,13 +36,18 @@ def page_prior(url: str, title: str, query: str = "") -> float:
         return 1.0 if page in _CORE_PAGES else _RARE_PRIOR if page in _RARELY_USED else _OTHER_PRIOR
     if url.startswith(DOCS_SITE) and "/whatsnew/" in url:
         return _RARE_PRIOR
-    package = _package_of(url)
-    return 1.0 if not package or package in tokenize(query) else _UNNAMED_PRIOR
+    package = package_of(url)
+    words = tokenize(query)
+    if not package or package in words:
+        return 1.0
+    if not url.startswith(_DESCRIPTIONS):
+        return _UNNAMED_PRIOR
+    return 1.0 if _ABOUT_PACKAGES.intersection(words) else _DESCRIPTION_PRIOR
 
 
-def _package_of(url: str) -> str:
+def package_of(url: str) -> str:
     """The distribution that a built-in page is about; empty if it is about something else."""
-    for prefix in _PACKAGE_ADDRESSES:
+    for prefix in (_MODULES, _DESCRIPTIONS):
         if url.startswith(prefix):
             return url.removeprefix(prefix).partition("/")[0]
     return "groundwire" if url.startswith(_OWN_ADDRESS) else ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from groundwire.engine.knowledge.addresses import is_built_in
 from groundwire.engine.knowledge.prior import page_prior
@@ -35,8 +35,12 @@ _SHORTEST_PREFIX = 3
 _LONG_QUESTION = 8
 
 THRESHOLD = 0.55
-"""The least probability of an answer. `bench/gate.py` prints the curve: at this point about as many questions
-are wrongly answered as wrongly left unanswered."""
+"""The least probability of an answer. `bench/gate.py` prints the curve. Wrongly silent is worse than wrongly
+answered: an answer shows its quotes, and a warning if the evidence is thin."""
+
+
+WordWeights: TypeAlias = dict[str, tuple[float, bool]]
+"""The stems of a question's content words, each with its weight and whether the index knows it."""
 
 
 class GateFeatures(NamedTuple):
@@ -49,7 +53,7 @@ class GateFeatures(NamedTuple):
     about: float = 0.0
     """How well the subject of a page is known to match the question."""
     unknown: float = 0.0
-    """The weighted share of words that the index does not have."""
+    """The weighted share of words that the index does not have; less if the subject is known to match."""
     missing_name: float = 0.0
     """Does the question have a name of code that no passage has?"""
     foreign: float = 0.0
@@ -58,8 +62,8 @@ class GateFeatures(NamedTuple):
     """The number of words: a long question is seldom covered as a whole."""
 
 
-WEIGHTS = GateFeatures(3.37, 1.6, 4.75, -1.81, -3.79, -2.27, 1.1)
-BIAS = -2.98
+WEIGHTS = GateFeatures(3.69, 1.21, 4.68, -2.3, -3.65, -2.42, 1.6)
+BIAS = -2.84
 """Logistic regression on the tuning questions of tests/engine/questions, fitted by `bench/gate.py`."""
 
 
@@ -79,24 +83,28 @@ def gate_features(
     total = sum(weight for weight, _ in weights.values())
     if not read or not total:
         return GateFeatures()
+    about = max(passage.about for passage in read)
+    unknown = sum(weight for weight, is_known in weights.values() if not is_known)
     names = [] if interpretation.kind == "error" else mentioned_names(query)
-    shares = [coverage(weights, item) * page_prior(item.url, item.title, query) for item in read]
+    shares = [
+        coverage(weights, passage_terms(item)) * page_prior(item.url, item.title, query) for item in read
+    ]
     return GateFeatures(
         max(shares),
         max(
             (share for share, passage in zip(shares, read, strict=True) if not is_built_in(passage.url)),
             default=0.0,
         ),
-        max(passage.about for passage in read),
-        sum(weight for weight, is_known in weights.values() if not is_known) / total,
+        about,
+        unknown / total * (1 - about),
         float(any(not _is_mentioned(name, passages) for name in names)),
         float(_is_foreign(query, read)),
         min(len(weights), _LONG_QUESTION) / _LONG_QUESTION,
     )
 
 
-def word_weights(query: str, words_with_prefix: WordsWithPrefix) -> dict[str, tuple[float, bool]]:
-    """The stems of the content words, each with its weight (rare words weigh more) and whether it is known."""
+def word_weights(query: str, words_with_prefix: WordsWithPrefix) -> WordWeights:
+    """The stems of the content words, each with its weight (more for rare words) and whether it is known."""
     words = [word for word in split_words(query) if word not in ignored_words() and len(word) > 1]
     counts: dict[str, int] = {}
     for word in words:
@@ -108,19 +116,24 @@ def word_weights(query: str, words_with_prefix: WordsWithPrefix) -> dict[str, tu
     # An index that cannot list its words gives every word the same weight.
     is_listed = any(counts.values()) or bool(words_with_prefix("t"))
     return {
-        stem: (math.log(1 + _ASSUMED_PASSAGES / (count + 0.5)), count > 0 or not is_listed)
+        # A word that no passage has weighs as much as the rarest.
+        stem: (math.log(1 + _ASSUMED_PASSAGES / max(1, count)), count > 0 or not is_listed)
         for stem, count in counts.items()
     }
 
 
-def coverage(weights: dict[str, tuple[float, bool]], passage: Passage) -> float:
-    """The weighted share of words that a passage, its headings or its title have, themselves or as synonyms."""
+def passage_terms(passage: Passage) -> frozenset[str]:
+    """The stems and values of a passage, its headings and its title."""
     terms = analyse(f"{passage.title} {passage.section} {passage.text}")
-    stems = terms.stems | terms.values
+    return terms.stems | terms.values
+
+
+def coverage(weights: WordWeights, terms: frozenset[str]) -> float:
+    """The weighted share of the words that are among the terms, as such or as synonyms."""
     covered = sum(
         weight
         for stem, (weight, _) in weights.items()
-        if stem in stems or not stems.isdisjoint(stem_synonyms().get(stem, ()))
+        if stem in terms or not terms.isdisjoint(stem_synonyms().get(stem, ()))
     )
     return covered / (sum(weight for weight, _ in weights.values()) or 1.0)
 

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from groundwire.engine.data_files import data_lines
 from groundwire.engine.retrieve.spelling import WordsWithPrefix, correct
-from groundwire.engine.words import ignored_words, split_words, stem_word, stop_words, word_list
+from groundwire.engine.words import split_words, stem_word, stop_words, word_list
 
 InterpretationKind: TypeAlias = Literal["typed", "error", "corrected", "translated"]
 
@@ -31,12 +31,15 @@ _ERROR = re.compile(
 )
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\)|^\s*File \"[^\"]+\", line \d+", re.MULTILINE)
 _NOISE = re.compile(
-    r"\[Errno -?\d+\]|0x[0-9a-fA-F]+|(?:[A-Za-z]:)?[\\/][\w.\\/-]+|\bline \d+(?:,? column \d+)?(?: \(char \d+\))?"
-    r"|\bposition \d+|\b\d+\b|<[^<>]*>"
+    r"\[Errno -?\d+\]|0x[0-9a-fA-F]+|(?:[A-Za-z]:)?[\\/][\w.\\/-]+"
+    r"|\bline \d+(?:,? column \d+)?(?: \(char \d+\))?|\bposition \d+|\b\d+\b|<[^<>]*>"
 )
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 _PARTICLES = frozenset(
-    "ab an auf aus bei ein fest frei her hin hoch los mit nach um unter vor weg weiter zu zurück".split()
+    (
+        *("ab", "an", "auf", "aus", "bei", "ein", "fest", "frei", "her", "hin", "hoch", "los", "mit", "nach"),
+        *("um", "unter", "vor", "weg", "weiter", "zu", "zurück"),
+    )
 )
 _LINKS = ("", "s", "es", "n", "en", "e")
 """What joins the parts of a German compound."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from groundwire.engine.index.base import Index
 from groundwire.engine.knowledge.addresses import (
@@ -19,14 +19,23 @@ from groundwire.engine.knowledge.addresses import (
     local_address,
     titled_name,
 )
-from groundwire.engine.knowledge.prior import page_prior
+from groundwire.engine.knowledge.prior import package_of, page_prior
 from groundwire.engine.knowledge.purposes import purpose_index
 from groundwire.engine.pages import Page, Passage, page_passages
 from groundwire.engine.retrieve.filters import date_range
-from groundwire.engine.retrieve.gate import THRESHOLD, coverage, gate_features, probability, word_weights
+from groundwire.engine.retrieve.gate import (
+    THRESHOLD,
+    WordWeights,
+    coverage,
+    gate_features,
+    passage_terms,
+    probability,
+    word_weights,
+)
 from groundwire.engine.retrieve.interpret import Interpretation, interpretations
 from groundwire.engine.retrieve.names import mentioned_names
 from groundwire.engine.retrieve.spelling import WordsWithPrefix
+from groundwire.engine.words import query_terms, tokenize
 from groundwire.model import SearchOptions, Source
 from groundwire.model.value import replace
 from groundwire.text.domains import admits
@@ -36,11 +45,13 @@ _CANDIDATES = 3
 _LEXICAL = 0.5
 _PURPOSE = 1.0
 _NAMED = 0.6
-_COVERED = 0.3
+_COVERED = 0.5
 _OWN_PAGE = 0.5
-"""Weights: the lexical score relative to the best one, the similarity of a purpose, a name in the question, the
-share of the question that a passage covers, and the same once more for pages that the user added. Chosen on the
-tuning questions of tests/engine/questions."""
+"""Weights: the lexical score relative to the best one, the similarity of a purpose, a name or a package in
+the question, the share of the question that a passage covers, and the same once more for pages that the user
+added. Chosen on the tuning questions of tests/engine/questions."""
+_MISSING = 0.5
+"""How much a purpose loses if the passage has none of the question's other known words. Chosen likewise."""
 _COMPARED = 15
 """Passages whose coverage is computed."""
 _MOST_TARGETS = 8
@@ -86,17 +97,20 @@ def rank(
     found = index.search(query, options, _CANDIDATES * limit)
     highest = max((passage.score for passage in found), default=1.0) or 1.0
     targets = _targets(query)
+    words = frozenset(tokenize(query))
     ranked: dict[tuple[str, int], Passage] = {}
     for passage in (*found, *_target_passages(index, targets, options)):
         lexical = passage.score / highest * page_prior(passage.url, passage.title, query)
-        about = targets.get(_target_of(passage, targets), 0.0)
+        about = targets.get(_target_of(passage, targets), _NO_TARGET).strength
+        if package_of(passage.url) in words:
+            about += _NAMED
         strength = _LEXICAL * lexical + about
         key = (passage.url, passage.start)
         if key not in ranked or strength > ranked[key].score:
             ranked[key] = replace(passage, score=strength, about=min(1.0, about))
     best = list(_without_doubles(_by_score(ranked.values())))[:limit]
     weights = word_weights(query, words_with_prefix)
-    compared = [_with_coverage(passage, coverage(weights, passage)) for passage in best[:_COMPARED]]
+    compared = [_compared(passage, weights, targets) for passage in best[:_COMPARED]]
     passages = tuple(_by_score((*compared, *best[_COMPARED:])))
     features = gate_features(interpretation, passages, words_with_prefix)
     return RankedPassages(interpretation, passages, probability(features) if passages else 0.0)
@@ -106,19 +120,43 @@ def _by_score(passages: Iterable[Passage]) -> list[Passage]:
     return sorted(passages, key=lambda passage: -passage.score)
 
 
-def _with_coverage(passage: Passage, share: float) -> Passage:
+def _compared(passage: Passage, weights: WordWeights, targets: Targets) -> Passage:
+    """The passage with the share of the question that it covers.
+
+    A purpose counts less if the question has words that the index knows and that neither the passage nor the
+    phrase has: `read and write WARC files` is not about `open`."""
+    terms = passage_terms(passage)
     weight = _COVERED if is_built_in(passage.url) else _COVERED + _OWN_PAGE
-    return replace(passage, score=passage.score + weight * share)
+    phrase = targets.get(_target_of(passage, targets), _NO_TARGET).phrase
+    known = {stem: value for stem, value in weights.items() if value[1]}
+    missing = 1 - coverage(known, terms | frozenset(query_terms(phrase))) if known and passage.about else 0.0
+    about = passage.about * (1 - _MISSING * missing)
+    score = passage.score - passage.about + about + weight * coverage(weights, terms)
+    return replace(passage, score=score, about=about)
 
 
-def _targets(query: str) -> dict[str, float]:
-    """Names and documentation pages that the question is about, with their strength."""
-    strengths: dict[str, float] = {}
-    for match in purpose_index().match(query, _MOST_TARGETS):
-        strengths[match.target] = _PURPOSE * match.similarity
+class Target(NamedTuple):
+    """A name or a documentation page that the question is about."""
+
+    strength: float = 0.0
+    phrase: str = ""
+    """The phrase about it that the question matches."""
+
+
+Targets: TypeAlias = dict[str, Target]
+_NO_TARGET = Target()
+
+
+def _targets(query: str) -> Targets:
+    """Names and documentation pages that the question is about."""
+    targets = {
+        match.target: Target(_PURPOSE * match.similarity, match.phrase)
+        for match in purpose_index().match(query, _MOST_TARGETS)
+    }
     for name in mentioned_names(query):
-        strengths[name] = strengths.get(name, 0.0) + _NAMED
-    return strengths
+        known = targets.get(name, _NO_TARGET)
+        targets[name] = known._replace(strength=known.strength + _NAMED)
+    return targets
 
 
 def _target_passages(index: Index, targets: Iterable[str], options: SearchOptions) -> Iterator[Passage]:
@@ -143,7 +181,7 @@ def _pages(index: Index, target: str, options: SearchOptions) -> Iterator[Page]:
                 yield page
 
 
-def _target_of(passage: Passage, targets: dict[str, float]) -> str:
+def _target_of(passage: Passage, targets: Targets) -> str:
     """The target that the page of a passage belongs to."""
     name = titled_name(passage.title)
     if name in targets or not passage.url.startswith(DOCS_SITE):
