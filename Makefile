@@ -22,7 +22,7 @@ help:  ## list the targets
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-# Programs of the tests: the sandbox of the Copilot provider, databases, a browser, shells.
+# Programs of the tests: the sandbox of the Copilot provider, databases, a browser, shells, Python's documentation.
 # $(1) is a program or a pattern of its paths, $(2) the package that contains it.
 define needed
 	@command -v $(1) >/dev/null || ls $(1) >/dev/null 2>&1 || \
@@ -37,6 +37,7 @@ endef
 	$(call needed,chromium,chromium)
 	$(call needed,zsh,zsh)
 	$(call needed,fish,fish)
+	$(call needed,/usr/share/doc/python3.*/html/objects.inv,python3-doc)
 	@mkdir -p .venv && touch $@
 
 # The accessibility checker of the browser tests.
@@ -97,6 +98,7 @@ bench: .venv/.test  ## benchmarks; the ratios within a table are comparable
 	$(BIN)/python bench/first_answer.py
 	$(BIN)/python bench/index.py
 	$(BIN)/python bench/ranking.py
+	$(BIN)/python bench/answers.py
 	$(BIN)/python bench/page.py
 	$(BIN)/python bench/history.py
 	$(BIN)/python bench/servers.py

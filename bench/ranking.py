@@ -1,12 +1,11 @@
 """Ranking quality: nDCG@10 of the embedded index, plain FTS5 and plain tantivy, in one run.
 
-Known-item search over the docstrings of the standard library. A page is a documented object: its title is the
-dotted name, its text is the docstring without the first sentence. That sentence is the query, without the
-name of the object, so the words of the query are the author's. The object has gain 3, other objects of its
-class or module have gain 1. The last kind of query is the words of an object's name.
+Known-item search over the documentation strings of the standard library. A page is a documented object: its
+title is the dotted name, its text the documentation without the first sentence, which is the query. So the
+query's words are the author's, not ours; the object's own name is dropped from it. The object has gain 3,
+other objects of its class or module 1. The last kind of query is the words of an object's name.
 
-FTS5 and tantivy index title and text with their default tokenizers and default ranking. FTS5 gets the words
-joined by OR; tantivy's lenient query parser gets the unchanged text.
+`ranked.py` has the contenders.
 
     python bench/ranking.py
 """
@@ -14,22 +13,16 @@ joined by OR; tantivy's lenient query parser gets the unchanged text.
 from __future__ import annotations
 
 import inspect
-import math
 import re
-import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-import tantivy
+from ranked import DEPTH, Document, build_all, ndcg
 
-from groundwire.engine.index.location import open_index
-from groundwire.engine.pages import Page
 from groundwire.engine.words import name_parts
-
-Search: TypeAlias = Callable[[str], list[str]]
 
 MODULES = """
     argparse ast asyncio base64 bisect calendar cmath codecs collections configparser contextlib copy
@@ -41,7 +34,6 @@ MODULES = """
     textwrap threading time timeit tokenize traceback types unicodedata unittest.case urllib.parse
     urllib.request uuid wave weakref xml.dom.minidom xml.etree.ElementTree zipfile zlib
 """
-DEPTH = 10
 _SENTENCE = re.compile(r"(?<=[.?!])\s+|\n\s*\n")
 _LEAST_REST = 60
 
@@ -110,88 +102,36 @@ def queries(found: list[Item]) -> dict[str, list[RankingQuery]]:
     return {"first sentence": sentences, "as a question": questions, "words of the name": names}
 
 
-def ours(folder: Path, found: list[Item]) -> Search:
-    index = open_index(folder)
-    index.put(Page(address(item), item.name, item.rest, language="en") for item in found)
-
-    def search(query: str) -> list[str]:
-        return list(dict.fromkeys(passage.title for passage in index.search(query, limit=2 * DEPTH)))
-
-    return search
-
-
 def address(item: Item) -> str:
     return f"https://docs.python.org/3/library/{item.home}.html#{item.name}"
 
 
-def fts5(folder: Path, found: list[Item]) -> Search:
-    store = sqlite3.connect(folder / "fts5")
-    store.execute("CREATE VIRTUAL TABLE t USING fts5(title, text)")
-    store.executemany("INSERT INTO t VALUES (?, ?)", ((item.name, item.rest) for item in found))
-
-    def search(query: str) -> list[str]:
-        words = " OR ".join(f'"{word}"' for word in re.findall(r"[^\W_]+", query))
-        rows = store.execute("SELECT title FROM t WHERE t MATCH ? ORDER BY rank LIMIT ?", (words, DEPTH))
-        return [title for (title,) in rows]
-
-    return search
-
-
-def plain_tantivy(folder: Path, found: list[Item]) -> Search:
-    schema = tantivy.SchemaBuilder().add_text_field("title", stored=True).add_text_field("text").build()
-    index = tantivy.Index(schema, str(folder))
-    writer = index.writer(50_000_000, 1)
-    for item in found:
-        writer.add_document(tantivy.Document(title=item.name, text=item.rest))
-    writer.commit()
-    writer.wait_merging_threads()
-    index.reload()
-
-    def search(query: str) -> list[str]:
-        searcher = index.searcher()
-        parsed, _ = index.parse_query_lenient(query, ["title", "text"])
-        return [searcher.doc(at)["title"][0] for _, at in searcher.search(parsed, DEPTH, count=False).hits]
-
-    return search
-
-
-ENGINES: dict[str, Callable[[Path, list[Item]], Search]] = {
-    "groundwire": ours,
-    "FTS5": fts5,
-    "tantivy": plain_tantivy,
-}
-
-
-def ndcg(ranked: list[str], wanted: Item, neighbours: int) -> float:
-    gains = [3 if name == wanted.name else name.rpartition(".")[0] == wanted.home for name in ranked[:DEPTH]]
-    ideal = [3, *(1 for _ in range(min(neighbours, DEPTH - 1)))]
-    return discounted(gains) / discounted(ideal)
-
-
-def discounted(gains: list[int]) -> float:
-    return sum(gain / math.log2(rank + 2) for rank, gain in enumerate(gains))
+def score_of(ranked: list[str], wanted: Item, neighbours: int) -> float:
+    gains = [3 if name == wanted.name else name.rpartition(".")[0] == wanted.home for name in ranked]
+    return ndcg(gains, [3, *(1 for _ in range(neighbours))])
 
 
 def main() -> None:
     found = items()
     homes = [item.home for item in found]
-    with tempfile.TemporaryDirectory() as home:
-        searches: dict[str, Search] = {}
-        for name, build in ENGINES.items():
-            folder = Path(home) / name
-            folder.mkdir()
-            searches[name] = build(folder, found)
+    with tempfile.TemporaryDirectory() as root:
+        documents = [Document(address(item), item.name, item.rest) for item in found]
+        searches = build_all(Path(root), documents)
         print(f"{len(found):,} pages\n")
         print("| queries | engine | nDCG@10 | first | in the first ten |\n|---|---|--:|--:|--:|")
         for kind, ranking_queries in queries(found).items():
             for name, search in searches.items():
-                lists = [(search(query), item) for query, item in ranking_queries]
-                score = sum(ndcg(ranked, item, homes.count(item.home) - 1) for ranked, item in lists)
+                lists = [(names_of(search(query)), item) for query, item in ranking_queries]
+                score = sum(score_of(ranked, item, homes.count(item.home) - 1) for ranked, item in lists)
                 first = sum(ranked[:1] == [item.name] for ranked, item in lists)
                 among = sum(item.name in ranked[:DEPTH] for ranked, item in lists)
                 count = len(lists)
                 shares = f"{score / count:.3f} | {first / count:.1%} | {among / count:.1%}"
                 print(f"| {kind} ({count:,}) | {name} | {shares} |")
+
+
+def names_of(urls: list[str]) -> list[str]:
+    return [url.rpartition("#")[2] for url in urls]
 
 
 if __name__ == "__main__":

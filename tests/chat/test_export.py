@@ -94,3 +94,9 @@ def test_no_export_contains_invisible_characters() -> None:
     assert hidden not in body
     assert markdown.count(flag) == 4
     assert decode(json.loads(body)["messages"][1]["content"]) == answer
+
+
+def test_an_address_of_this_machine_is_code_in_a_footnote() -> None:
+    page = Source("local:groundwire/chat.md", "The chat page")
+    answer = Answer((Text("Yes."),), (Citation(Span(0, 4), (Evidence(page),)),), finish="stop")
+    assert footnoted(answer).splitlines()[-1] == "[^1]: The chat page `local:groundwire/chat.md`"

@@ -105,11 +105,11 @@ template engine|jinja
 markdown parser|markdown-it-py
 ASGI server|uvicorn
 PostgreSQL driver|psycopg
-how do I add my own documents to the groundwire index|groundwire/#index
-use groundwire with Claude Code|/groundwire/
-groundwire MCP server setup|groundwire/#mcp
-which exit code does groundwire return when nothing was found|groundwire/#cli groundwire/#index
-where does groundwire look for its configuration file|groundwire/#configuration
+how do I add my own documents to the groundwire index|groundwire/search-index
+use groundwire with Claude Code|local:groundwire
+groundwire MCP server setup|groundwire/mcp
+which exit code does groundwire return when nothing was found|groundwire/cli groundwire/search-index
+where does groundwire look for its configuration file|groundwire/configuration
 """
 """About installed packages and groundwire itself, with a part of the URL."""
 
@@ -173,8 +173,8 @@ measure test coverage|coverage
 type checker|mypy
 syntax highlighting library|pygments
 linter written in Rust|ruff
-groundwire environment variables for keys|project/groundwire/
-run groundwire in docker or behind a proxy|groundwire/#deployment
+groundwire environment variables for keys|local:groundwire
+run groundwire in docker or behind a proxy|groundwire/deployment
 """
 
 LATER_UNANSWERABLE = """

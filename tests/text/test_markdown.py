@@ -118,7 +118,9 @@ TEXTS = (
     "- no list\n+ nor this\n* nor that\n1. nor one\n2) nor two",
     "> no quote",
     "title\n=====\nother\n-----",
-    "    no code\n\tnor this",
+    "   no code\n\tnor this",
+    "text\n    no code, because it continues a paragraph",
+    "text\n\n    code\n      *more* <b> &amp; \\x\n\ntext",
     "| no | table |\n|----|-------|\n| at | all   |",
     "a | b\n--- | ---\n1 | 2",
     "~~not struck~~ and ~this~",
@@ -134,7 +136,7 @@ def shown(markdown: str) -> str:
     """The text of rendered Markdown."""
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     rendered = parser.render(markdown)
-    assert re.findall(r"<(?!/?p>|br />)[^>]*>", rendered) == []
+    assert re.findall(r"<(?!/?p>|br />|/?pre>|/?code>)[^>]*>", rendered) == []
     return html.unescape(re.sub(r"<[^>]*>", "", rendered))
 
 
@@ -146,6 +148,15 @@ def words(text: str) -> list[str]:
 def test_plain_text_is_shown_as_it_is(text: str) -> None:
     escaped, _ = escape_markdown(text)
     assert words(shown(escaped)) == words(text)
+
+
+def test_indented_lines_after_a_blank_line_are_code_as_it_is() -> None:
+    text = "Run:\n\n    x = a[0] * b_\n      <tag> & `y`\n\n    z\n\nThen *stop*."
+    escaped, place = escape_markdown(text)
+    rendered = MarkdownIt("commonmark").render(escaped)
+    assert "<pre><code>x = a[0] * b_\n  &lt;tag&gt; &amp; `y`\n\nz\n</code></pre>" in rendered
+    assert "<p>Then *stop*.</p>" in rendered
+    assert escaped[place(text.index("    x")) : place(text.index("\n\nThen"))] in text
 
 
 @given(st.text(alphabet="ab1_*`[]()<>&#;-+=|~\\.!:/ \n\t", max_size=60))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from groundwire.text.urls import canonical_url, domain_of, is_same_or_subdomain, safe_url
+from groundwire.text.urls import canonical_url, domain_of, is_same_or_subdomain, safe_url, shown_address
 from tests.model.strategies import cases, texts
 
 
@@ -216,3 +216,20 @@ def test_safe_url_does_not_change_the_host(url: str) -> None:
 )
 def test_a_host_belongs_to_a_domain_only_below_a_dot(host: str, expected: bool) -> None:
     assert is_same_or_subdomain(host, "google.com") is expected
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://a.example/x", "https://a.example/x"),
+        ("local:python/3.11.7/math.sqrt", "local:python/3.11.7/math.sqrt"),
+        ("local:groundwire/a\x1b b.md", "local:groundwire/a%1B%20b.md"),
+        ("file:///home/me/a.md", "file:///home/me/a.md"),
+        ("javascript:alert(1)", ""),
+        ("file://server/share", ""),
+        ("", ""),
+    ],
+)
+def test_an_address_of_this_machine_is_shown_and_is_not_a_link(url: str, shown: str) -> None:
+    assert shown_address(url) == shown
+    assert safe_url(url) == (shown if url.startswith("https:") else "")

@@ -16,6 +16,7 @@ from groundwire.text.annotate import NumberWriter, annotate_numbers, paragraph_b
 from groundwire.text.markdown import to_markdown
 from groundwire.text.sanitise import escape_invisible_json, sanitise
 from groundwire.text.sources import label_of, number_answer
+from groundwire.text.urls import shown_address
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>])")
 VERSION = 1
@@ -42,7 +43,8 @@ def footnoted(answer: Answer, prefix: str = "") -> str:
     for number, source in enumerate(numbering.sources, 1):
         link = web_link(source.url)
         name = _MARKUP.sub(r"\\\1", label_of(source))
-        notes.append(f"[^{prefix}{number}]: {name}" + (f" <{link.href}>" if link else ""))
+        address = f" <{link.href}>" if link else f" `{shown}`" if (shown := shown_address(source.url)) else ""
+        notes.append(f"[^{prefix}{number}]: {name}{address}")
     return "\n".join([body, "", *notes])
 
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,6 +27,9 @@ from groundwire.text.sanitise import escape_invisible_json, one_line, sanitise
 from groundwire.transport.fetch import Fetcher
 from groundwire.transport.ssrf import PUBLIC, REFUSED, SsrfPolicy
 
+PYTHON = "python"
+"""The argument of `index add` that means Python's documentation; a folder of this name is `./python`."""
+PAGE_SECONDS = 5.0
 _DRAW_INTERVAL = 0.1
 _NOTE_INTERVAL = 2.0
 _WITHOUT_ADDRESS = (
@@ -41,13 +44,13 @@ def open_store(folder: Path, store: str = "") -> Index:
     return open_configured_index(folder, store)
 
 
-def open_fetcher(sources: Iterable[CrawlSource], *, private: bool) -> Fetcher:
+def open_fetcher(sources: Iterable[CrawlSource], *, private: bool, seconds: float = PAGE_SECONDS) -> Fetcher:
     """A fetcher of public pages, and with `private` of the named hosts in private networks."""
     from groundwire.transport.safe_fetch import SafeFetcher  # noqa: PLC0415  imports the HTTP client
     from groundwire.transport.weburl import InvalidUrl, parse  # noqa: PLC0415
 
     if not private:
-        return SafeFetcher(PUBLIC)
+        return SafeFetcher(PUBLIC, seconds=seconds)
     trusted = set()
     for what in sources:
         with suppress(InvalidUrl):  # the fetcher refuses it later
@@ -59,11 +62,12 @@ def open_fetcher(sources: Iterable[CrawlSource], *, private: bool) -> Fetcher:
 
 def add(arguments: Namespace, console: Console, folder: Path, store: str) -> int:
     """Run `index add`."""
-    sources = [parse_source(text, console.cwd) for text in arguments.what]
+    is_python = arguments.what[0] == PYTHON
+    sources = [] if is_python else [parse_source(text, console.cwd) for text in arguments.what]
     with open_store(folder, store) as index:
         adding = _IndexAdd(arguments, console, index, folder.parent / "crawls")
         try:
-            tally = asyncio.run(adding.run(sources))
+            tally = asyncio.run(adding.run_python() if is_python else adding.run(sources))
         except KeyboardInterrupt:
             adding.conclude()
             console.note("Stopped. What is stored stays; the same command goes on from there.")
@@ -96,7 +100,27 @@ class _IndexAdd:
         outcomes = gathering.outcomes(
             sources, collection=arguments.collection or "", language=arguments.language or ""
         )
-        storing = BatchIndexer(self._index, gathering.checkpoint, self._report)
+        return await self._store(outcomes, fetcher, gathering.checkpoint)
+
+    async def run_python(self) -> CrawlTally:
+        """Store Python's documentation."""
+        from groundwire.commands.index_python import (  # noqa: PLC0415  imports the HTML reader
+            DOWNLOAD_SECONDS,
+            PythonDocumentation,
+        )
+
+        documentation = PythonDocumentation(
+            self._arguments, self._console.cwd, self._kept.parent / "downloads"
+        )
+        fetcher = open_fetcher((), private=False, seconds=DOWNLOAD_SECONDS)
+        tally = await self._store(documentation.outcomes(fetcher), fetcher, lambda: None)
+        await asyncio.to_thread(documentation.finish, self._index)
+        return tally
+
+    async def _store(
+        self, outcomes: AsyncGenerator[CrawlResult, None], fetcher: Fetcher, checkpoint: Callable[[], None]
+    ) -> CrawlTally:
+        storing = BatchIndexer(self._index, checkpoint, self._report)
         spinning = asyncio.create_task(self._status.spin())
         self._status.show("Reading…")
         try:
@@ -193,7 +217,11 @@ def encode_stored(stored: Stored) -> JsonObject:
 
 
 _EMPTY = "groundwire: nothing is indexed yet; begin with: groundwire index add FOLDER"
-_ADDING = frozenset(("base_url", "as_html", "max_depth", "max_pages", "language", "private"))
+_ADDING = frozenset(
+    ("base_url", "as_html", "max_depth", "max_pages", "language", "private", "docs_version", "everything")
+)
+_PYTHON_ONLY = {"docs_version": "--version", "everything": "--all"}
+_NOT_FOR_PYTHON = _ADDING - _PYTHON_ONLY.keys() | {"collection"}
 _ALLOWED_OPTIONS: Mapping[str, frozenset[str]] = {
     "add": _ADDING | {"what", "collection"},
     "list": frozenset(("collection", "prefix")),
@@ -233,12 +261,25 @@ def _check(arguments: Namespace) -> None:
     every = frozenset[str]().union(*_ALLOWED_OPTIONS.values())
     for name in sorted(every - _ALLOWED_OPTIONS[action]):
         if getattr(arguments, name):
-            shown = "an address" if name == "what" else f"--{name.replace('_', '-')}"
-            raise UsageError(f"{shown} does not go with `index {action}`")
+            raise UsageError(f"{_option(name)} does not go with `index {action}`")
     if action in ("add", "show") and not arguments.what:
         raise UsageError(f"`index {action}` needs {'something to add' if action == 'add' else 'an address'}")
+    if action == "add":
+        _check_add(arguments)
     if action == "remove" and bool(arguments.what) == bool(arguments.collection):
         raise UsageError("`index remove` needs addresses, or a collection with --collection")
+
+
+def _check_add(arguments: Namespace) -> None:
+    is_python = arguments.what[0] == PYTHON
+    for name in sorted(_NOT_FOR_PYTHON if is_python else _PYTHON_ONLY):
+        if getattr(arguments, name):
+            other = "does not go with" if is_python else "needs"
+            raise UsageError(f"{_option(name)} {other} `index add python`")
+
+
+def _option(name: str) -> str:
+    return "an address" if name == "what" else _PYTHON_ONLY.get(name, f"--{name.replace('_', '-')}")
 
 
 def _list(index: Index, arguments: Namespace, console: Console) -> int:

@@ -39,7 +39,10 @@ _CODE_NAME = re.compile(r"\b[^\W\d]\w*(?:\.\w+)*")
 # Begins with capitals in either case: texts have few, so little else is tried.
 _CAMEL_CASE = re.compile(r"[A-ZÀ-Þ](?:(?<=[a-zß-ÿ].)|[A-ZÀ-Þ][a-zß-ÿ])")
 _CAMEL_PART = re.compile(r"[A-ZÀ-Þ]+(?![a-zß-ÿ])|[A-ZÀ-Þ]?[a-zß-ÿ]+|\d+|[^\W\d_]+")
-_URL_SYNTAX = re.compile(r"^[a-z+]+://[^/]*|\.(?:html?|php|aspx?|md|rst|txt|pdf)(?=$|[?#])|[?&]\w+=")
+_URL_SYNTAX = re.compile(
+    r"^https://github\.com/[^/]+/[^/]+/blob/[^/]+|^local:(?:python/[^/]+|\w+)|^[a-z+]+://[^/]*"
+    r"|\.(?:html?|php|aspx?|md|rst|txt|pdf|py)(?=$|[?#])|#L\d+$|[?&]\w+="
+)
 
 _GUESSED_FROM = 3000
 """Characters of a page that its language is guessed from: about one printed page."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import aclosing
-from itertools import islice
+from itertools import cycle, islice
+from typing import NamedTuple
 
-from groundwire.engine.compose.answer import Composition, compose
+from groundwire.engine.compose.answer import Composition, QuestionPart, compose_parts
 from groundwire.engine.compose.events import SEARCH_ID, composition_events
 from groundwire.engine.compose.synthesis import build_request, verify_answer
-from groundwire.engine.pages import Engine, EngineResult
+from groundwire.engine.pages import Engine, EngineResult, Passage
+from groundwire.engine.retrieve.question import complete_question, split_question
 from groundwire.errors import GroundwireError, InvalidQuery
 from groundwire.model import (
     Answer,
@@ -28,6 +31,16 @@ from groundwire.providers.spec import Batches
 from groundwire.text.domains import admits
 
 _MAX_QUERY = 1000
+_FREE_ENGINES = frozenset(("local",))
+"""Engines whose searches cost nothing: each part of a question is searched on its own."""
+
+
+class ExtractedAnswer(NamedTuple):
+    """What was found for a question, the answer quoted from it, and the number of searches."""
+
+    found: EngineResult
+    composition: Composition
+    searches: int
 
 
 class EngineProvider:
@@ -60,12 +73,32 @@ class EngineProvider:
             yield prepared.warnings
         options = prepared.request.search or SearchOptions()
         yield (Started(), SearchStarted(0, SEARCH_ID))  # the search may take a while
-        found = _allowed(await self._engine.find(query, options), options)
-        composition = await self._compose(query, found, options)
-        yield tuple(islice(composition_events(query, found, composition), 2, None))
+        extracted = await self.extract(query, options, earlier_question(request))
+        composition = await self._written(query, extracted.found, extracted.composition)
+        events = composition_events(query, extracted.found, composition, searches=extracted.searches)
+        yield tuple(islice(events, 2, None))
 
-    async def _compose(self, query: str, found: EngineResult, options: SearchOptions) -> Composition:
-        extracted = compose(query, found.passages, max_sources=options.max_sources)
+    async def extract(self, query: str, options: SearchOptions, earlier: str = "") -> ExtractedAnswer:
+        """Search, and compose an answer of quotations. `earlier` is the question before this one."""
+        questions = _questions(query, earlier)
+        results = [_allowed(result, options) for result in await self._search(query, questions, options)]
+        parts = [
+            QuestionPart(question, result.understood or completed, result.passages, result.is_answer)
+            for (question, completed), result in zip(questions, cycle(results), strict=False)
+        ]
+        composition = compose_parts(parts, max_sources=options.max_sources)
+        return ExtractedAnswer(_merged(results), composition, len(results))
+
+    async def _search(
+        self, query: str, questions: Sequence[tuple[str, str]], options: SearchOptions
+    ) -> list[EngineResult]:
+        """The result for each part of the question, or one for the whole question."""
+        if len(questions) > 1 and self.name not in _FREE_ENGINES:
+            return [await self._engine.find(query, options)]
+        return [await self._engine.find(completed, options) for _, completed in questions]
+
+    async def _written(self, query: str, found: EngineResult, extracted: Composition) -> Composition:
+        """The answer that the model writes; the extracted one without a model."""
         if self._write is None or not found.passages:
             return extracted
         try:
@@ -86,6 +119,36 @@ async def _assemble(batches: Batches) -> Answer:
                     raise event.error
                 assembler.feed(event)
     return assembler.answer()
+
+
+def earlier_question(request: Request) -> str:
+    """The user's message before the last one."""
+    questions = [message.text for message in request.messages if message.role == "user" and message.text]
+    return questions[-2] if len(questions) > 1 else ""
+
+
+def _questions(query: str, earlier: str) -> list[tuple[str, str]]:
+    """The parts of a question, each as it was written and complete: a part may refer to the first one, as a
+    follow-up question refers to the question before it."""
+    first, *rest = split_question(query)
+    completed = complete_question(first, earlier)
+    return [(first, completed), *((part, complete_question(part, completed)) for part in rest)]
+
+
+def _merged(results: Sequence[EngineResult]) -> EngineResult:
+    """The results of several searches as one: each passage, query and warning once."""
+    if len(results) == 1:
+        return results[0]
+    passages: dict[tuple[str, int], Passage] = {}
+    for result in results:
+        for passage in result.passages:
+            passages.setdefault((passage.url, passage.start), passage)
+    return EngineResult(
+        tuple(passages.values()),
+        tuple(dict.fromkeys(query for result in results for query in result.queries)),
+        tuple(dict.fromkeys(warning for result in results for warning in result.warnings)),
+        tuple(dict.fromkeys(warning for result in results for warning in result.advice)),
+    )
 
 
 def _allowed(found: EngineResult, options: SearchOptions) -> EngineResult:

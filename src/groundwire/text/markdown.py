@@ -5,7 +5,8 @@ end.
 
 The embedded engine returns page text, in which `object.__init__` and `a * b * c` mean themselves. Its text
 parts are marked as plain text in their extras; `to_markdown` escapes them where Markdown is expected, and
-moves the spans of their citations.
+moves the spans of their citations. In plain text, too, lines that are indented by four spaces after a blank
+line are preformatted: code and tables.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ PLAIN_TEXT_EXTRAS: Extras = {NAME: {"format": "plain"}}
 _INLINE = re.compile(r"[\\`*\[\]<~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
 _LINE_START = re.compile(r"(?P<indent>[ \t]*)(?:(?P<block>[#>|+=-])|\d+(?P<item>[.)]))?")
 _SPACE = "&#32;"
+_CODE_INDENT = "    "
 
 
 def is_plain_text(answer: Answer) -> bool:
@@ -107,11 +109,15 @@ def _changes(text: str) -> Iterator[tuple[int, str]]:
     """The offset of every character that must be escaped, in order, and its replacement."""
     lines = text.split("\n")
     start = 0
+    is_code, is_blank = False, True
     for number, line in enumerate(lines):
-        yield from ((start + index, escaped) for index, escaped in _line_changes(line))
+        is_code = line.startswith(_CODE_INDENT) and (is_code or is_blank)
+        is_blank = not line.strip()
+        if not is_code:
+            yield from ((start + index, escaped) for index, escaped in _line_changes(line))
         start += len(line) + 1
         # A line break is kept with a hard break; blank lines separate paragraphs anyway.
-        if line.strip() and number + 1 < len(lines) and lines[number + 1].strip():
+        if not (is_code or is_blank) and number + 1 < len(lines) and lines[number + 1].strip():
             yield start - 1, "\\\n"
 
 

@@ -13,6 +13,8 @@ _TRACKING = re.compile(
     r"utm_\w+|fbclid|gclid|gclsrc|dclid|gbraid|wbraid|msclkid|yclid|igshid|mc_[ce]id|_hs(?:enc|mi)|srsltid",
     re.IGNORECASE,
 )
+_LOCAL_SCHEMES = ("local:", "file:///")
+"""Addresses of the embedded index: built-in pages, and files that were added without a base URL."""
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
@@ -24,8 +26,17 @@ def safe_url(url: str) -> str:
     """
     url = url.strip().replace("\\", "/")
     match = _URL.match(url)
-    if match is None or not _host(match)[0]:
-        return ""
+    return "" if match is None or not _host(match)[0] else _printable(url)
+
+
+def shown_address(url: str) -> str:
+    """The address of a source as text: a web URL, or a page that only this machine has, which is no link.
+
+    Other addresses are not shown: they may be scripts or commands."""
+    return safe_url(url) or (_printable(url) if url.startswith(_LOCAL_SCHEMES) else "")
+
+
+def _printable(url: str) -> str:
     if url.isprintable() and _RESERVED.isdisjoint(url):
         return url
     return "".join(

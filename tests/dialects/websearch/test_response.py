@@ -310,3 +310,10 @@ def test_any_answer_survives_encoding_and_decoding(data: st.DataObject, query: s
         assert after.text == text
         assert {source.url for source in after.sources} == {source.url for source in answer.sources}
         assert after.grounded == answer.grounded
+
+
+def test_an_address_of_this_machine_is_in_the_text_and_not_a_web_source() -> None:
+    page = Source("local:python/3.11.7/math.sqrt", "math.sqrt", "cited")
+    body = write(answer_with("Long.", (0, 5, page)))
+    assert body["sources"] == [{"web": {"title": "math.sqrt"}}]
+    assert str(body["llmContent"]).endswith("[1] math.sqrt (local:python/3.11.7/math.sqrt)")

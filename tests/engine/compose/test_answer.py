@@ -386,3 +386,23 @@ def test_contradictory_pages_of_one_host_are_named_by_their_urls() -> None:
     ]
     notes = compose("How tall is the Eiffel Tower?", pages).notes
     assert notes[0].message == "https://a.example/one and https://a.example/two disagree; both are quoted."
+
+
+SQRT = Passage(
+    "local:python/3.11.7/math.sqrt",
+    "math.sqrt — square root — Python 3.11.7",
+    "Return the square root of x.",
+    0,
+)
+
+
+def test_the_documentation_of_a_docstring_is_a_further_link_without_a_quote() -> None:
+    first, second = compose("What does math.sqrt do?", [SQRT]).citations[0].evidence
+    assert (first.source.url, first.quote) == (SQRT.url, SQRT.text)
+    assert second.source.url.endswith("/library/math.html#math.sqrt")
+    assert second.quote == ""
+
+
+def test_a_limit_of_sources_leaves_no_room_for_further_links() -> None:
+    composition = compose("What does math.sqrt do?", [SQRT], max_sources=1)
+    assert [item.source.url for item in composition.citations[0].evidence] == [SQRT.url]

@@ -14,7 +14,8 @@ from groundwire.engine.compose.events import composition_events
 from groundwire.engine.engines.local import LocalEngine
 from groundwire.engine.index.base import Index
 from groundwire.engine.index.location import open_index
-from groundwire.engine.knowledge import BuildProgress, build
+from groundwire.engine.knowledge import CORE_EDITION, BuildProgress, build
+from groundwire.engine.knowledge.addresses import CONTENTS_URL
 from groundwire.engine.pages import Engine, EngineResult, Page
 from groundwire.errors import ConfigError
 from groundwire.model import NOTHING_FOUND, SearchOptions, Warned
@@ -50,7 +51,7 @@ def test_an_empty_data_directory_answers_at_once_and_shows_progress(tmp_path: Pa
     assert engine.name == "local"
     assert isinstance(engine, LocalEngine)
     found = find(engine, "How do I serialize to a JSON formatted str?")
-    assert found.passages[0].url.startswith("https://docs.python.org/3/library/json.html")
+    assert "/Lib/json/__init__.py#L" in found.passages[0].url
     assert found.queries == ("How do I serialize to a JSON formatted str?",)
     assert found.warnings == ()
     assert seen[-1].done == seen[-1].total
@@ -80,12 +81,14 @@ def test_restrictions_are_enforced(tmp_path: Path) -> None:
         index.put([own])
     options = [
         SearchOptions(allowed_domains=("team.example",)),
-        SearchOptions(blocked_domains=("docs.python.org", "pypi.org")),
         SearchOptions(since="2024-01-01"),
     ]
     for kept in options:
         found = find(LocalEngine(tmp_path), "serialize JSON", kept)
         assert [passage.url for passage in found.passages] == [own.url]
+    blocked = find(LocalEngine(tmp_path), "serialize JSON", SearchOptions(blocked_domains=("github.com",)))
+    assert own.url in {passage.url for passage in blocked.passages}
+    assert not any("github.com" in passage.url for passage in blocked.passages)
     assert find(LocalEngine(tmp_path), "serialize JSON", SearchOptions(until="2023-01-01")).passages == ()
     assert find(LocalEngine(tmp_path), "serialize JSON", SearchOptions(live=False)).warnings == ()
     live = find(LocalEngine(tmp_path), "serialize JSON", SearchOptions(live=True))
@@ -122,8 +125,8 @@ def test_a_data_directory_that_cannot_be_written_is_reported_and_a_temporary_ind
 def test_an_index_that_can_be_read_and_not_written_is_searched_as_it_is(tmp_path: Path) -> None:
     index = MemoryIndex()
     index.fails_after = 0
-    page = Page("https://docs.python.org/3/library/decimal.html", "decimal", "Decimal arithmetic.")
-    index.stored[page.url] = page
+    page = Page("https://team.example/decimal", "decimal", "Decimal arithmetic.")
+    index.stored = {page.url: page, CONTENTS_URL: Page(CONTENTS_URL, "Contents", CORE_EDITION)}
     found = find(LocalEngine(tmp_path, opener=lambda folder: index), "decimal arithmetic")
     assert [passage.url for passage in found.passages] == [page.url]
     assert found.warnings == ()
@@ -144,7 +147,7 @@ async def test_the_full_index_is_built_on_request_and_once(tmp_path: Path) -> No
     async def learned() -> tuple[int, int, EngineResult]:
         engine = LocalEngine(tmp_path)
         before = await engine.find("Return a list of paths matching a pathname pattern", ANY)
-        assert not any("glob.html" in passage.url for passage in before.passages)
+        assert not any("glob.py" in passage.url for passage in before.passages)
         first, found = await asyncio.gather(engine.complete(), engine.find("json.dumps", ANY))
         assert found.passages
         second = await engine.complete()
@@ -155,7 +158,7 @@ async def test_the_full_index_is_built_on_request_and_once(tmp_path: Path) -> No
     added, again, after = await asyncio.wait_for(learned(), 60)
     assert added > 0
     assert again == 0
-    assert "glob.html" in after.passages[0].url
+    assert "glob.py" in after.passages[0].url
 
 
 @pytest.mark.usefixtures("few")
@@ -197,7 +200,8 @@ def test_processes_that_start_together_on_an_empty_directory_all_answer(tmp_path
     command = [sys.executable, "-W", "error", "-c", PROCESS, str(tmp_path)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]  # noqa: S603
     outputs = [process.communicate(timeout=120)[0].split() for process in running]
-    assert outputs == [["https://docs.python.org/3/library/json.html#json.dumps"]] * 3
+    assert [len(urls) for urls in outputs] == [1, 1, 1]
+    assert all("/Lib/json/__init__.py#L" in urls[0] for urls in outputs)
     with open_index(tmp_path) as index:
         urls = [info.url for info in index.pages()]
     assert len(urls) == len(set(urls)) > 1500

@@ -9,7 +9,8 @@ import pytest
 from groundwire.client import Groundwire
 from groundwire.config.load import load
 from groundwire.engine.index.location import open_index
-from groundwire.engine.knowledge.inventory import CORE_MODULES, module_url
+from groundwire.engine.knowledge import CORE_EDITION
+from groundwire.engine.knowledge.addresses import CONTENTS_URL
 from groundwire.engine.pages import Page
 from groundwire.model import Answer, Event, Finished, Started, TextDelta
 from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
@@ -33,7 +34,7 @@ def requested(home: Path, response: ScriptedResponse, question: str = QUESTION) 
     """The answer, and the request that the model received."""
     data = home / "data"
     with open_index(data / "index") as index:
-        begun = Page(module_url(CORE_MODULES[-1]), "decimal", "The last page of the core modules.")
+        begun = Page(CONTENTS_URL, "Contents", CORE_EDITION)
         index.put([Page(URL, "Boiler", TEXT), begun])
 
     async def main() -> tuple[Answer, list[str]]:

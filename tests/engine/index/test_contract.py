@@ -9,9 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundwire.engine.index.base import Index, Stored
+from groundwire.engine.outline import decode_outline, fits
 from groundwire.engine.pages import Page
 from groundwire.model import SearchOptions
 from groundwire.model.value import replace
+from tests.engine.sample_handbook import LEAVE_URL, guide, leave, page_of
 
 pytestmark = pytest.mark.server
 
@@ -336,3 +338,38 @@ def test_the_last_of_several_versions_in_one_put_stays(index: Index) -> None:
     assert kept is not None
     assert kept.text == "Third."
     assert index.stats().pages == 1
+
+
+def test_a_question_for_a_heading_finds_its_section(index: Index) -> None:
+    index.put([leave(), guide()])
+    found = index.search("Krankheit")
+    assert found[0].url == f"{LEAVE_URL}#krankheit"
+    assert found[0].section == "Krankheit"
+    assert [block.kind for block in decode_outline(found[0].outline)] == [
+        "heading",
+        "paragraph",
+        "item",
+        "item",
+    ]
+
+
+def test_the_outline_is_stored_and_a_section_leads_to_its_page(index: Index) -> None:
+    index.put([leave()])
+    page = index.page(f"{LEAVE_URL}#krankheit")
+    assert page == leave()
+    assert page is not None
+    assert fits(page.outline, page.text)
+    assert index.put([leave()]).unchanged == 1
+
+
+def test_a_page_with_another_outline_is_another_version(index: Index) -> None:
+    page = leave()
+    index.put([replace(page, outline="")])
+    assert index.put([page]).updated == 1
+
+
+def test_the_words_of_a_heading_find_every_passage_of_the_section(index: Index) -> None:
+    sentence = "Something is described in a sentence of some words. "
+    markup = f"<main><h2 id=zebra>Zebra</h2><p>{sentence * 15}</p><p>{sentence * 15}</p></main>"
+    index.put([page_of(markup, "text/html", "https://a.example/long")])
+    assert [passage.section for passage in index.search("zebra")] == ["Zebra", "Zebra"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Self
 
 from groundwire.engine.index.base import PageInfo, Stats, Stored
 from groundwire.engine.pages import Page, Passage
+from groundwire.engine.words import tokenize
 from groundwire.errors import ConfigError
 from groundwire.model import SearchOptions
 
@@ -55,6 +57,10 @@ class MemoryIndex:
 
     def page(self, url: str) -> Page | None:
         return self.stored.get(url)
+
+    def words_with_prefix(self, prefix: str) -> list[tuple[str, int]]:
+        words = Counter(word for page in self.stored.values() for word in set(tokenize(page.text)))
+        return [(word, count) for word, count in words.items() if word.startswith(prefix)]
 
     def search(
         self,

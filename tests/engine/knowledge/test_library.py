@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textwrap import dedent
 
-from groundwire.engine.knowledge.library import ModuleOutline, read_outline, summary
+from groundwire.engine.knowledge.library import ModuleOutline, read_outline
 
 
 def outline(source: str, module: str = "things", *, is_package: bool = False) -> ModuleOutline:
@@ -20,7 +20,7 @@ def test_source_that_does_not_parse_has_no_outline() -> None:
     assert outline("x = '\0'") == ModuleOutline()
 
 
-def test_signatures_are_as_written_and_without_the_instance() -> None:
+def test_headers_are_as_written() -> None:
     entries = outline(
         """
         def plain(a, /, b: int = 1, *rest, c=None, **more) -> str: 'Doc.'
@@ -41,18 +41,18 @@ def test_signatures_are_as_written_and_without_the_instance() -> None:
             def _hidden(self): 'Not listed.'
         """
     ).entries
-    assert entries["plain"].signature == "(a, /, b: int=1, *rest, c=None, **more) -> str"
-    assert entries["waits"].signature == "(seconds)"
+    assert entries["plain"].header == "def plain(a, /, b: int = 1, *rest, c=None, **more) -> str:"
+    assert entries["waits"].header == "async def waits(seconds):"
     thing = entries["Thing"]
-    assert thing.signature == "(name, *, size=3)"
-    assert thing.doc == "How to make one."
-    assert {name: item.signature for name, item in thing.members} == {
-        "only": "()",
-        "first": "(item)",
-        "loose": "(*args)",
-        "fixed": "(a, b)",
-        "made": "(text)",
-        "width": "",
+    assert thing.header == "class Thing:"
+    assert thing.constructor == "def __init__(self, name, *, size=3):\n\nHow to make one."
+    assert {name: item.header for name, item in thing.members} == {
+        "only": "def only(self):",
+        "first": "def first(self, /, item):",
+        "loose": "def loose(*args):",
+        "fixed": "def fixed(a, b):",
+        "made": "def made(cls, text):",
+        "width": "def width(self):",
     }
     assert dict(thing.members)["width"].kind == "property"
 
@@ -102,6 +102,25 @@ def test_imports_are_resolved_even_inside_conditions() -> None:
     assert parsed.aliases["other"] == "three"
 
 
-def test_a_summary_is_the_first_paragraph_on_one_line() -> None:
-    assert summary("One\n  two.\n\nThree.") == "One two."
-    assert summary("word " * 100, limit=12) == "word word …"
+def test_a_docstring_is_as_written_with_its_file_and_line() -> None:
+    said = outline(
+        """
+        \"\"\"What it is for.\"\"\"
+
+        @decorated
+        def split(text,
+                  at="\\\\n"):  # a comment
+            \"\"\"Split at \\\\n.\"\"\"
+
+        def joined():
+            ("One half"
+             " and the other.")
+        """,
+        "package.things",
+    )
+    assert (said.file, said.line) == ("package/things.py", 2)
+    split = said.entries["split"]
+    assert (split.file, split.line) == ("package/things.py", 5)
+    assert split.header == 'def split(text,\n          at="\\\\n"):  # a comment'
+    assert split.doc == "Split at \\\\n."
+    assert said.entries["joined"].file == ""

@@ -18,7 +18,6 @@ from groundwire.engine.knowledge.packages import (
     installed,
     package_pages,
     plain_readme,
-    project_address,
     source_docstring,
 )
 
@@ -61,43 +60,26 @@ def acme(tmp_path: Path) -> Path:
 
 
 def test_a_distribution_is_described_by_its_metadata_and_its_modules_without_importing(acme: Path) -> None:
-    pages = list(package_pages(InstalledPackage("acme-tools", PathDistribution(acme)), set()))
+    pages = list(package_pages(InstalledPackage("acme-tools", PathDistribution(acme))))
     assert [(page.url, page.title) for page in pages] == [
-        ("https://acme.example/home", "Acme.Tools 2.5 — Python package"),
-        ("https://acme.example/home#acme", "acme — part of Acme.Tools"),
-        ("https://acme.example/home#acme.rocket", "acme.rocket — part of Acme.Tools"),
+        ("https://pypi.org/project/acme-tools/2.5/", "Acme.Tools 2.5 — Python package"),
+        (
+            "local:packages/acme-tools/2.5/metadata",
+            "Acme.Tools — license and requirements — Acme.Tools 2.5 — Python package",
+        ),
+        ("local:packages/acme-tools/2.5/acme", "acme — part of Acme.Tools"),
+        ("local:packages/acme-tools/2.5/acme.rocket", "acme.rocket — part of Acme.Tools"),
     ]
-    assert pages[0].text == (
-        "Tools for coyotes\n\n"
-        "Acme.Tools 2.5 is installed. License: MIT. Requires Python: >=3.9. Requires: rockets.\n\n"
-        "Acme\n\nCatches birds with rockets."
-    )
-    assert pages[2].text == "module acme.rocket\n\nRockets that fly straight at painted tunnels."
+    assert pages[0].text == "Tools for coyotes\n\nAcme\n\nCatches birds with rockets."
+    assert set(pages[1].text.splitlines()) <= set(METADATA.splitlines())
+    assert "License-Expression: MIT" in pages[1].text
+    assert pages[3].text == "Rockets that fly straight at painted tunnels."
 
 
-def test_the_second_package_of_a_project_has_its_own_page(acme: Path) -> None:
-    taken = {"https://acme.example/home"}
-    pages = list(package_pages(InstalledPackage("acme-tools", PathDistribution(acme)), taken))
-    assert pages[0].url == "https://pypi.org/project/acme-tools/"
-    assert pages[1].url == "https://pypi.org/project/acme-tools/#acme"
-
-
-@pytest.mark.parametrize(
-    ("urls", "expected"),
-    [
-        ("Project-URL: Documentation, https://docs.example\nHome-page: https://h.example", "https://docs.example"),
-        ("Project-URL: Source Code, https://s.example\nProject-URL: Homepage, https://h.example", "https://h.example"),
-        ("Project-URL: Repository, https://r.example\nProject-URL: Changelog, https://c.example", "https://r.example"),
-        ("Project-URL: Documentation, ftp://docs.example", "https://pypi.org/project/acme-tools/"),
-        ("Project-URL: Docs, javascript:alert(1)", "https://pypi.org/project/acme-tools/"),
-        ("Home-page: UNKNOWN", "https://pypi.org/project/acme-tools/"),
-    ],
-)  # fmt: skip
-def test_the_documentation_url_has_precedence_over_home_page_and_repository(
-    acme: Path, urls: str, expected: str
-) -> None:
-    (acme / "METADATA").write_text(METADATA.format(urls=urls))
-    assert project_address(PathDistribution(acme).metadata) == expected
+def test_what_was_not_installed_from_an_index_is_not_on_pypi(acme: Path) -> None:
+    (acme / "direct_url.json").write_text('{"url": "file:///home/me/acme", "dir_info": {}}')
+    pages = list(package_pages(InstalledPackage("acme-tools", PathDistribution(acme))))
+    assert pages[0].url == "local:packages/acme-tools/2.5"
 
 
 def test_each_installed_distribution_has_one_page_and_groundwire_its_own() -> None:
@@ -195,12 +177,13 @@ def test_documents_that_came_with_the_package_are_taken_first(
     assert list(own_pages()) == []
 
 
-def test_own_documents_have_the_url_of_the_project() -> None:
+def test_own_documents_have_local_addresses() -> None:
     pages = {page.url: page for page in own_pages()}
     assert all(page.collection == "groundwire" and page.text for page in pages.values())
     assert own_title() in {page.title for page in pages.values()}
     assert "The command line — groundwire" in {page.title for page in pages.values()}
-    assert all(url.startswith("https://") for url in pages)
+    assert "local:groundwire/cli.md" in pages
+    assert all(url.startswith("local:groundwire") for url in pages)
 
 
 def test_program_output_is_not_a_statement_of_the_page() -> None:

@@ -2,64 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from groundwire.engine.index.base import Index
-from groundwire.engine.index.location import open_index
-from groundwire.engine.knowledge.inventory import DOCUMENTED_MODULES
-from groundwire.engine.knowledge.library import StandardLibrary
-from groundwire.engine.knowledge.prior import page_prior, search_with_prior
-from groundwire.engine.knowledge.python_docs import knowledge_table, qualified
-from groundwire.engine.pages import Page
-from groundwire.model import SearchOptions
+from groundwire.engine.knowledge.addresses import local_address, source_address
+from groundwire.engine.knowledge.prior import page_prior
 
-LIBRARY = "https://docs.python.org/3/library/"
-TEXT = "Return a list of whatever is in the basket of fruit."
-
-
-@pytest.fixture
-def index(tmp_path: Path) -> Iterator[Index]:
-    with open_index(tmp_path) as opened:
-        yield opened
+LIBRARY = "https://docs.python.org/3.12/library/"
 
 
 @pytest.mark.parametrize(
     ("better", "worse"),
     [
-        (("os.html#os.walk", "os.walk"), ("ftplib.html#ftplib.FTP.walk", "ftplib.FTP.walk")),
-        (("ftplib.html#ftplib.FTP.dir", "ftplib.FTP.dir"), ("curses.html#curses.dir", "curses.dir")),
-        (("stdtypes.html#list.sort", "list.sort"), ("optparse.html#optparse.sort", "optparse.sort")),
+        ("os.walk", "ftplib.FTP.walk"),
+        ("ftplib.FTP.dir", "curses.dir"),
+        ("list.sort", "optparse.sort"),
+        ("asyncio.gather", "asyncio.Protocol"),
     ],
 )
-def test_more_commonly_used_modules_rank_higher(better: tuple[str, str], worse: tuple[str, str]) -> None:
-    assert page_prior(LIBRARY + better[0], better[1]) > page_prior(LIBRARY + worse[0], worse[1])
+def test_what_is_used_more_ranks_higher(better: str, worse: str) -> None:
+    assert page_prior(local_address(better), better) > page_prior(local_address(worse), worse)
+    source = source_address("os.py", 1)
+    assert page_prior(source, better) > page_prior(source, worse)
+
+
+def test_documentation_ranks_like_docstrings() -> None:
+    assert page_prior(f"{LIBRARY}os.html#os.walk", "os.walk") == 1
+    assert page_prior(f"{LIBRARY}curses.html#curses.echo", "curses.echo") < 1
 
 
 def test_user_pages_rank_as_high_as_built_in_ones() -> None:
     assert page_prior("https://handbook.example.com/a.html", "How we work") == 1
-    assert page_prior("https://acme.example/#acme.rocket", "acme.rocket — part of acme") < 1
+    assert page_prior("local:packages/acme/2.5/acme.rocket", "acme.rocket — part of acme") < 1
 
 
-def test_the_more_commonly_used_of_equally_good_pages_is_first(index: Index) -> None:
-    names = ("curses.basket", "os.basket", "poplib.basket")
-    index.put(
-        Page(f"{LIBRARY}{name.partition('.')[0]}.html#{name}", name, f"{TEXT} So says {number}.")
-        for number, name in enumerate(names)
+def test_pages_of_a_package_count_fully_if_the_question_names_it() -> None:
+    url, title = "local:packages/acme/2.5/acme.rocket", "acme.rocket — part of acme"
+    assert (
+        page_prior(url, title, "how do I launch a rocket")
+        < page_prior(url, title, "launch a rocket with acme")
+        == 1
     )
-    found = search_with_prior(index, "what is in the basket of fruit", SearchOptions(), 2)
-    assert found[0].title == "os.basket"
-    assert len(found) == 2
-
-
-def test_every_purpose_belongs_to_a_name_of_the_library() -> None:
-    library = StandardLibrary()
-    names = {
-        qualified(module, path)
-        for module in DOCUMENTED_MODULES
-        for name, entry in library.members(module)
-        for path in (name, *(f"{name}.{method}" for method, _ in entry.members))
-    }
-    assert set(knowledge_table("purposes")) - names == set()

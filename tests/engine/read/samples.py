@@ -50,9 +50,9 @@ Deutschland
 Österreich
 Wien
 
-Stadt | Einwohner
-Wien | 2 005 760
-Ulm | 129 942
+Stadt	Einwohner
+Wien	2 005 760
+Ulm	129 942
 
 def mündung():
     return  "Schwarzes Meer"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import lxml.html
 import pytest
 
+from groundwire.engine.outline import decode_outline
 from groundwire.engine.pages import Page
 from groundwire.engine.read import Document, read, read_bytes, read_page
 from groundwire.transport.fetch import Fetched
@@ -40,7 +41,7 @@ def test_an_article_is_read_with_all_its_metadata() -> None:
 def test_all_text_is_in_the_page_in_this_order(markup: str) -> None:
     # All text according to lxml, scripts and menus included.
     whole = iter(lxml.html.document_fromstring(markup).text_content())
-    found = [character for character in text_of(markup) if not character.isspace() and character != "|"]
+    found = [character for character in text_of(markup) if not character.isspace()]
     assert len(found) > 300
     assert all(character in whole for character in found)
 
@@ -59,10 +60,10 @@ def test_all_text_is_in_the_page_in_this_order(markup: str) -> None:
         ("<p>a<script>b</script>c<noscript>d</noscript></p>", "ac"),
         ("<pre>  a\n\n\n   b  </pre>", "  a\n\n\n   b"),
         ("<pre><code><span>x</span> = <span>1</span></code></pre>", "x = 1"),
-        ("<table><tr><td>a<td>b<tr><td>c<td>d</table>", "a | b\nc | d"),
-        ("<table><caption>T</caption><tr><td></td><td>b</td></tr></table>", "T\n\nb"),
+        ("<table><tr><td>a<td>b<tr><td>c<td>d</table>", "a\tb\nc\td"),
+        ("<table><caption>T</caption><tr><td></td><td>b</td></tr></table>", "T\n\n\tb"),
         ("<table><tr><td><h2>A</h2><p>one</p></td><td><p>two</p></td></tr></table>", "A\n\none\n\ntwo"),
-        ("<table><tr><td>x<table><tr><td>a</td><td>b</td></tr></table></td></tr></table>", "x\n\na | b"),
+        ("<table><tr><td>x<table><tr><td>a</td><td>b</td></tr></table></td></tr></table>", "x\n\na\tb"),
         ("<h1>A</h1><h2>B</h2>c", "A\n\nB\n\nc"),
         ("<blockquote><p>a</p></blockquote>", "a"),
         ("<details><summary>s</summary>d</details>", "s\n\nd"),
@@ -275,3 +276,63 @@ def test_links_are_listed_once_without_fragments_and_without_those_not_to_follow
     )
     markup = "<meta name=robots content=nofollow>" + markup
     assert read(Document(markup.encode(), "text/html", HEAD_URL)).links == ()
+
+
+def outline_of(markup: str) -> list[tuple[object, ...]]:
+    """Kind, level, anchor, number and text of every block."""
+    page = read_bytes(markup.encode(), media_type="text/html", url=URL)
+    assert page is not None
+    return [
+        (block.kind, block.level, block.anchor, block.number, page.text[block.start : block.end])
+        for block in decode_outline(page.outline)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("markup", "anchor"),
+    [
+        ("<h2 id=a>T</h2>", "a"),
+        ("<section id=a><h2>T</h2></section>", "a"),
+        ("<section id=outer><div id=a><span id=b></span><h2>T</h2></div></section>", "a"),
+        ("<h2><a name=a></a>T</h2>", "a"),
+        ("<a id=a></a><h2>T</h2>", "a"),
+        ("<h2>T<a href='#a%20b'>¶</a></h2>", ""),
+        ("<h2>T<a href='#a'>¶</a></h2>", "a"),
+        ("<section id=a><p>text</p><h2>T</h2></section>", ""),
+        ("<h2 id='a b'>T</h2>", ""),
+    ],
+)
+def test_the_anchor_of_a_heading_is_where_the_page_has_it(markup: str, anchor: str) -> None:
+    found = outline_of(f"<main>{markup}<p>words</main>")
+    assert [block[2] for block in found if block[0] == "heading"] == [anchor]
+
+
+def test_lists_have_levels_and_numbers() -> None:
+    markup = "<ol start=3><li>a<ul><li>b</ul><li value=7>c<pre>d</pre></ol><p>e"
+    assert outline_of(f"<main>{markup}</main>") == [
+        ("item", 1, "", 3, "a"),
+        ("item", 2, "", 0, "b"),
+        ("item", 1, "", 7, "c"),
+        ("code", 1, "", 0, "d"),
+        ("paragraph", 0, "", 0, "e"),
+    ]
+
+
+def test_the_names_that_a_reference_documents_open_sections() -> None:
+    markup = (
+        "<dl class=py><dt id=m.C>class m.C(x)</dt><dd><p>A class.</p>"
+        "<dl><dt id=m.C.f>f(y)</dt><dd>A method.</dd></dl></dd></dl><dl><dt>term</dt><dd>meaning</dd></dl>"
+    )
+    assert outline_of(f"<main>{markup}</main>") == [
+        ("signature", 7, "m.C", 0, "class m.C(x)"),
+        ("paragraph", 0, "", 0, "A class."),
+        ("signature", 8, "m.C.f", 0, "f(y)"),
+        ("paragraph", 0, "", 0, "A method."),
+        ("item", 1, "", 0, "term"),
+        ("item", 1, "", 0, "meaning"),
+    ]
+
+
+def test_a_row_is_a_line_with_a_tab_between_cells() -> None:
+    markup = "<table><tr><th>A</th><th>B<br>b</th></tr><tr><td></td><td><p>1</p><p>2</p></td></tr></table>"
+    assert outline_of(f"<main>{markup}</main>") == [("row", 1, "", 0, "A\tB b"), ("row", 0, "", 0, "\t1 2")]

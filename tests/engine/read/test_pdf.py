@@ -8,6 +8,7 @@ import pytest
 from pypdf import PdfReader, PdfWriter
 
 from groundwire.engine.read import Document, ReadResult, read
+from groundwire.engine.read.pdf import _blocks, _without_margins
 from tests.engine.read.samples import pdf
 
 
@@ -73,3 +74,16 @@ def test_a_damaged_file_is_read_or_refused(offset: int, capfd: pytest.CaptureFix
     reading = reading_of(bytes(data))
     assert (reading.page is None) == bool(reading.why)
     assert capfd.readouterr() == ("", "")
+
+
+def test_headers_and_footers_are_left_out_and_lines_are_joined() -> None:
+    bodies = ("Apples grow on trees", "Bread is baked", "Cheese is made of milk", "Dates are sweet")
+    pages = [
+        f"ACME handbook\n{body} and this line is wrapped in the mid-\ndle of a word.\n"
+        f"{body} again.\nPage {number}"
+        for number, body in enumerate(bodies, 1)
+    ]
+    text = " ".join(block.text for block in _blocks("\n\n".join(_without_margins(pages))))
+    assert text == " ".join(
+        f"{body} and this line is wrapped in the middle of a word. {body} again." for body in bodies
+    )

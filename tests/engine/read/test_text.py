@@ -94,7 +94,7 @@ def test_markdown_is_read_as_the_html_it_renders_to() -> None:
     page = page_of(MARKDOWN, "text/markdown")
     assert page.text == (
         "Install\n\nNeeds Python 3.11, see the docs and pip.\n\none\ntwo\nnested\n\n"
-        "name | value\na | 1\n\nx  =  1\n    y\n\ninline HTML & more."
+        "name\tvalue\na\t1\n\nx  =  1\n    y\n\ninline HTML & more."
     )
     assert (page.title, page.published, page.language) == ("Install it", "2024-01-02", "en")
 

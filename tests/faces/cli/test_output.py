@@ -228,3 +228,18 @@ def test_in_a_pipe_the_footer_has_only_warnings() -> None:
 def test_a_long_list_of_queries_is_shortened() -> None:
     parts = (SearchCall("s", tuple(f"q{number}" for number in range(9))), Text("Yes."))
     assert any("q5 and 3 more" in line for line in footer_of(Answer(parts)))
+
+
+LOCAL = Source("local:python/3.11.7/math.sqrt", "math.sqrt", "cited")
+
+
+def test_an_address_of_this_machine_is_written_and_not_linked() -> None:
+    bench = Bench(terminal=True, env={"FORCE_HYPERLINK": "1"})
+    assert sources_on(bench, LOCAL) == f"Sources\n[1] math.sqrt\n    {LOCAL.url}"
+    assert "\x1b]8;" not in bench.stdout
+
+
+def test_markdown_has_an_address_of_this_machine_as_code() -> None:
+    answer = Answer((Text("Yes"),), (Citation(Span(0, 3), (Evidence(LOCAL),)),))
+    assert as_markdown(answer) == f"Yes[1]\n\n## Sources\n\n1. math.sqrt (`{LOCAL.url}`)"
+    assert as_text(answer).endswith(f"[1] math.sqrt ({LOCAL.url})")

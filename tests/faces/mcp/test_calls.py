@@ -16,7 +16,9 @@ from groundwire.dialects.registry import dialect
 from groundwire.engine.pages import Page
 from groundwire.faces.mcp import calls as module
 from groundwire.faces.mcp.calls import FetchAllowList, ProgressReporter, ToolOutput, run_tool
+from groundwire.faces.mcp.server import _result
 from groundwire.model import (
+    Answer,
     JsonObject,
     SearchCall,
     SearchCalled,
@@ -178,3 +180,20 @@ async def test_spans_of_citations_are_shifted(tmp_path: Path) -> None:
     read = assemble(dialect("websearch").decode_response(result.structured))
     assert read.text == "A[31m claim [1] holds."
     assert [citation.span for citation in read.citations] == [(len(read.text), len(read.text))]
+
+
+async def test_pages_of_this_machine_are_found_and_read(tmp_path: Path) -> None:
+    page = Page("local:python/3.11.7/math.sqrt", "math.sqrt", "Return the square root of x.")
+    links = [*module._links(Answer(), (Source(page.url, page.title),))]
+    assert [link.url for link in links] == [page.url]
+    async with Upstream([]) as upstream:
+        env = environment(upstream, tmp_path)
+        library = Library(load(env, str(tmp_path), str(tmp_path)), env=env)
+        async with library:
+            library.web = {page.url: page}
+            addresses = FetchAllowList(b"secret")
+            arguments: JsonObject = {"id": addresses.add(page.url)}
+            found = await run_tool(library, addresses, "fetch", arguments, lambda _: None)
+    assert found.structured["text"] == page.text
+    # A resource link is for a client to open.
+    assert [block.type for block in _result(found, links=True).content] == ["text"]

@@ -55,7 +55,7 @@ from groundwire.model.value import replace
 from groundwire.text.annotate import NumberWriter, annotate_numbers
 from groundwire.text.markdown import render_sources
 from groundwire.text.sources import Numbering, number_answer
-from groundwire.text.urls import safe_url
+from groundwire.text.urls import safe_url, shown_address
 
 LOSSES: Mapping[Feature, str] = {
     Feature.MARKER_TEXT: "nowhere; it is replaced by `[n]`",
@@ -239,10 +239,11 @@ def _encode_answer(answer: Answer, query: str) -> tuple[JsonObject, JsonObject]:
         return _encode_nothing(query), {}
     prefix = f'Web search results for "{query}":\n\n'
     numbering = number_answer(answer)
+    shown = [replace(source, url=shown_address(source.url)) for source in numbering.sources]
     sources = [replace(source, url=safe_url(source.url)) for source in numbering.sources]
     rendered = render_text(answer, numbering, len(prefix))
     body: JsonObject = {
-        "llmContent": f"{prefix}{rendered.text}" + (f"\n\n{render_sources(sources)}" if sources else ""),
+        "llmContent": f"{prefix}{rendered.text}" + (f"\n\n{render_sources(shown)}" if sources else ""),
         "returnDisplay": f'Search results for "{query}" returned.',
     }
     if sources:

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from groundwire.engine.compose.clean import one_line
+from groundwire.engine.compose.arrange import Entry, arrange
+from groundwire.engine.compose.clean import clean_line, one_line
+from groundwire.engine.compose.exhibits import Layout
 from groundwire.engine.compose.score import score_statements
-from groundwire.engine.compose.select import SelectedStatement, Selection, select_statements
-from groundwire.engine.compose.statements import Statement, join_passages, mentions, read_statements
+from groundwire.engine.compose.select import SelectedStatement, Selection, least_coverage, select_statements
+from groundwire.engine.compose.statements import Excerpt, Statement, join_passages, mentions, read_statements
+from groundwire.engine.knowledge.addresses import documentation_link, documentation_title
 from groundwire.engine.pages import Passage
 from groundwire.engine.words import query_terms, split_words, word_list
 from groundwire.model import Citation, Evidence, Source, Span, Warned
 from groundwire.model.value import replace, value
 from groundwire.text.urls import domain_of
 
-Phrase: TypeAlias = Literal["nothing", "contradiction"]
+Phrase: TypeAlias = Literal["nothing", "contradiction", "older"]
 
 _PHRASES: Mapping[Phrase, tuple[str, str]] = {
     "nothing": ("Nothing was found for “{query}”.", "Zu „{query}“ wurde nichts gefunden."),
     "contradiction": ("Another page says otherwise: ", "Eine andere Seite sagt es anders: "),
+    "older": (
+        "An older page ({older}) says otherwise; the page above is of {newer}: ",
+        "Eine ältere Seite ({older}) sagt es anders; die Seite oben ist vom {newer}: ",
+    ),
 }
 
 
@@ -28,6 +36,10 @@ def phrase(name: Phrase, query: str) -> str:
     english, german = _PHRASES[name]
     return german if word_list("german_words").intersection(split_words(query)) else english
 
+
+_OWN = "groundwire"
+_DAY_LENGTH = len("2024-05-01")
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 
 THIN_EVIDENCE = "thin_evidence"
 """Warning code: the pages hardly answer the question."""
@@ -50,19 +62,122 @@ class Composition:
     """The text is verbatim page text; an answer written by a model is Markdown."""
 
 
+@value
+class QuestionPart:
+    """A part of a question, with the passages that were found for it."""
+
+    question: str
+    """As the user wrote it."""
+    query: str
+    """With the words it takes over from the part or the question before."""
+    passages: Sequence[Passage]
+    is_answer: bool | None = None
+    """Do the passages answer it? None if that is to be judged by the words of the answer."""
+
+
 def compose(query: str, passages: Sequence[Passage], *, max_sources: int | None = None) -> Composition:
     """An extractive answer: the best sentences of the passages, each with its citation."""
-    excerpts = join_passages(passages)
-    statements = read_statements(excerpts)
-    scored = score_statements(query, excerpts, statements)
-    selection = select_statements(scored, statements, max_sources, len(query_terms(query)))
+    return _compose_part(QuestionPart(query, query, passages), max_sources)
+
+
+def _compose_part(part: QuestionPart, max_sources: int | None) -> Composition:
+    others, own = _separate_own_pages(part)
+    if part.is_answer is False:
+        return _nothing(part)
+    excerpts, selection = _select(part, others, max_sources)
+    if own and not selection.paragraphs:
+        excerpts, selection = _select(part, own, max_sources)
+        if selection.coverage < _FIRM_COVERAGE:
+            selection = Selection()
     if not selection.paragraphs:
-        return Composition(phrase("nothing", query).format(query=one_line(query)), is_plain=True)
-    builder = _AnswerBuilder(query, sources_in(passages))
-    builder.write(selection)
+        return _nothing(part)
+    sources = sources_in(part.passages)
+    selection = replace(
+        selection, paragraphs=tuple(_newest_first(group, sources) for group in selection.paragraphs)
+    )
+    # Further links would count as sources.
+    builder = _AnswerBuilder(part.query, sources, has_links=max_sources is None)
+    builder.write(arrange(part.query, selection, excerpts))
     return Composition(
         builder.text, tuple(builder.citations), tuple(_notes(selection, builder)), found=True, is_plain=True
     )
+
+
+def _nothing(part: QuestionPart) -> Composition:
+    return Composition(phrase("nothing", part.question).format(query=one_line(part.question)), is_plain=True)
+
+
+def _select(
+    part: QuestionPart, passages: Sequence[Passage], max_sources: int | None
+) -> tuple[list[Excerpt], Selection]:
+    excerpts = join_passages(passages)
+    statements = read_statements(excerpts)
+    scored = score_statements(part.query, excerpts, statements)
+    least = 0.0 if part.is_answer else least_coverage(len(query_terms(part.query)))
+    return excerpts, select_statements(scored, statements, max_sources, least)
+
+
+def _separate_own_pages(part: QuestionPart) -> tuple[list[Passage], list[Passage]]:
+    """The passages to answer from, and those of groundwire's own documentation, which is in every index.
+
+    It answers a question that names groundwire like any other page, and any other question only if nothing
+    else does and it covers the question well."""
+    if _OWN in part.query.lower():
+        return [*part.passages], []
+    own = [passage for passage in part.passages if _OWN in f"{passage.url} {passage.title}".lower()]
+    return [passage for passage in part.passages if passage not in own], own
+
+
+def _newest_first(
+    group: Sequence[SelectedStatement], sources: Mapping[str, Source]
+) -> tuple[SelectedStatement, ...]:
+    """Of statements that contradict each other, the one of the newest page comes first."""
+    ordered: list[SelectedStatement] = []
+    for item in group:
+        newest = max(item.contradicting, key=lambda other: _date(sources[other.url]), default=item.statement)
+        own = _date(sources[item.statement.url])
+        if own and _date(sources[newest.url]) > own:
+            rest = tuple(other for other in item.contradicting if other is not newest)
+            item = SelectedStatement(newest, (), (item.statement, *rest))  # noqa: PLW2901
+        ordered.append(item)
+    return tuple(ordered)
+
+
+def _date(source: Source) -> str:
+    """The day a page was published, or the only year in its title; empty if it is not known."""
+    years = set(_YEAR.findall(source.title))
+    return source.date[:_DAY_LENGTH] or (years.pop() if len(years) == 1 else "")
+
+
+def compose_parts(parts: Sequence[QuestionPart], *, max_sources: int | None = None) -> Composition:
+    """The answers to the parts of a question, each under the part as its heading."""
+    if len(parts) == 1:
+        return _compose_part(parts[0], max_sources)
+    text = ""
+    citations: list[Citation] = []
+    notes: dict[Warned, None] = {}
+    pages: set[str] = set()
+    for part in parts:
+        allowed = None if max_sources is None else max(0, max_sources - len(pages))
+        answer = _compose_part(part, allowed)
+        text += "" if not text else "\n" if text.endswith("\n") else "\n\n"
+        text += f"{_heading(part.question)}\n\n"
+        citations += (_shifted(citation, len(text)) for citation in answer.citations)
+        pages.update(item.source.url for citation in answer.citations for item in citation.evidence)
+        notes.update(dict.fromkeys(answer.notes))
+        text += answer.text
+    return Composition(text, tuple(citations), tuple(notes), found=bool(citations), is_plain=True)
+
+
+def _shifted(citation: Citation, by: int) -> Citation:
+    span = citation.span
+    return citation if span is None else replace(citation, span=Span(span.start + by, span.end + by))
+
+
+def _heading(part: str) -> str:
+    """A part of a question as a heading: `How do I open a file?`."""
+    text = one_line(part).rstrip("?.,; ")
+    return f"{text[:1].upper()}{text[1:]}?"
 
 
 def sources_in(passages: Sequence[Passage]) -> dict[str, Source]:
@@ -78,9 +193,10 @@ def sources_in(passages: Sequence[Passage]) -> dict[str, Source]:
 class _AnswerBuilder:
     """Builds the answer text and counts the citation spans as it grows."""
 
-    __slots__ = ("_length", "_parts", "_query", "_sources", "citations", "contradictions")
+    __slots__ = ("_has_links", "_length", "_parts", "_query", "_sources", "citations", "contradictions")
 
-    def __init__(self, query: str, sources: Mapping[str, Source]) -> None:
+    def __init__(self, query: str, sources: Mapping[str, Source], *, has_links: bool) -> None:
+        self._has_links = has_links
         self._query = query
         self._sources = sources
         self._parts: list[str] = []
@@ -92,22 +208,36 @@ class _AnswerBuilder:
     def text(self) -> str:
         return "".join(self._parts)
 
-    def write(self, selection: Selection) -> None:
+    def write(self, paragraphs: Sequence[Sequence[Entry]]) -> None:
         """Writes all paragraphs, and the contradicting statements of other pages after each paragraph."""
         reported: set[tuple[str, int]] = set()
-        for paragraph in selection.paragraphs:
-            new = [item for item in paragraph if (item.statement.url, item.statement.offset) not in reported]
-            if new and self._parts:
-                self._append("\n\n")
+        for paragraph in paragraphs:
+            new = [entry for entry in paragraph if _key(entry) not in reported]
             subject = ""
-            for position, item in enumerate(new):
-                self._append(" " if position else "")
-                self._append(_subject_prefix(item.statement, subject))
-                subject = item.statement.subject
-                self._cite(item.statement, item.corroborating)
-                reported.add((item.statement.url, item.statement.offset))
-            for item in new:
-                self._write_contradictions(item, reported)
+            separator = "\n\n"
+            announcement: Citation | None = None
+            for entry in new:
+                self._separate("\n\n" if entry.layout is not None else separator)
+                if entry.layout is not None:
+                    self._cite_layout(entry.url, entry.layout, announcement)
+                    announcement, separator = None, "\n\n"
+                elif entry.item is not None:
+                    statement = entry.item.statement
+                    self._append(_subject_prefix(statement, subject))
+                    subject = statement.subject
+                    self._cite(statement, entry.item.corroborating, announces=entry.announces)
+                    announcement = self.citations.pop() if entry.announces else None
+                    reported.add((statement.url, statement.offset))
+                    separator = " "
+            for entry in new:
+                if entry.item is not None:
+                    self._write_contradictions(entry.item, reported)
+
+    def _separate(self, separator: str) -> None:
+        """Begins the next sentence, or the next paragraph after one blank line."""
+        if self._parts:
+            is_ended = separator != " " and self._parts[-1].endswith("\n")
+            self._append("\n" if is_ended else separator)
 
     def _write_contradictions(self, item: SelectedStatement, reported: set[tuple[str, int]]) -> None:
         for other in item.contradicting:
@@ -116,22 +246,53 @@ class _AnswerBuilder:
                 continue
             reported.add((other.url, other.offset))
             self.contradictions.append((item.statement, other))
-            self._append("\n\n" + phrase("contradiction", self._query))
+            self._separate("\n\n")
+            self._append(self._contradiction(item.statement, other))
             self._append(_subject_prefix(other, ""))
             self._cite(other, ())
 
-    def _cite(self, statement: Statement, corroborating: Sequence[Statement]) -> None:
+    def _contradiction(self, statement: Statement, other: Statement) -> str:
+        newer, older = (_date(self._sources[item.url]) for item in (statement, other))
+        if older and newer > older:
+            return phrase("older", self._query).format(older=older, newer=newer)
+        return phrase("contradiction", self._query)
+
+    def _cite_layout(self, url: str, layout: Layout, announcement: Citation | None) -> None:
+        """Writes an exhibit. The sentence that announces it is cited together with it."""
         start = self._length
-        self._append(statement.text)
+        evidence: tuple[Evidence, ...] = ()
+        if announcement is not None and announcement.span is not None:
+            start, evidence = announcement.span.start, announcement.evidence
+        self._append(layout.text)
+        source = replace(self._sources[url], state="cited")
+        evidence += tuple(Evidence(source, quote) for quote in layout.quotes)
+        self.citations.append(Citation(Span(start, self._length), evidence))
+
+    def _cite(
+        self, statement: Statement, corroborating: Sequence[Statement], *, announces: bool = False
+    ) -> None:
+        start = self._length
+        self._append(clean_line(statement.quote) if announces else statement.text)
         evidence = tuple(
-            Evidence(replace(self._sources[item.url], state="cited"), item.quote)
-            for item in (statement, *corroborating)
+            evidence for item in (statement, *corroborating) for evidence in self._evidence(item)
         )
         self.citations.append(Citation(Span(start, self._length), evidence))
+
+    def _evidence(self, statement: Statement) -> Iterator[Evidence]:
+        """The quoted page, then the documentation of what it is about as a further link, without a quote."""
+        source = self._sources[statement.url]
+        yield Evidence(replace(source, state="cited"), statement.quote)
+        link = documentation_link(source.url, source.title) if self._has_links else ""
+        if link:
+            yield Evidence(Source(link, documentation_title(source.title), "cited"))
 
     def _append(self, text: str) -> None:
         self._parts.append(text)
         self._length += len(text)
+
+
+def _key(entry: Entry) -> tuple[str, int]:
+    return (entry.url, entry.item.statement.offset if entry.item is not None else -1)
 
 
 def _subject_prefix(statement: Statement, subject: str) -> str:
@@ -156,7 +317,7 @@ def _notes(selection: Selection, builder: _AnswerBuilder) -> Iterator[Warned]:
 
 def _is_lone_claim(selection: Selection, builder: _AnswerBuilder) -> bool:
     """Is there a single source, and is it not the documentation of the subject itself?"""
-    pages = {item.source.url for citation in builder.citations for item in citation.evidence}
+    pages = {item.source.url for citation in builder.citations for item in citation.evidence if item.quote}
     return len(pages) == 1 and not any(item.statement.subject for item in selection.paragraphs[0])
 
 

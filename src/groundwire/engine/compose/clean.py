@@ -62,7 +62,16 @@ def without_markup(text: str) -> str:
 @lru_cache(maxsize=1024)
 def clean_sentence(sentence: str) -> str:
     """A sentence of a page as it appears in an answer: on one line, with a full stop."""
-    text = visible(sentence)
+    text = clean_line(sentence)
+    if text.endswith(":"):
+        # The list or code it announces is not shown.
+        text = text.rstrip(":").rstrip()
+    return text if not text or text.rstrip(_CLOSING).endswith(_ENDED) else text + "."
+
+
+def clean_line(line: str) -> str:
+    """Text of a page on one line, without markup."""
+    text = visible(line)
     if "【" in text:
         text = _FOREIGN.sub("", text)
     text = _LEADING.sub("", " ".join(text.split()), count=1)
@@ -70,10 +79,7 @@ def clean_sentence(sentence: str) -> str:
         text = _SPACE.sub(" ", _MARKUP.sub(_plain, text)).strip()
     if any(map(text.__contains__, _LOOSE_ENDS)):
         text = _SPACE_BEFORE.sub("", text)
-    if text.endswith(":"):
-        # The list or code it announces is not shown.
-        text = text.rstrip(":").rstrip()
-    return text if not text or text.rstrip(_CLOSING).endswith(_ENDED) else text + "."
+    return text
 
 
 def one_line(text: str) -> str:

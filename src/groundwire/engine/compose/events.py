@@ -32,8 +32,10 @@ SEARCH_ID = "search_0"
 _TEXT_PART = 2
 
 
-def composition_events(query: str, found: EngineResult, composition: Composition) -> Iterator[Event]:
-    """The events of one search and its answer. If nothing was found, text and warning code say so."""
+def composition_events(
+    query: str, found: EngineResult, composition: Composition, searches: int = 1
+) -> Iterator[Event]:
+    """The events of a search and its answer. If nothing was found, text and warning code say so."""
     yield Started()
     yield SearchStarted(0, SEARCH_ID)
     yield SearchCalled(0, SearchCall(SEARCH_ID, found.queries or (query,)))
@@ -51,7 +53,7 @@ def composition_events(query: str, found: EngineResult, composition: Composition
         yield from found.advice
     if not composition.found:
         yield Warned(NOTHING_FOUND, "No page answers the question. Try other words or fewer restrictions.")
-    yield UsageSeen(Usage(searches=1))
+    yield UsageSeen(Usage(searches=searches))
     yield Finished("stop", "" if composition.found else NOTHING_FOUND)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from groundwire.engine.compose.names import NameMatch, NameMatcher
 from groundwire.engine.compose.statements import Excerpt, Statement, leading_name
-from groundwire.engine.words import TextTerms, analyse, query_terms, stem_synonyms, word_list
+from groundwire.engine.words import TextTerms, analyse, query_terms, stem_synonyms, url_words, word_list
 
 # Constants and factors of this module were chosen by hand on the tuned questions of tests/engine. Measured on
 # all 418 questions of tests/engine/test_questions.py, of which 383 cite a right page first: where a figure is
@@ -26,6 +26,12 @@ _NEARBY = 0.15
 """Coverage of a query term that is not in the sentence itself but matched by a synonym, in the title, in the
 purpose in the title, in the name that a lead sentence is about, or in the sentence before. ±25 %: synonym and
 nearby no change, title -1 to +2 questions, purpose -1 to 0, lead -3 to 0."""
+_IN_ANNOUNCED = 0.9
+"""The same for a term in the code, list or table that the sentence announces, which is shown with it. Chosen:
+nearly as good as in the sentence."""
+_IN_HEADING = 0.7
+"""The same for a term in the headings above the sentence. Chosen as for a purpose in the title: a heading
+says what its section is about."""
 _NAMED = 1.2
 """Bonus for a documented name that matches the query. ±25 %: 0 to +1 question."""
 _TOGETHER = 0.15
@@ -132,8 +138,10 @@ def score_statements(
     terms_of_query = _QueryTerms(query)
     heads = [leading_name(excerpt.title) or _head(excerpt.title) for excerpt in excerpts]
     titles = [terms_of_query.in_title(excerpt, head) for excerpt, head in zip(excerpts, heads, strict=True)]
-    matched = [terms_of_query.matched(statement.words) for statement in statements]
-    weights = _weights(terms_of_query.terms, statements, matched, titles)
+    sections = [terms_of_query.in_section(excerpt) for excerpt in excerpts]
+    matched = [terms_of_query.matched_by(statement) for statement in statements]
+    holding = [title | section for title, section in zip(titles, sections, strict=True)]
+    weights = _weights(terms_of_query.terms, statements, matched, holding)
     total = sum(weights.values()) or 1.0
     purposes = _purposes_in_titles([excerpt.title for excerpt in excerpts])
     purpose_bonuses = [_name_bonus(map(terms_of_query.fit, matched), weights) / total for matched in purposes]
@@ -144,13 +152,17 @@ def score_statements(
         head = heads[statement.excerpt]
         fit = terms_of_query.fit(statement.subject or head)
         opens = statement.is_lead and bool(purposes[statement.excerpt])
-        shares = _shares(statement, own, _TitleMatch(titles[statement.excerpt], fit, opens=opens), before)
+        title = _TitleMatch(titles[statement.excerpt], sections[statement.excerpt], fit, opens=opens)
+        shares = _shares(statement, own, title, before)
         before = own
         covered = sum(weights[term] * share for term, share in shares.items()) / total
+        about = excerpts[statement.excerpt].about
+        if statement.is_lead:
+            covered = max(covered, about)
         if covered >= LEAST_COVERAGE and (own or statement.is_lead):
             bonus = _name_bonus([fit], weights) / total
             if statement.subject in ("", head):
-                bonus = max(bonus, purpose_bonuses[statement.excerpt])
+                bonus = max(bonus, purpose_bonuses[statement.excerpt], about)
             factor = style.factor(statement, head) * _position_factor(statement, excerpts[statement.excerpt])
             factor *= (1 + _NAMED * bonus) * _DEEP ** max(0, statement.subject.count(".") - 1)
             scored.append(ScoredStatement(covered * factor, covered, statement))
@@ -183,6 +195,14 @@ class _QueryTerms:
         shares.update((term, 1.0) for term in self.terms & (words.stems | words.values))
         return shares
 
+    def matched_by(self, statement: Statement) -> dict[str, float]:
+        """The query terms in a statement, and in what it announces."""
+        shares = self.matched(statement.words)
+        if statement.announced is not None:
+            for term, share in self.matched(statement.announced).items():
+                shares[term] = max(_IN_ANNOUNCED * share, shares.get(term, 0.0))
+        return shares
+
     def fit(self, name: str) -> NameMatch:
         """How well a name matches, by content words only."""
         fit = self._names.fit(name)
@@ -190,8 +210,12 @@ class _QueryTerms:
 
     def in_title(self, excerpt: Excerpt, head: str) -> frozenset[str]:
         """The query terms in the title and the URL path of a page."""
-        words = analyse(f"{excerpt.title} {excerpt.url.partition('://')[2].partition('/')[2]}")
+        words = analyse(f"{excerpt.title} {url_words(excerpt.url)}")
         return frozenset(self.matched(words)) | self.fit(head).terms
+
+    def in_section(self, excerpt: Excerpt) -> frozenset[str]:
+        """The query terms in the headings above an excerpt."""
+        return frozenset(self.matched(analyse(excerpt.section))) if excerpt.section else frozenset()
 
 
 def _purposes_in_titles(titles: Sequence[str]) -> list[list[str]]:
@@ -218,6 +242,8 @@ class _TitleMatch(NamedTuple):
     """How the title of a statement's page matches the query."""
 
     words: frozenset[str]
+    headings: frozenset[str]
+    """The query terms in the headings above the statement."""
     fit: NameMatch
     opens: bool
     """Is it the first statement of a page whose title contains a purpose?"""
@@ -229,6 +255,8 @@ def _shares(
     """The share with which a statement covers each query term."""
     shares = dict.fromkeys(before if statement.number else (), _NEARBY)
     shares.update((term, _IN_PURPOSE if title.opens else _IN_TITLE) for term in title.words | title.fit.terms)
+    for term in title.headings:
+        shares[term] = max(_IN_HEADING, shares.get(term, 0.0))
     if statement.is_lead:
         # The first sentence of a page about a name is about that name, even if it does not repeat it.
         shares.update((term, _IN_LEAD) for term in title.fit.own)

@@ -57,14 +57,12 @@ def select_statements(
     scored: Sequence[ScoredStatement],
     statements: Sequence[Statement],
     max_sources: int | None,
-    query_length: int = 0,
+    least_coverage: float = 0.0,
 ) -> Selection:
-    """The best statements within the limits; none if none covers enough of the query.
-
-    `query_length` is the number of query terms."""
+    """The best statements within the limits; none if none covers enough of the query."""
     pool = scored[:_POOL]
     picked = _pick(_units(pool, statements), max_sources)
-    if not picked or max(unit.item.coverage for unit in picked) < _least_coverage(query_length):
+    if not picked or max(unit.item.coverage for unit in picked) < least_coverage:
         return Selection()
     everything = [statement for unit in picked for statement in unit.statements]
     everything += _next_sentence(everything, statements)
@@ -94,8 +92,8 @@ def _next_sentence(chosen: Sequence[Statement], statements: Sequence[Statement])
     ]
 
 
-def _least_coverage(query_length: int) -> float:
-    """The least coverage of an answer: interpolated between short and long queries."""
+def least_coverage(query_length: int) -> float:
+    """The least coverage of an answer to a query of so many terms: less for long queries."""
     share = (query_length - _SHORT_QUERY) / (_LONG_QUERY - _SHORT_QUERY)
     return _LEAST + (_LEAST_FOR_LONG_QUERY - _LEAST) * min(1.0, max(0.0, share))
 
@@ -181,6 +179,8 @@ def _worth(unit: _Unit, picked: Sequence[_Unit]) -> float:
     statement = unit.item.statement
     overlap = max(_overlap(statement.words, other.item.statement.words) for other in picked)
     is_new = all(other.item.statement.url != statement.url for other in picked)
+    if statement.kind == "row" and any(_is_better_row(other.item, unit.item) for other in picked):
+        return 0.0
     if is_new and statement.subject and not unit.statements[0].is_lead:
         # A detail of another name, without the sentence that introduces it, only distracts.
         return 0.0
@@ -190,6 +190,12 @@ def _worth(unit: _Unit, picked: Sequence[_Unit]) -> float:
     worth = unit.item.score * (1 - _OVERLAP_PENALTY * overlap) * (_ADJACENT_BONUS if follows else 1.0)
     is_relevant = unit.item.coverage >= cover * best.coverage and worth >= least * best.score
     return worth if is_relevant and overlap < _DUPLICATE_OVERLAP else 0.0
+
+
+def _is_better_row(one: ScoredStatement, other: ScoredStatement) -> bool:
+    """Does another row of the table cover more? All rows share the names of the columns."""
+    same_table = one.statement.kind == "row" and one.statement.excerpt == other.statement.excerpt
+    return same_table and one.coverage > other.coverage
 
 
 def _are_adjacent(one: Statement, other: Statement) -> bool:

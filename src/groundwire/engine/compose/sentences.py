@@ -8,13 +8,16 @@ signatures, headings, bullets and rules) gets a kind of its own, so that it is n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
+from groundwire.engine.outline import Block
 from groundwire.engine.words import MONTHS, word_list
 
-SegmentKind: TypeAlias = Literal["prose", "item", "heading", "code", "signature", "bullet", "rule"]
-"""item: a sentence of a list; bullet: the character before it; rule: a decoration or a directive."""
+SegmentKind: TypeAlias = Literal["prose", "item", "heading", "code", "signature", "bullet", "rule", "row"]
+"""item: a sentence of a list; bullet: the character before it; rule: a decoration or a directive; row: of a
+table, known from an outline only."""
 
 
 class Segment(NamedTuple):
@@ -92,6 +95,41 @@ def split_sentences(text: str) -> list[Segment]:
     if block:
         segments.extend(_block(text, block, followed=None))
     return segments
+
+
+def split_blocks(text: str, blocks: Sequence[Block]) -> list[Segment]:
+    """The pieces of a text whose structure is known. White space, bullets and rules are between them."""
+    segments: list[Segment] = []
+    for block in blocks:
+        match block.kind:
+            case "paragraph" | "item":
+                kind: SegmentKind = "item" if block.kind == "item" else "prose"
+                segments += [Segment(start, end, kind) for start, end in _cuts(text, block.start, block.end)]
+            case other:
+                segments.append(Segment(block.start, block.end, other))
+    return segments
+
+
+def derive_blocks(text: str, segments: Sequence[Segment]) -> list[Block]:
+    """The code blocks and the items of lists with bullets or numbers, found by their form."""
+    blocks: list[Block] = []
+    number: int | None = None
+    for before, segment in pairwise((Segment(0, 0, "rule"), *segments)):
+        if segment.kind == "code":
+            if before.kind == "code" and blocks:
+                blocks[-1] = blocks[-1]._replace(end=segment.end)
+            else:
+                blocks.append(Block("code", text.rfind("\n", 0, segment.start) + 1, segment.end))
+        elif segment.kind == "bullet":
+            digits = text[segment.start : segment.end].strip("().")
+            number = int(digits) if digits.isdecimal() else 0
+        elif segment.kind == "item" and before.kind == "bullet":
+            blocks.append(Block("item", segment.start, segment.end, 1, number=number or 0))
+        elif segment.kind == "item" and blocks and blocks[-1].end == before.end:
+            blocks[-1] = blocks[-1]._replace(end=segment.end)
+        else:
+            blocks.append(Block("paragraph", segment.start, segment.end))
+    return blocks
 
 
 class _LineClassifier:
@@ -302,11 +340,25 @@ def _is_shortened(text: str, stop: int, after: str) -> bool:
     if word in word_list("abbreviations"):
         return not (word in _MAY_END and after[0].isupper())
     if word.isdigit() and len(word) <= 2:
-        return after.split(maxsplit=1)[0].strip(".,").lower() in _AFTER_ORDINALS
+        return _is_number_with_stop(before_stop[: -len(word)].rstrip(), after)
     return len(word) == 1 and word.isalpha() and text[stop - 1].isupper()
 
 
+def _is_number_with_stop(before: str, after: str) -> bool:
+    """Is `2.` an ordinal, as in German, or the number of an item, and not the end of a sentence?"""
+    if after.split(maxsplit=1)[0].strip(".,").lower() in _AFTER_ORDINALS:
+        return True
+    words = before.rsplit(maxsplit=1)
+    return not before or before[-1] in ".!?:;" or words[-1].lower() in _BEFORE_ORDINALS
+
+
 _MAY_END = frozenset(["etc", "usw", "al"])
+_BEFORE_ORDINALS = frozenset(
+    (
+        *("am", "im", "vom", "zum", "der", "die", "das", "dem", "den", "des", "ein", "eine", "einem"),
+        *("einen", "jeder", "jede", "jedes", "jeden", "ab", "bis"),
+    )
+)
 _AFTER_ORDINALS = frozenset(MONTHS) | {"jahrhundert", "jahrhunderts", "weltkrieg", "weltkriegs", "auflage"}
 
 

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from groundwire.engine.compose.clean import clean_sentence, one_line, without_markup
-from groundwire.engine.compose.sentences import Segment, split_sentences
+from groundwire.engine.compose.exhibits import Exhibit, find_exhibits
+from groundwire.engine.compose.sentences import Segment, derive_blocks, split_blocks, split_sentences
+from groundwire.engine.outline import decode_outline
 from groundwire.engine.pages import Passage
 from groundwire.engine.words import TextTerms, analyse, word_list
 from groundwire.model.value import replace, value
@@ -14,6 +16,8 @@ from groundwire.model.value import replace, value
 _SEPARATOR = re.compile(r"\s+[—–|·:»-]\s+|\s+\(|:\s+")
 _NAME = re.compile(r"[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*(?:\(\))?")
 _LONGEST_NAME = 80
+_ANNOUNCED_SEGMENTS = 60
+"""Lines of code, items or rows that are read after a colon: more than a passage has."""
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
 _DECLARED = re.compile(r"^(?:class|def|async def) |^\w+\.|[=*/,>]|\(\)")
 _LISTED = re.compile(r"([A-Za-z_]\w*(?:\.\w+)+): ")
@@ -30,6 +34,13 @@ class Excerpt:
     start: int
     score: float
     """Between 0 and 1, best 1."""
+    section: str = ""
+    """The headings above it, one in a line."""
+    outline: str = ""
+    """The structure of the text, encoded; empty if it must be found by its form."""
+    published: str = ""
+    about: float = 0.0
+    """How well the subject of its page is known to match the question; see `Passage`."""
 
 
 @value
@@ -54,6 +65,8 @@ class Statement:
     """Does it need the sentence before it, as `This returns …` does?"""
     is_cut: bool = False
     """May its beginning or its end be missing?"""
+    announced: TextTerms | None = None
+    """The terms of the code, list or table that it announces with a colon."""
 
     @property
     def text(self) -> str:
@@ -68,7 +81,10 @@ def join_passages(passages: Iterable[Passage]) -> list[Excerpt]:
     excerpts: list[Excerpt] = []
     for position, passage in enumerate(passages):
         score = passage.score / best if best > 0 else 1.0 / (1 + position)
-        new = Excerpt(passage.url, passage.title, passage.text, passage.start, min(1.0, max(0.0, score)))
+        new = Excerpt(
+            *(passage.url, passage.title, passage.text, passage.start, min(1.0, max(0.0, score))),
+            *(passage.section, passage.outline, passage.published, passage.about),
+        )
         for index, known in enumerate(excerpts):
             joined = _joined(known, new)
             if joined is not None:
@@ -114,36 +130,82 @@ def _joined(known: Excerpt, new: Excerpt) -> Excerpt | None:
     overlap = first.start + len(first.text) - second.start
     if overlap < 0 or first.text[len(first.text) - overlap :][: len(second.text)] != second.text[:overlap]:
         return None
-    return replace(first, text=first.text + second.text[overlap:], score=max(first.score, second.score))
+    score = max(first.score, second.score)
+    about = max(first.about, second.about)
+    if overlap >= len(second.text):
+        return replace(first, score=score, about=about)
+    return replace(first, text=first.text + second.text[overlap:], score=score, about=about, outline="")
+
+
+def exhibits_of(excerpt: Excerpt) -> list[Exhibit]:
+    """The code blocks, lists, tables and signatures of an excerpt. A signature is known from an outline
+    only: that of a documentation string is often made up by a program."""
+    if excerpt.outline:
+        return find_exhibits(decode_outline(excerpt.outline))
+    return find_exhibits(derive_blocks(excerpt.text, split_sentences(excerpt.text)))
+
+
+def _segments(excerpt: Excerpt) -> list[Segment]:
+    if excerpt.outline:
+        return split_blocks(excerpt.text, decode_outline(excerpt.outline))
+    return split_sentences(excerpt.text)
 
 
 def _statements(excerpt: Excerpt, index: int) -> Iterator[Statement]:
-    subject = named = leading_name(excerpt.title)
-    segments = split_sentences(excerpt.text)
+    named = leading_name(excerpt.title)
+    subject = _documented_name(excerpt.section) or named
+    segments = _segments(excerpt)
     number = 0
     is_lead = excerpt.start == 0
-    for segment in segments:
+    columns = ""
+    for position, segment in enumerate(segments):
         quote = excerpt.text[segment.start : segment.end]
         if segment.kind == "signature" and _begins_line(excerpt.text, segment):
             subject = _called(quote, named) or subject
             is_lead = True
-        if segment.kind not in ("prose", "item"):
+        elif segment.kind == "heading" and excerpt.outline:
+            is_lead = True
+        elif segment.kind == "row" and (position == 0 or segments[position - 1].kind != "row"):
+            columns = quote
             continue
+        if segment.kind not in ("prose", "item", "row"):
+            continue
+        words = f"{columns} {quote}" if segment.kind == "row" else quote
         yield Statement(
             excerpt.url,
             quote,
-            analyse(without_markup(quote)),
+            analyse(without_markup(words)),
             excerpt.start + segment.start,
             segment.kind,
             index,
             number,
             _listed(quote, segment) or subject,
-            is_lead,
+            is_lead and segment.kind != "row",
             _depends_on_previous(quote),
             _is_cut(excerpt, segment, quote, is_last=segment is segments[-1]),
+            _announced(excerpt.text, quote, segments[position + 1 :][:_ANNOUNCED_SEGMENTS]),
         )
         number += 1
         is_lead = False
+
+
+def _announced(text: str, quote: str, following: Sequence[Segment]) -> TextTerms | None:
+    """The terms of what directly follows a colon, up to the next prose."""
+    if not quote.endswith(":"):
+        return None
+    shown: list[str] = []
+    for segment in following:
+        if segment.kind not in ("code", "item", "row", "bullet"):
+            break
+        shown.append(text[segment.start : segment.end])
+    return analyse(without_markup("\n".join(shown))) if shown else None
+
+
+def _documented_name(section: str) -> str:
+    """The name that a section documents, if its heading is a signature: `os.walk(top, topdown=True)`."""
+    heading = section.rpartition("\n")[2]
+    match = _CALLED.match(heading)
+    return match[1] if match and _DECLARED.search(heading) else ""
 
 
 def _begins_line(text: str, segment: Segment) -> bool:

@@ -17,10 +17,10 @@ from groundwire.engine.knowledge import (
     has_everything,
     ignore_progress,
     is_complete,
-    prior,
     refresh,
 )
 from groundwire.engine.pages import EngineResult, Page
+from groundwire.engine.retrieve.rank import find_passages
 from groundwire.errors import GroundwireError
 from groundwire.model import SearchOptions, Warned
 
@@ -60,10 +60,12 @@ class LocalEngine:
     async def find(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
         """Searches: the best passages, at most `limit`."""
         index = await asyncio.to_thread(self._opened)
-        passages = await asyncio.to_thread(prior.search_with_prior, index, query, options, limit)
+        found = await asyncio.to_thread(find_passages, index, query, options, limit)
         return EngineResult(
-            passages=tuple(passages),
-            queries=(query,),
+            passages=found.passages,
+            queries=(found.interpretation.text,),
+            is_answer=found.is_answer,
+            understood=found.interpretation.text,
             warnings=self._warnings + _not_live(options),
             advice=() if await asyncio.to_thread(has_everything, index) else (_PARTIAL_INDEX,),
         )

@@ -10,10 +10,11 @@ import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping
 from html import unescape
+from itertools import islice
 from threading import Thread
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from groundwire.engine.pages import EngineResult, Page, Passage, split_passages, strip_passage
+from groundwire.engine.pages import EngineResult, Page, Passage, page_passages
 from groundwire.errors import GroundwireError, NotFound, TimedOut
 from groundwire.model import SearchOptions, Source, Warned
 from groundwire.model.value import replace, value
@@ -121,11 +122,10 @@ def best_passages(query: str, page: Page) -> list[Passage]:
     words = frozenset(tokenize(query))
     wanted = words - stop_words() or words
     found = []
-    for start, end in split_passages(page.text):
-        before, text = strip_passage(page.text[start:end])
-        shared = len(wanted & set(tokenize(text)))
+    for passage in page_passages(page):
+        shared = len(wanted & set(tokenize(f"{passage.section} {passage.text}")))
         if shared:
-            found.append(_passage(page, text, start + before, shared / len(wanted)))
+            found.append(replace(passage, score=shared / len(wanted)))
     return sorted(found, key=lambda passage: -passage.score)[:_PASSAGES_OF_A_PAGE]
 
 
@@ -258,13 +258,4 @@ def _named(page: Page, hit: SearchHit) -> Page:
 
 def _quoted(query: str, page: Page) -> list[Passage]:
     """Passages of a snippet; its beginning if no passage has a query word."""
-    found = best_passages(query, page)
-    if found or not page.text.strip():
-        return found
-    start, end = next(iter(split_passages(page.text)))
-    before, text = strip_passage(page.text[start:end])
-    return [_passage(page, text, start + before, 0.0)]
-
-
-def _passage(page: Page, text: str, start: int, score: float) -> Passage:
-    return Passage(page.url, page.title, text, start, score, page.published, page.language)
+    return best_passages(query, page) or [*islice(page_passages(page), 1)]

@@ -68,7 +68,12 @@ class Index(Protocol):
         ...
 
     def page(self, url: str) -> Page | None:
-        """The page as it was stored; None if there is none."""
+        """The page as it was stored, by its URL or the URL of one of its sections; None if there is none."""
+        ...
+
+    def words_with_prefix(self, prefix: str) -> list[tuple[str, int]]:
+        """The words of all passages that begin with a prefix, and how many passages have each; empty if the
+        index cannot list its words."""
         ...
 
     def search(self, query: str, options: SearchOptions = ..., limit: int = 20) -> list[Passage]:

@@ -42,7 +42,7 @@ ScoredDocument: TypeAlias = tuple[float, str]
 """A score, and the stored fields of the passage."""
 
 PER_PAGE = 3
-_PARTINGS = 8
+_PARTINGS = 10
 
 
 def select_hits(
@@ -57,7 +57,7 @@ def select_hits(
     words_shown: set[str] = set()
     may_show = _admission(options)
     for score, kept in chain.from_iterable(portions):
-        page, page_words, words, start, url, title, published, language, text = kept.split(
+        page, page_words, words, start, url, title, published, language, section, outline, text = kept.split(
             SEPARATOR, _PARTINGS
         )
         if words in words_shown or page in gone or not (may_show is None or may_show(Source(url))):
@@ -70,7 +70,7 @@ def select_hits(
         else:
             continue
         words_shown.add(words)
-        passages.append(Passage(url, title, text, int(start), score, published, language))
+        passages.append(Passage(url, title, text, int(start), score, published, language, section, outline))
         if len(passages) >= limit:
             break
     return passages
@@ -89,6 +89,7 @@ _BATCH_PAGES = 10_000
 _BATCH_CHARACTERS = 8_000_000
 _DEEPEST = 4096
 _SPARE = 8
+_MOST_WORDS = 50_000
 _NO_OPTIONS = SearchOptions()
 
 
@@ -142,9 +143,20 @@ class EmbeddedIndex:
         return count
 
     def page(self, url: str) -> Page | None:
-        """The page as it was stored."""
+        """The page as it was stored, by its URL or the URL of one of its sections."""
         with translate_errors(self._folder), self._reading:
-            return page_table.load_page(self._store, page_table.canonical_key(url))
+            for key in dict.fromkeys(map(page_table.canonical_key, (url, url.partition("#")[0]))):
+                if (page := page_table.load_page(self._store, key)) is not None:
+                    return page
+            return None
+
+    def words_with_prefix(self, prefix: str) -> list[tuple[str, int]]:
+        """The words of all passages that begin with a prefix, and how many passages have each."""
+        try:
+            searcher = self._views.now(self._passages).searcher
+            return searcher.terms_with_prefix("words", prefix, limit=_MOST_WORDS)
+        except TANTIVY_ERRORS:
+            return []  # the next search repairs the index
 
     def search(self, query: str, options: SearchOptions = _NO_OPTIONS, limit: int = 20) -> list[Passage]:
         """Best passages first: those with all the words, then those with some.

@@ -78,7 +78,12 @@ def _with_fingerprints(store: sqlite3.Connection) -> None:
     store.execute("CREATE INDEX pages_by_words ON pages (words)")
 
 
-STEPS: tuple[Step, ...] = (_first, _with_fingerprints)
+def _with_outlines(store: sqlite3.Connection) -> None:
+    """Format 3: the outlines of pages. Pages that are stored already get theirs when they are read again."""
+    store.execute("ALTER TABLE pages ADD COLUMN outline TEXT NOT NULL DEFAULT ''")
+
+
+STEPS: tuple[Step, ...] = (_first, _with_fingerprints, _with_outlines)
 FORMAT = len(STEPS)
 
 
@@ -185,7 +190,7 @@ def load_page(store: sqlite3.Connection, key: str) -> Page | None:
     """A page as it was stored."""
     with transaction(store, "BEGIN"):
         row = store.execute(
-            "SELECT id, url, title, published, language, collection FROM pages WHERE key = ?", (key,)
+            "SELECT id, url, title, published, language, collection, outline FROM pages WHERE key = ?", (key,)
         ).fetchone()
         if row is None:
             return None
@@ -253,10 +258,11 @@ def last_id(store: sqlite3.Connection) -> int:
 def pages_after(store: sqlite3.Connection, after: int, limit: int) -> dict[int, tuple[int, Page]]:
     """The next pages by id, with their fingerprints and without their texts."""
     rows = store.execute(
-        "SELECT id, words, url, title, published, language FROM pages WHERE id > ? ORDER BY id LIMIT ?",
+        """SELECT id, words, url, title, '', published, language, collection, outline FROM pages
+        WHERE id > ? ORDER BY id LIMIT ?""",
         (after, limit),
     )
-    return {row[0]: (row[1], Page(row[2], row[3], "", row[4], row[5])) for row in rows}
+    return {row[0]: (row[1], Page(*row[2:])) for row in rows}
 
 
 def removed_pages(store: sqlite3.Connection) -> list[int]:
@@ -278,13 +284,13 @@ def _add(store: sqlite3.Connection, page: Page) -> str:
         _forget(store, old[0])
     words = fingerprint(page.text)
     known = page.text.strip() and store.execute("SELECT 1 FROM pages WHERE words = ?", (words,)).fetchone()
-    pieces = [(start, page.text[start:end]) for start, end in split_passages(page.text)]
+    pieces = [(start, page.text[start:end]) for start, end in split_passages(page.text, page.outline)]
     row = (key, page.url, page.title, page.published, page.language, page.collection, mark, len(page.text))
     cursor = store.execute(
         """INSERT INTO pages
-        (key, url, title, published, language, collection, hash, characters, pieces, words)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-        (*row, sum(1 for _, text in pieces if text.strip()), words),
+        (key, url, title, published, language, collection, hash, characters, pieces, words, outline)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        (*row, sum(1 for _, text in pieces if text.strip()), words, page.outline),
     )
     first = (cursor.lastrowid or 0) << PASSAGE_BITS
     store.executemany(
@@ -306,13 +312,15 @@ def _forget(store: sqlite3.Connection, page: int) -> None:
 
 
 def _hash(page: Page) -> bytes:
-    fields = (page.url, page.title, page.text, page.published, page.language, page.collection)
+    # A page without an outline has the hash that it had before format 3.
+    outline = (page.outline,) if page.outline else ()
+    fields = (page.url, page.title, page.text, page.published, page.language, page.collection, *outline)
     return blake2b("\0".join(f"{len(field)}\0{field}" for field in fields).encode(), digest_size=16).digest()
 
 
 def _clean(page: Page) -> Page:
     """Replaces lone surrogates, which cannot be stored, one for one: offsets stay valid."""
-    fields = (page.url, page.title, page.text, page.published, page.language, page.collection)
+    fields = (page.url, page.title, page.text, page.published, page.language, page.collection, page.outline)
     return page if all(map(str.isascii, fields)) else Page(*map(_storable, fields))
 
 

@@ -34,6 +34,7 @@ from groundwire.engine.index.postgres_tables import (
     PageRow,
     page_fields,
     page_key,
+    page_keys,
     page_row,
     passage_rows,
     storable_text,
@@ -98,7 +99,7 @@ def _insert(connection: PostgresConnection, rows: Sequence[PageRow]) -> None:
             row.fingerprint,
             shared.configuration,
             shared.title,
-            shared.address,
+            f"{shared.address} {passage.headings}",
             passage.parts,
             passage.body,
             passage.names,
@@ -106,6 +107,9 @@ def _insert(connection: PostgresConnection, rows: Sequence[PageRow]) -> None:
             shared.place,
             shared.language,
             shared.published_timestamp,
+            passage.anchor,
+            passage.section,
+            passage.outline,
         )
         for row, shared in known
         for passage in passage_rows(row.page)
@@ -114,35 +118,38 @@ def _insert(connection: PostgresConnection, rows: Sequence[PageRow]) -> None:
         connection.execute(_INSERT_PASSAGES, [list(column) for column in zip(*passages, strict=True)])
 
 
-_FIELDS = ("url", "title", "text", "published", "language", "collection")
+_FIELDS = ("url", "title", "text", "published", "language", "collection", "outline")
 _KNOWN: LiteralString = "SELECT key, hash FROM groundwire_pages WHERE key = ANY(%s)"
 _SAME_WORDS: LiteralString = """
 SELECT DISTINCT fingerprint FROM groundwire_pages WHERE fingerprint = ANY(%s::bigint[])
 """
 _INSERT_PAGES: LiteralString = """
 INSERT INTO groundwire_pages
-    (key, hash, fingerprint, url, title, text, published, language, collection, titled)
-SELECT key, hash, fingerprint, url, title, text, published, language, collection,
+    (key, hash, fingerprint, url, title, text, published, language, collection, outline, titled)
+SELECT key, hash, fingerprint, url, title, text, published, language, collection, outline,
     strip(to_tsvector(configuration, words))
 FROM unnest(%s::bytea[], %s::bytea[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::text[],
-    %s::text[], %s::text[], %s::regconfig[], %s::text[])
-    AS page(key, hash, fingerprint, url, title, text, published, language, collection, configuration, words)
+    %s::text[], %s::text[], %s::text[], %s::regconfig[], %s::text[])
+    AS page(key, hash, fingerprint, url, title, text, published, language, collection, outline, configuration,
+        words)
 RETURNING key, id
 """
 _INSERT_PASSAGES: LiteralString = """
 INSERT INTO groundwire_passages
-    (page, start, length, fingerprint, words, forms, hosts, place, language, published_at)
+    (page, start, length, fingerprint, words, forms, hosts, place, language, published_at, anchor, section,
+        outline)
 SELECT page, start, length, fingerprint,
     setweight(to_tsvector(configuration, title), 'A') || setweight(to_tsvector(configuration, address), 'B')
         || setweight(to_tsvector(configuration, body), 'D')
         || setweight(to_tsvector(configuration, parts), 'C')
         || array_to_tsvector(string_to_array(names, ' ')),
     strip(to_tsvector('pg_catalog.simple', concat_ws(' ', title, address, body))),
-    string_to_array(hosts, ' '), place, language, published_at
+    string_to_array(hosts, ' '), place, language, published_at, anchor, section, outline
 FROM unnest(%s::bigint[], %s::integer[], %s::integer[], %s::bigint[], %s::regconfig[], %s::text[], %s::text[],
-    %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[])
+    %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[], %s::text[],
+    %s::text[], %s::text[])
     AS passage(page, start, length, fingerprint, configuration, title, address, parts, body, names, hosts,
-        place, language, published_at)
+        place, language, published_at, anchor, section, outline)
 """
 
 
@@ -194,10 +201,15 @@ class PostgresIndex:
             ).rowcount
 
     def page(self, url: str) -> Page | None:
-        """The page as it was stored."""
+        """The page as it was stored, by its URL or the URL of one of its sections."""
+        own, of_page = page_keys(url)
         with self._connections.statements() as connection:
-            row = connection.execute(_PAGE, [page_key(url)]).fetchone()
+            row = connection.execute(_PAGE, [[own, of_page], own]).fetchone()
         return None if row is None else Page(*cast("tuple[str, ...]", row))
+
+    def words_with_prefix(self, prefix: str) -> list[tuple[str, int]]:  # noqa: ARG002  see `Index`
+        """Empty: PostgreSQL lists the words of a column only by reading all of it."""
+        return []
 
     def search(self, query: str, options: SearchOptions | None = None, limit: int = 20) -> list[Passage]:
         """Best passages first: those with every word, then those with the rarer ones."""
@@ -296,7 +308,7 @@ def _found(connection: PostgresConnection, wanted: PostgresQuery, values: dict[s
         "most": MOST_RANKED,
     }
     rows = connection.execute(SEARCH, parameters).fetchall()
-    return [Passage(*cast("tuple[str, str, str, int, float, str, str]", row)) for row in rows]
+    return [Passage(*cast("tuple[str, str, str, int, float, str, str, str, str]", row)) for row in rows]
 
 
 def _sum(one: Stored, other: Stored) -> Stored:
@@ -312,7 +324,8 @@ _REMOVE: LiteralString = """
 DELETE FROM groundwire_pages WHERE key = ANY(%s) OR (collection <> '' AND collection = %s)
 """
 _PAGE: LiteralString = """
-SELECT url, title, text, published, language, collection FROM groundwire_pages WHERE key = %s
+SELECT url, title, text, published, language, collection, outline FROM groundwire_pages
+WHERE key = ANY(%s) ORDER BY key = %s DESC LIMIT 1
 """
 _LISTING: LiteralString = """
 SELECT url, title, collection, length(text), published, language FROM groundwire_pages

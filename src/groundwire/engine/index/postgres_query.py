@@ -75,7 +75,8 @@ WITH candidates AS (
         AND (%(until)s::bigint IS NULL OR passage.published_at <= %(until)s::bigint)
     LIMIT %(most)s
 ), ranked AS (
-    SELECT passage.page, passage.start, passage.length, passage.fingerprint,
+    SELECT passage.page, passage.start, passage.length, passage.fingerprint, passage.anchor, passage.section,
+        passage.outline,
         (
             SELECT coalesce(sum(term.weight * ts_rank(%(fields)s::real[], passage.words, term.query)), 0)
             FROM unnest(%(queries)s::text[]::tsquery[], %(weights)s::float8[]) AS term(query, weight)
@@ -96,8 +97,8 @@ WITH candidates AS (
     ORDER BY score DESC, page, start
     LIMIT %(limit)s
 )
-SELECT page.url, page.title, substring(page.text FROM best.start + 1 FOR best.length),
-    best.start, best.score, page.published, page.language
+SELECT page.url || best.anchor, page.title, substring(page.text FROM best.start + 1 FOR best.length),
+    best.start, best.score, page.published, page.language, best.section, best.outline
 FROM best JOIN groundwire_pages AS page ON page.id = best.page
 ORDER BY best.score DESC, best.page, best.start
 """

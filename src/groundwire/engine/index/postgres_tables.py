@@ -1,8 +1,8 @@
 """Tables of the index in PostgreSQL, and pages as rows of them.
 
 A page is stored whole. A passage is a range of its text in code points, with its words: of the title with
-weight A, of the URL B, parts of names C, of the text D. `forms` has them unstemmed, for prefixes. `titled`
-has the words of a title once for the whole page.
+weight A, of the URL and the headings above it B, parts of names C, of the text D. `forms` has them unstemmed,
+for prefixes. `titled` has the words of a title once for the whole page.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 
 from groundwire.engine.index.page_table import canonical_key
-from groundwire.engine.pages import Page, split_passages, strip_passage
+from groundwire.engine.pages import Page, page_passages
 from groundwire.engine.retrieve.filters import host_and_parents, published_timestamp
 from groundwire.engine.words import (
     camel_parts,
@@ -85,6 +85,15 @@ STEPS = (
             "CREATE INDEX groundwire_pages_titled ON groundwire_pages USING gin (titled)",
         ),
     ),
+    Migration(
+        3,
+        (
+            "ALTER TABLE groundwire_pages ADD COLUMN outline text NOT NULL DEFAULT ''",
+            "ALTER TABLE groundwire_passages ADD COLUMN anchor text NOT NULL DEFAULT ''",
+            "ALTER TABLE groundwire_passages ADD COLUMN section text NOT NULL DEFAULT ''",
+            "ALTER TABLE groundwire_passages ADD COLUMN outline text NOT NULL DEFAULT ''",
+        ),
+    ),
 )
 
 
@@ -113,6 +122,10 @@ class PassageRow:
     body: str
     parts: str
     names: str
+    headings: str
+    anchor: str
+    section: str
+    outline: str
 
 
 @value
@@ -132,7 +145,9 @@ class PageFields:
 def page_row(page: Page) -> PageRow:
     """The row of a page, in characters that can be stored."""
     kept = replace(page, **{name: storable_text(getattr(page, name)) for name in field_names(Page)})
-    joined = "\x00".join(getattr(kept, name) for name in field_names(Page))
+    # A page without an outline has the hash that it had before migration 3.
+    hashed = field_names(Page) if page.outline else field_names(Page)[:-1]
+    joined = "\x00".join(getattr(kept, name) for name in hashed)
     return PageRow(kept, page_key(page.url), sha256(joined.encode()).digest(), fingerprint(kept.text))
 
 
@@ -144,6 +159,11 @@ def storable_text(text: str) -> str:
 def page_key(url: str) -> bytes:
     """Equal for URLs of the same page, with a fixed length."""
     return sha256(canonical_key(url).encode()).digest()
+
+
+def page_keys(url: str) -> list[bytes]:
+    """The keys of a page that may have this URL, or a section with it; the first has precedence."""
+    return [page_key(url), page_key(url.partition("#")[0])]
 
 
 def page_fields(page: Page) -> PageFields:
@@ -165,19 +185,20 @@ def page_fields(page: Page) -> PageFields:
 def passage_rows(page: Page) -> Iterator[PassageRow]:
     """The passages of a page; those without words are left out."""
     in_title = code_names(page.title)
-    for start, end in split_passages(page.text):
-        before, words = strip_passage(page.text[start:end])
-        if words:
-            names = code_names(words)
-            yield PassageRow(
-                start + before,
-                len(words),
-                lookup_text(words),
-                lookup_text(
-                    " ".join(part for name in names if not name.islower() for part in name_parts(name))
-                ),
-                " ".join({name.casefold()[:_LONGEST_WORD] for name in (*in_title, *names)}),
-            )
+    for passage in page_passages(page):
+        names = code_names(passage.text)
+        own_heads = [line for line in passage.section.split("\n") if line not in page.title]
+        yield PassageRow(
+            passage.start,
+            len(passage.text),
+            lookup_text(passage.text),
+            lookup_text(" ".join(part for name in names if not name.islower() for part in name_parts(name))),
+            " ".join({name.casefold()[:_LONGEST_WORD] for name in (*in_title, *names)}),
+            lookup_text(" ".join(own_heads)),
+            passage.url.removeprefix(page.url),
+            passage.section,
+            passage.outline,
+        )
 
 
 def lookup_text(text: str) -> str:

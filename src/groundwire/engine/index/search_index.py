@@ -1,9 +1,9 @@
 """The search index: passages in a tantivy index in a folder, derived from the page table.
 
-Title, names and text of a passage are one field, the title and the names repeated: weighted term frequencies
-then add up before BM25 saturates them (as in BM25F), and a query reads one posting list for each word. A
-second field has the unstemmed words, for prefixes. What a search returns is stored too, so that searching
-reads no other file.
+Title, headings, names and text of a passage are one field, all but the text repeated: weighted term
+frequencies then add up before BM25 saturates them (as in BM25F), and a query reads one posting list for each
+word. A second field has the unstemmed words, for prefixes. What a search returns is stored too, so that
+searching reads no other file.
 
 Pages are stemmed by their language, queries by all languages, since a query seldom declares one. Every
 Chinese and Japanese character is a word of its own.
@@ -23,13 +23,14 @@ import tantivy
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from groundwire.engine.index.page_table import StoredPassage
-from groundwire.engine.pages import Page, strip_passage
+from groundwire.engine.outline import Section
+from groundwire.engine.pages import Page, describe_passages, section_url, strip_passage
 from groundwire.engine.retrieve.filters import host_and_parents, published_timestamp
 from groundwire.engine.words import camel_parts, dotted_names, guess_language, url_words
 from groundwire.files.text_file import make_private_files, make_private_folder
 from groundwire.model.value import value
 
-ANALYSIS_VERSION = 3
+ANALYSIS_VERSION = 4
 """Incremented with every change of the terms or the stored fields: the search index is then rebuilt."""
 
 _STEMMERS = {"en": "english", "de": "german"}
@@ -109,7 +110,9 @@ def space_cjk(text: str) -> str:
 _HEAP = 50_000_000
 _TITLE_WEIGHT = 3
 _NAME_WEIGHT = 2
-"""How often the title and the names are repeated. Chosen by hand; `bench/ranking.py` measures the result."""
+_HEADING_WEIGHT = 2
+"""How often the title, the names and the headings above a passage are repeated. Chosen by hand;
+`bench/ranking.py` measures the result."""
 
 _ANALYZERS = {"parting": whitespace_analyzer, "plain": plain_analyzer, "silent": stored_only_analyzer}
 
@@ -117,7 +120,7 @@ STORED_FIELD = "kept"
 """The stored field with what a search returns."""
 SEPARATOR = "\x1f"
 """Separates the stored values: page id, page fingerprint, passage fingerprint, start, URL, title, date,
-language, text."""
+language, headings, outline, text."""
 
 TANTIVY_ERRORS = (ValueError, OSError)
 """What tantivy raises for damaged or missing files."""
@@ -192,28 +195,32 @@ class SearchIndex:
             *(terms(f"{url_words(about.url)} {camel_parts(about.title)}"),) * _NAME_WEIGHT,
             *(self.analysis.whole(name) for name in dotted_names(about.title)),
         ]
-        shown = [
-            part.replace(SEPARATOR, " ") for part in (about.url, about.title, about.published, about.language)
-        ]
         hosts, timestamp = host_and_parents(about.url), published_timestamp(about.published)
         language = about.language.partition("-")[0].lower()
-        for start, piece, words in page.pieces:
+        headings = _HeadingTerms(self.analysis, terms, about.title)
+        described = describe_passages(about, [(start, piece) for start, piece, _ in page.pieces])
+        for (start, piece, words), (section, outline) in zip(page.pieces, described, strict=True):
             before, text = strip_passage(piece)
             if not text:
                 continue
             document = tantivy.Document()
-            for field in (*weighted, terms(text), terms(camel_parts(text))):
+            for field in (*weighted, *headings(section), terms(text), terms(camel_parts(text))):
                 if field:
                     document.add_text("text", field)
-            document.add_text("words", f"{about.title} {text}")
+            document.add_text("words", " ".join((about.title, *section.headings, text)))
             for host in hosts:
                 document.add_text("host", host)
             document.add_text("language", language)
             if timestamp is not None:
                 document.add_integer("published", timestamp)
             document.add_integer("page", page.id)
-            about_hit = (page.id, page.words, words, start + before, *shown)
-            document.add_text(STORED_FIELD, SEPARATOR.join((*map(str, about_hit), text)))
+            shown = (
+                *(section_url(about.url, section), about.title, about.published, about.language),
+                *("\n".join(section.headings), outline),
+            )
+            about_hit = (page.id, page.words, words, start + before)
+            kept = (*map(str, about_hit), *(part.replace(SEPARATOR, " ") for part in shown), text)
+            document.add_text(STORED_FIELD, SEPARATOR.join(kept))
             writer.add_document(document)
 
     def remove(self, writer: tantivy.IndexWriter, pages: Iterable[int]) -> None:
@@ -224,3 +231,22 @@ class SearchIndex:
     def _stamp(self) -> tuple[int, int, int]:
         found = os.stat(self._meta)
         return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+class _HeadingTerms:
+    """The terms of the headings above a passage; consecutive passages share most of them."""
+
+    def __init__(self, analysis: Analyzers, terms: Callable[[str], str], title: str) -> None:
+        self._analysis = analysis
+        self._terms = terms
+        self._title = title
+        self._known: tuple[Section, list[str]] = (Section(), [])
+
+    def __call__(self, section: Section) -> list[str]:
+        if self._known[0] != section:
+            # The heading of the whole page is its title, which is a field of all passages already.
+            words = " ".join(heading for heading in section.headings if heading not in self._title)
+            names = (self._analysis.whole(name) for name in dotted_names(words))
+            heading_terms = self._terms(f"{words} {camel_parts(words)}")
+            self._known = (section, [*(heading_terms,) * _HEADING_WEIGHT, *names])
+        return self._known[1]

@@ -9,11 +9,20 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from groundwire.engine.index.base import Index, Stored
-from groundwire.engine.knowledge.inventory import CONTENTS_URL, CORE_MODULES, module_url
+from groundwire.engine.knowledge.addresses import CONTENTS_URL
 from groundwire.model.value import value
 
 RESERVED = frozenset(("python", "packages", "groundwire"))
 """Collections of the built-in knowledge: `refresh` removes pages from them that no longer exist."""
+
+DOCUMENTATION = "python-docs"
+"""The collection of Python's documentation, which `groundwire index add python` adds."""
+
+EDITION = 5
+"""Incremented with every change of the generated pages: pages of an older edition are then built again."""
+CORE_EDITION = f"This is the core of edition {EDITION} of what groundwire knows from the start."
+FULL_EDITION = f"This is edition {EDITION} of what groundwire knows from the start."
+"""The last line of the table of contents: whether the core modules were added, or everything."""
 
 
 @value
@@ -48,14 +57,19 @@ def refresh(index: Index, report: ReportProgress = ignore_progress) -> Stored:
 
 
 def has_core(index: Index) -> bool:
-    """Does the index have the core modules? The page that is added last is checked."""
-    return index.page(module_url(CORE_MODULES[-1])) is not None
+    """Does the index have the core modules, in the current edition?"""
+    return _contents_end_with(index, CORE_EDITION, FULL_EDITION)
 
 
 def has_everything(index: Index) -> bool:
-    """Was the whole knowledge added once? The table of contents is added last. Cheaper than `is_complete`,
-    which also checks what has changed since."""
-    return index.page(CONTENTS_URL) is not None
+    """Was the whole knowledge added once? Cheaper than `is_complete`, which also checks what has changed
+    since."""
+    return _contents_end_with(index, FULL_EDITION)
+
+
+def _contents_end_with(index: Index, *editions: str) -> bool:
+    contents = index.page(CONTENTS_URL)
+    return contents is not None and contents.text.endswith(editions)
 
 
 def is_complete(index: Index) -> bool:

@@ -1,4 +1,4 @@
-"""Outlines of the standard library: modules, their public names, docstrings and signatures.
+"""Outlines of the standard library: modules, their public names, docstrings and where these are written.
 
 Source files are parsed, not imported. Modules written in C are imported and inspected, if they are in
 `inventory.NATIVE_MODULES`. A public name is resolved to the module that documents it.
@@ -12,9 +12,11 @@ import os.path
 import re
 import sys
 import sysconfig
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
+from textwrap import dedent
 from types import ModuleType
 from typing import Literal, Protocol, TypeAlias, cast
 
@@ -29,12 +31,18 @@ class ApiEntry:
     """A class, function, property or other name, with its docstring; a class has members."""
 
     kind: Kind
-    signature: str = ""
-    """The parameters in parentheses, as written; empty where there are none to show."""
+    header: str = ""
+    """The `def` or `class` statement up to its colon, as written; of a compiled one, name and parameters."""
     doc: str = ""
     members: tuple[tuple[str, ApiEntry], ...] = ()
     bases: tuple[str, ...] = ()
     """The base classes, as written."""
+    constructor: str = ""
+    """The header and the docstring of a class's `__init__` or `__new__`."""
+    file: str = ""
+    """The source file that has these words, relative to the library's folder; empty if there is none."""
+    line: int = 0
+    """The line of the statement in it."""
 
 
 @value
@@ -53,20 +61,10 @@ class ModuleOutline:
     """The literal names of `__all__`."""
     is_open: bool = True
     """Whether there is more than `exported`: no `__all__`, or one that is computed."""
-
-
-_SIGNATURE = re.compile(r"(?:\w+ = )?[\w.]+\((?:[^()\n]|\([^()\n]*\))*\)(?:[ ]*-+>[ ]*[^\n,]*)?(?:\n|,[ ]|$)")
-
-
-def summary(doc: str, limit: int = 200) -> str:
-    """The first paragraph of a docstring after signatures, on one line, cut at a word."""
-    rest = doc.strip()
-    while signature := _SIGNATURE.match(rest):
-        rest = rest[signature.end() :].strip()
-    line = " ".join(rest.partition("\n\n")[0].split())
-    if len(line) <= limit:
-        return line
-    return line[:limit].rpartition(" ")[0] + " …"
+    file: str = ""
+    """The source file that has the docstring, relative to the library's folder; empty if there is none."""
+    line: int = 0
+    """The line of the docstring in it."""
 
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
@@ -90,11 +88,12 @@ def read_outline(source: str, module: str, *, is_package: bool) -> ModuleOutline
     imports: dict[str, tuple[str, str]] = {}
     stars: list[str] = []
     package = module if is_package else module.rpartition(".")[0]
+    reader = _SourceReader(source, module.replace(".", "/") + ("/__init__.py" if is_package else ".py"))
     for node in _statements(tree.body):
         if isinstance(node, ast.ClassDef):
-            entries.setdefault(node.name, _class(node))
+            entries.setdefault(node.name, reader.class_entry(node))
         elif isinstance(node, Function):
-            entries.setdefault(node.name, _function(node))
+            entries.setdefault(node.name, reader.function_entry(node))
             if node.name == "__getattr__":
                 imports |= _imported_late(node, package)
         elif isinstance(node, ast.Import):
@@ -104,14 +103,17 @@ def read_outline(source: str, module: str, *, is_package: bool) -> ModuleOutline
             imports |= {alias.asname or alias.name: (origin, alias.name) for alias in node.names}
             stars += [origin for alias in node.names if alias.name == "*"]
     exports = _exports(tree)
+    doc = reader.docstring(tree)
     return ModuleOutline(
-        doc=ast.get_docstring(tree) or "",
+        doc=doc.text,
         entries=entries,
         imports=imports,
         aliases=_aliases(tree),
         stars=tuple(stars),
         exported=exports.names if exports else (),
         is_open=exports is None or exports.is_open,
+        file=doc.file,
+        line=doc.line,
     )
 
 
@@ -146,23 +148,91 @@ def _origin(node: ast.ImportFrom, package: str) -> str:
     return f"{package}.{node.module}" if node.module else package
 
 
-def _class(node: ast.ClassDef) -> ApiEntry:
-    functions = [item for item in _statements(node.body) if isinstance(item, Function)]
-    makers = {item.name: item for item in reversed(functions) if item.name in ("__init__", "__new__")}
-    maker = makers.get("__init__") or makers.get("__new__")
-    members: dict[str, ApiEntry] = {}
-    for item in functions:
-        if not item.name.startswith("_") and not _is_variant(item):
-            members.setdefault(item.name, _function(item, is_method=True))
-    doc = ast.get_docstring(node) or ""
-    made = (ast.get_docstring(makers["__init__"]) or "") if "__init__" in makers else ""
-    return ApiEntry(
-        kind=_class_kind(node),
-        signature=_signature(maker, is_method=True) if maker else "",
-        doc="\n\n".join(filter(None, (doc, made))),
-        members=tuple(members.items()),
-        bases=tuple(map(ast.unparse, node.bases)),
-    )
+@value
+class Docstring:
+    """A docstring, and where its words are written."""
+
+    text: str = ""
+    file: str = ""
+    """Empty if no file has these words, as when a literal is put together from several."""
+    line: int = 0
+
+
+class _SourceReader:
+    """Reads the entries of one source file."""
+
+    def __init__(self, source: str, file: str) -> None:
+        self._file = file
+        self._lines = source.splitlines()
+
+    def class_entry(self, node: ast.ClassDef) -> ApiEntry:
+        """A class with its public methods and properties."""
+        functions = [item for item in _statements(node.body) if isinstance(item, Function)]
+        makers = {item.name: item for item in reversed(functions) if item.name in ("__init__", "__new__")}
+        maker = makers.get("__init__") or makers.get("__new__")
+        members: dict[str, ApiEntry] = {}
+        for item in functions:
+            if not item.name.startswith("_") and not _is_variant(item):
+                members.setdefault(item.name, self.function_entry(item, is_method=True))
+        doc = self.docstring(node)
+        made = self.docstring(maker) if maker else doc
+        constructor = (self._header(maker), made.text) if maker else ()
+        return ApiEntry(
+            kind=_class_kind(node),
+            header=self._header(node),
+            doc=doc.text,
+            members=tuple(members.items()),
+            bases=tuple(map(ast.unparse, node.bases)),
+            constructor="\n\n".join(filter(None, constructor)),
+            file=doc.file and made.file,
+            line=node.lineno,
+        )
+
+    def function_entry(self, node: Function, *, is_method: bool = False) -> ApiEntry:
+        """A function, a method or a property."""
+        names = {name.rpartition(".")[2] for name in map(_dotted, node.decorator_list)}
+        is_property = is_method and not names.isdisjoint(_PROPERTIES)
+        doc = self.docstring(node)
+        kind: Kind = "property" if is_property else "function"
+        return ApiEntry(kind, self._header(node), doc.text, file=doc.file, line=node.lineno)
+
+    def docstring(self, node: Function | ast.ClassDef | ast.Module) -> Docstring:
+        """The docstring of a statement: its value, or the literal as written if that has escapes."""
+        doc = ast.get_docstring(node)
+        if not doc:
+            return Docstring(file=self._file)
+        literal = node.body[0]
+        lines = self._lines[literal.lineno - 1 : literal.end_lineno]
+        if _squeezed(doc) in _squeezed("\n".join(lines)):
+            return Docstring(doc, self._file, literal.lineno)
+        lines[0] = lines[0].encode()[literal.col_offset :].decode()
+        written = _LITERAL.fullmatch("\n".join(lines).rstrip())
+        if written is None:
+            return Docstring(doc)
+        return Docstring(inspect.cleandoc(written["text"].removeprefix("\\\n")), self._file, literal.lineno)
+
+    def _header(self, node: Function | ast.ClassDef) -> str:
+        """The lines of a statement up to its colon, without their indentation and the body."""
+        within = node.bases if isinstance(node, ast.ClassDef) else [*ast.walk(node.args), node.returns]
+        last = max([node.lineno, *(getattr(item, "end_lineno", None) or 0 for item in within)])
+        body = node.body[0]
+        while last < body.lineno - 1 and not self._code(last).endswith(":"):
+            last += 1
+        lines = self._lines[node.lineno - 1 : last]
+        if body.lineno == last:
+            lines[-1] = lines[-1].encode()[: body.col_offset].decode()
+        return dedent("\n".join(lines)).strip()
+
+    def _code(self, line: int) -> str:
+        return self._lines[line - 1].partition("#")[0].rstrip()
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())
+
+
+_LITERAL = re.compile(r"[rRuU]?(?P<quotes>\"\"\"|'''|\"|')(?P<text>.*)(?P=quotes)", re.DOTALL)
+_PROPERTIES = frozenset(("property", "cached_property", "abstractproperty", "DynamicClassAttribute"))
 
 
 def _aliases(tree: ast.Module) -> dict[str, str]:
@@ -179,20 +249,20 @@ def _aliases(tree: ast.Module) -> dict[str, str]:
         elif alias := _dotted(node.value).removesuffix(".__doc__"):
             head, dot, rest = alias.partition(".")
             aliases.setdefault(name, f"{makers.get(head, head)}{dot}{rest}")
-    return aliases
+    # Which of several conditions holds is only known when the module runs.
+    conditional = Counter(
+        _dotted(item.targets[0])
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If)
+        for item in node.body
+        if isinstance(item, ast.Assign)
+    )
+    return {name: original for name, original in aliases.items() if conditional[name] < 2}
 
 
 def _class_kind(node: ast.ClassDef) -> Kind:
     bases = [ast.unparse(base) for base in node.bases]
     return "exception" if any(base.endswith(_EXCEPTION_SUFFIXES) for base in bases) else "class"
-
-
-def _function(node: Function, *, is_method: bool = False) -> ApiEntry:
-    names = {name.rpartition(".")[2] for name in map(_dotted, node.decorator_list)}
-    doc = ast.get_docstring(node) or ""
-    if is_method and names & {"property", "cached_property", "abstractproperty", "DynamicClassAttribute"}:
-        return ApiEntry("property", doc=doc)
-    return ApiEntry("function", _signature(node, is_method=is_method and "staticmethod" not in names), doc)
 
 
 def _is_variant(node: Function) -> bool:
@@ -206,15 +276,6 @@ def _dotted(node: ast.expr) -> str:
     """The dotted name of an expression; empty if it is not a plain name."""
     called = node.func if isinstance(node, ast.Call) else node
     return ast.unparse(called) if isinstance(called, ast.Name | ast.Attribute) else ""
-
-
-def _signature(node: Function, *, is_method: bool) -> str:
-    """The parameters as written, a method's without the instance."""
-    text = ast.unparse(node.args)
-    if is_method and not text.startswith("*"):
-        text = text.partition(",")[2].lstrip().removeprefix("/").removeprefix(", ")
-    returned = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-    return f"({text}){returned}"
 
 
 def _exports(tree: ast.Module) -> _Exports | None:
@@ -251,7 +312,6 @@ def _names(node: ast.expr) -> _Exports:
     return _Exports(is_open=True)
 
 
-_DOCSTRING_SIGNATURE = re.compile(r"(?:\w+\.)?(?P<name>\w+)(?P<parameters>\([^\n]*?\))(?:\s|$)")
 _INSTANCE = re.compile(r"\(\$\w+(?:, /)?(?:, )?")
 
 
@@ -281,9 +341,10 @@ def _is_second(module: ModuleType, name: str) -> bool:
 def _entry(name: str, item: object) -> ApiEntry:
     if inspect.isclass(item):
         members = [(key, _member(key, vars(item)[key])) for key in vars(item) if not key.startswith("_")]
-        return ApiEntry(_native_class_kind(item), _native_signature(name, item), _doc(item), tuple(members))
+        header = _native_header(f"class {name}", item)
+        return ApiEntry(_native_class_kind(item), header, _doc(item), tuple(members))
     if callable(item):
-        return ApiEntry("function", _native_signature(name, item) or "(…)", _doc(item))
+        return ApiEntry("function", _native_header(name, item), _doc(item))
     return ApiEntry("data")
 
 
@@ -291,7 +352,7 @@ def _member(name: str, item: object) -> ApiEntry:
     if isinstance(item, classmethod | staticmethod):
         item = item.__func__
     if inspect.isroutine(item):
-        return ApiEntry("function", _native_signature(name, item) or "(…)", _doc(item))
+        return ApiEntry("function", _native_header(name, item), _doc(item))
     if inspect.isdatadescriptor(item):
         return ApiEntry("property", doc=_doc(item))
     return ApiEntry("data")
@@ -306,13 +367,10 @@ def _doc(item: object) -> str:
     return inspect.cleandoc(doc) if isinstance(doc, str) else ""
 
 
-def _native_signature(name: str, item: object) -> str:
-    """The parameters of a C function, from its text signature or the start of its docstring."""
+def _native_header(name: str, item: object) -> str:
+    """A C function with its parameters; empty if only its docstring has them."""
     text = getattr(item, "__text_signature__", None)
-    if isinstance(text, str):
-        return _INSTANCE.sub("(", text)
-    signature = _DOCSTRING_SIGNATURE.match(_doc(item))
-    return signature["parameters"] if signature and signature["name"] == name else ""
+    return name + _INSTANCE.sub("(", text) if isinstance(text, str) else ""
 
 
 _DEPTH = 6
@@ -394,8 +452,9 @@ class StandardLibrary:
             return known
         for origin, original in _origins(outline, module, name):
             found = self._named(origin, original, depth - 1)
-            if found and known and found.doc:
-                return replace(known, doc=found.doc, members=known.members or found.members)
+            if found and known and found.doc and found.file:
+                # The parameters of another function would be wrong, those of this one are written elsewhere.
+                return replace(found, header="", members=known.members or found.members)
             if found and not known:
                 return found
         return known
@@ -409,16 +468,16 @@ class StandardLibrary:
     def _with_inherited(self, module: str, entry: ApiEntry, depth: int) -> ApiEntry:
         """A class with the members of its private bases, which have no page of their own."""
         members = dict(entry.members)
-        doc = entry.doc
-        for written in entry.bases:
-            owner, dot, name = written.rpartition(".")
+        written = entry
+        for name_of_base in entry.bases:
+            owner, dot, name = name_of_base.rpartition(".")
             if not (name.startswith("_") or owner.startswith("_")):
                 continue
             base = self._resolve(owner if dot else module, name, depth - 1)
             if base is not None:
                 members = {**dict(base.members), **members}
-                doc = doc or base.doc
-        return replace(entry, doc=doc, members=tuple(members.items()))
+                written = base if base.doc and not written.doc else written
+        return replace(written, kind=entry.kind, bases=entry.bases, members=tuple(members.items()))
 
 
 def _origins(outline: ModuleOutline, module: str, name: str) -> list[tuple[str, str]]:

@@ -6,23 +6,18 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from groundwire.engine.knowledge.packages import (
-    OWN,
-    package_title,
-    plain_readme,
-    project_address,
-    pypi_address,
-)
+from groundwire.engine.knowledge.addresses import LOCAL
+from groundwire.engine.knowledge.packages import OWN, package_title, plain_readme
 from groundwire.engine.pages import Page
 
 COLLECTION = "groundwire"
+_ADDRESS = f"{LOCAL}{OWN}"
 
 _PACKAGE = Path(__file__).parents[2]
 
 
 def own_pages() -> Iterator[Page]:
-    """The project's README, then each document: the project's URL with the file name as the fragment."""
-    base, title = _project()
+    """The project's README, then each document."""
     readme, documents = _files()
     for path in (readme, *documents):
         if not path.is_file():
@@ -30,23 +25,18 @@ def own_pages() -> Iterator[Page]:
         text = plain_readme(path.read_text("utf-8"), "text/markdown")
         heading, _, body = text.partition("\n")
         if path == readme:
-            yield Page(base, title, text, language="en", collection=COLLECTION)
+            yield Page(_ADDRESS, own_title(), text, language="en", collection=COLLECTION)
         elif body.strip():
-            url = f"{base.partition('#')[0]}#{path.stem}"
-            yield Page(url, f"{heading} — {OWN}", text, language="en", collection=COLLECTION)
+            title = f"{heading} — {OWN}"
+            yield Page(f"{_ADDRESS}/{path.name}", title, text, language="en", collection=COLLECTION)
 
 
 def own_title() -> str:
     """The title of the first page, with the installed version."""
-    return _project()[1]
-
-
-def _project() -> tuple[str, str]:
     try:
-        found = distribution(OWN)
+        return package_title(distribution(OWN))
     except PackageNotFoundError:
-        return pypi_address(OWN), f"{OWN} — Python package"
-    return project_address(found.metadata), package_title(found)
+        return f"{OWN} — Python package"
 
 
 def _files() -> tuple[Path, list[Path]]:

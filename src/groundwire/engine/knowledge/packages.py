@@ -16,10 +16,10 @@ from importlib.metadata import Distribution, PackageMetadata, PackagePath, distr
 from pathlib import Path
 from typing import TypeAlias
 
+from groundwire.engine.knowledge.addresses import LOCAL
 from groundwire.engine.knowledge.inventory import PART_OF
 from groundwire.engine.pages import Page
 from groundwire.model.value import value
-from groundwire.text.urls import safe_url
 
 _Change: TypeAlias = tuple[re.Pattern[str], str]
 
@@ -37,7 +37,8 @@ _MARKDOWN: tuple[_Change, ...] = (
     (re.compile(r"^\[[^\]]+\]:\s*\S+.*$", re.MULTILINE), ""),
     (re.compile(r"</?[a-zA-Z][^<>]*>"), ""),
     (re.compile(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE), r"\1"),
-    (re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1"), r"\2"),
+    # `__init__` is a name, `__in bold__` is not.
+    (re.compile(r"(\*\*)(?=\S)(.+?)(?<=\S)\1|(?<!\w)(__)(?=\S)([^_\n]+ [^_\n]+)(?<=\S)\3(?!\w)"), r"\2\4"),
     (re.compile(r"^(?:=+|-+|\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t:\-|]*)?)$", re.MULTILINE), ""),
 )
 _REST: tuple[_Change, ...] = (
@@ -55,7 +56,7 @@ _REST: tuple[_Change, ...] = (
     (re.compile(r"^[=\-~^\"'`#*+.:_]{3,}[ \t]*$", re.MULTILINE), ""),
     (re.compile(r":[\w:+.-]+:`(?:[^`<]*<)?([^`>]+)>?`"), r"\1"),
     (re.compile(r"`([^`<]+?)\s*<[^`>]+>`__?"), r"\1"),
-    (re.compile(r"\|[^|\n]+\|_?_?"), ""),
+    (re.compile(r"\|[^|\n]+\|_?_?"), " "),
     (re.compile(r"^[ \t]*\|[ \t]*$", re.MULTILINE), ""),
     (re.compile(r"``([^`\n]+)``"), r"\1"),
     (re.compile(r"`([^`\n]+)`__?"), r"\1"),
@@ -68,7 +69,9 @@ _BLANK = re.compile(r"\n\s*\n(?:\s*\n)+")
 def plain_readme(text: str, media_type: str) -> str:
     """The plain text of a description; without a media type it is reStructuredText, the default of PyPI."""
     reader = _READERS.get(media_type.partition(";")[0].strip().lower(), _plain_rest)
-    return _BLANK.sub("\n\n", reader(text[:LONGEST].replace("\r\n", "\n"))).strip()
+    if len(text) > LONGEST:
+        text = text[:LONGEST].rpartition("\n")[0] or text[:LONGEST]
+    return _BLANK.sub("\n\n", reader(text.replace("\r\n", "\n"))).strip()
 
 
 def _changed(text: str, changes: tuple[_Change, ...]) -> str:
@@ -145,7 +148,6 @@ OWN = "groundwire"
 _SHORTEST = 40
 """Characters; shorter docstrings name things and explain nothing."""
 
-_KINDS = ("documentation", "docs", "homepage", "home", "repository", "source", "sourcecode", "code", "github")
 _LEFT_OUT = frozenset(
     ("test", "tests", "testing", "vendor", "vendored", "conftest", "setup", "examples", "docs")
 )
@@ -183,72 +185,57 @@ def installed() -> list[InstalledPackage]:
     return [found[key] for key in sorted(found)]
 
 
-def package_pages(package: InstalledPackage, taken: set[str]) -> Iterator[Page]:
-    """The page of a distribution and those of its documented modules. `taken` are the URLs of other packages:
-    packages of one project share its URL, and the second one then gets its page on PyPI."""
+def package_pages(package: InstalledPackage) -> Iterator[Page]:
+    """The description of a distribution, its metadata, and its documented modules."""
     metadata = package.distribution.metadata
-    url = project_address(metadata)
-    if url in taken:
-        url = pypi_address(package.key)
-    taken.add(url)
-    yield Page(url, package.title, _package_text(metadata), language="en", collection=COLLECTION)
-    base = url.partition("#")[0]
+    local = local_package_address(package)
+    text = _description(metadata)
+    if text:
+        url = local if _is_unpublished(package.distribution) else pypi_address(package)
+        yield Page(url, package.title, text, language="en", collection=COLLECTION)
+    title = package.title if not text else f"{metadata['Name']} — license and requirements — {package.title}"
+    yield Page(f"{local}/metadata", title, _metadata_lines(metadata), language="en", collection=COLLECTION)
     for module, path in _modules(package.distribution):
         doc = file_docstring(path)
         if len(doc) >= _SHORTEST:
             title = f"{module} — {PART_OF}{metadata['Name']}"
-            yield Page(f"{base}#{module}", title, f"module {module}\n\n{doc}", collection=COLLECTION)
+            yield Page(f"{local}/{module}", title, doc, collection=COLLECTION)
 
 
-def project_address(metadata: PackageMetadata) -> str:
-    """The URL of a project: its documentation, else its homepage, its repository, its page on PyPI."""
-    urls = {"homepage": _field(metadata, "Home-page")}
-    for line in metadata.get_all("Project-URL") or ():
-        label, _, address = line.partition(",")
-        urls[re.sub(r"[^a-z]", "", label.lower())] = address.strip()
-    for kind in _KINDS:
-        if address := safe_url(urls.get(kind, "")):
-            return address
-    return pypi_address(_NAME.sub("-", metadata["Name"]).lower())
+def pypi_address(package: InstalledPackage) -> str:
+    """The page of a published version, which shows its description."""
+    return f"https://pypi.org/project/{package.key}/{package.distribution.version}/"
 
 
-def pypi_address(key: str) -> str:
-    """The page every published distribution has."""
-    return f"https://pypi.org/project/{key}/"
+def local_package_address(package: InstalledPackage) -> str:
+    """The address of what is installed."""
+    return f"{LOCAL}packages/{package.key}/{package.distribution.version}"
 
 
-def _package_text(metadata: PackageMetadata) -> str:
-    facts = [
-        f"{metadata['Name']} {metadata['Version']} is installed.",
-        _fact("License", _field(metadata, "License-Expression") or _short(_field(metadata, "License"))),
-        _fact("Requires Python", _field(metadata, "Requires-Python")),
-        _fact("Requires", ", ".join(_required(metadata))),
-    ]
-    parts = (
-        _field(metadata, "Summary"),
-        " ".join(filter(None, facts)),
-        plain_readme(_field(metadata, "Description"), _field(metadata, "Description-Content-Type")),
-    )
-    return "\n\n".join(filter(None, parts))
+def _is_unpublished(distribution: Distribution) -> bool:
+    """Was it installed from a folder, a file or a repository, and not from an index of packages?"""
+    return distribution.read_text("direct_url.json") is not None
+
+
+def _description(metadata: PackageMetadata) -> str:
+    readme = plain_readme(_field(metadata, "Description"), _field(metadata, "Description-Content-Type"))
+    parts = (_field(metadata, "Summary"), readme)
+    return "\n\n".join(part for part in parts if part not in ("", "UNKNOWN"))
+
+
+def _metadata_lines(metadata: PackageMetadata) -> str:
+    """Lines of the metadata file as they are."""
+    fields = ((name, text) for name in _FACTS for text in metadata.get_all(name) or ())
+    return "\n".join(f"{name}: {text}" for name, text in fields if len(text) <= _LONGEST_FACT)
+
+
+_FACTS = ("Name", "Version", "License-Expression", "License", "Requires-Python", "Requires-Dist")
+_LONGEST_FACT = 100
+"""Characters; the field `License` of some packages has the whole license."""
 
 
 def _field(metadata: PackageMetadata, name: str) -> str:
     return next(iter(metadata.get_all(name) or ()), "")
-
-
-def _fact(label: str, text: str) -> str:
-    return f"{label}: {text}." if text else ""
-
-
-def _short(text: str) -> str:
-    """A license name; empty if the field has the whole license text."""
-    return text if "\n" not in text and len(text) <= 60 else ""
-
-
-def _required(metadata: PackageMetadata) -> list[str]:
-    """Required distributions by name, without extras."""
-    lines = [line for line in metadata.get_all("Requires-Dist") or () if "extra ==" not in line]
-    return list(dict.fromkeys(re.split(r"[\s;<>=!~\[(]", line)[0] for line in lines))
 
 
 def _modules(distribution: Distribution) -> Iterator[tuple[str, Path]]:

@@ -9,48 +9,50 @@ from __future__ import annotations
 from pathlib import Path
 
 from groundwire.engine.data_files import data_words
-from groundwire.engine.index.base import Index
-from groundwire.engine.knowledge.inventory import BASE_URL, CORE_MODULES, PART_OF, module_url
-from groundwire.engine.pages import Passage
-from groundwire.model import SearchOptions
-from groundwire.model.value import replace
+from groundwire.engine.knowledge.addresses import DOCS_SITE, library_page, local_address
+from groundwire.engine.knowledge.inventory import CORE_MODULES
+from groundwire.engine.words import tokenize
 
 _RARELY_USED = frozenset(data_words(Path(__file__).parent, "rarely_used_pages"))
-_LIBRARY = f"{BASE_URL}library/"
-_PART = f" — {PART_OF}"
-_PACKAGE = " — Python package"
+_MODULES = "local:packages/"
+_DESCRIPTIONS = "https://pypi.org/project/"
+_OWN_ADDRESS = "local:groundwire"
 _RARE_PRIOR = 0.8
 _OTHER_PRIOR = 0.92
 """Priors of rarely used pages, and of pages that are neither core nor rare. Chosen by hand."""
-_CANDIDATES = 3
-"""Passages that are searched for each one that is returned. Chosen."""
-_RANK_OFFSET = 10
-"""Added to the rank before it is divided by the prior: the more, the further the first hits may fall.
-Chosen."""
+_DESCRIPTION_PRIOR = 0.75
+_UNNAMED_PRIOR = 0.4
+"""Priors of the description of a package, and of its modules and documents, groundwire's included, if the
+question does not name the package: hardly any question is about one package of many. Chosen on the tuning
+questions of tests/engine/questions and on the package questions of tests/engine/fresh_questions.py."""
+_ABOUT_PACKAGES = frozenset(
+    ["package", "packages", "library", "libraries", "framework", "paket", "pakete", "bibliothek"]
+)
 
 
-def search_with_prior(index: Index, query: str, options: SearchOptions, limit: int) -> list[Passage]:
-    """Searches the index and re-ranks the passages by the prior of their pages; at most `limit`."""
-    ranked: list[tuple[float, Passage]] = []
-    for rank, passage in enumerate(index.search(query, options, _CANDIDATES * limit)):
-        prior = page_prior(passage.url, passage.title)
-        ranked.append(((rank + _RANK_OFFSET) / prior, replace(passage, score=passage.score * prior)))
-    ranked.sort(key=lambda item: item[0])
-    return [passage for _, passage in ranked[:limit]]
-
-
-def page_prior(url: str, title: str) -> float:
-    """The prior of a page, at most 1."""
-    if url.startswith(_LIBRARY):
-        page = url.removeprefix(_LIBRARY).partition(".html")[0]
+def page_prior(url: str, title: str, query: str = "") -> float:
+    """The prior of a page, at most 1. Pages of a package count fully if the query names the package."""
+    if page := library_page(url, title):
         return 1.0 if page in _CORE_PAGES else _RARE_PRIOR if page in _RARELY_USED else _OTHER_PRIOR
-    if _PART in title:
+    if url.startswith(DOCS_SITE) and "/whatsnew/" in url:
         return _RARE_PRIOR
-    return _OTHER_PRIOR if title.endswith(_PACKAGE) else 1.0
+    package = package_of(url)
+    words = tokenize(query)
+    if not package or package in words:
+        return 1.0
+    if not url.startswith(_DESCRIPTIONS):
+        return _UNNAMED_PRIOR
+    return 1.0 if _ABOUT_PACKAGES.intersection(words) else _DESCRIPTION_PRIOR
 
 
-def _page_of(module: str) -> str:
-    return module_url(module).removeprefix(_LIBRARY).partition(".html")[0]
+def package_of(url: str) -> str:
+    """The distribution that a built-in page is about; empty if it is about something else."""
+    for prefix in (_MODULES, _DESCRIPTIONS):
+        if url.startswith(prefix):
+            return url.removeprefix(prefix).partition("/")[0]
+    return "groundwire" if url.startswith(_OWN_ADDRESS) else ""
 
 
-_CORE_PAGES = frozenset(map(_page_of, CORE_MODULES)) | {"stdtypes", "exceptions"}
+_CORE_PAGES = frozenset(library_page(local_address(name), name) for name in CORE_MODULES) | {
+    *("functions", "stdtypes", "exceptions")
+}

@@ -1,4 +1,4 @@
-"""Turns bytes into pages: HTML, Markdown, reStructuredText, plain text and PDF.
+"""Turns bytes into pages: HTML, Markdown, reStructuredText, plain text, CSV, PDF, Word, PowerPoint and EPUB.
 
 Reading never opens the network or another file, whatever a document refers to. Parsers are imported when the
 first document of their format is read.
@@ -10,12 +10,18 @@ from collections.abc import Mapping
 from importlib import import_module
 from urllib.parse import unquote
 
+from groundwire.engine.outline import clip, encode_outline
 from groundwire.engine.pages import Page
 from groundwire.engine.read.document import (
+    BINARY,
+    CSV,
+    DOCX,
+    EPUB,
     HTML,
     LONGEST_TEXT,
     MARKDOWN,
     PDF,
+    PPTX,
     REST,
     TEXT,
     Document,
@@ -34,7 +40,11 @@ _READERS: Mapping[str, tuple[str, str]] = {
     MARKDOWN: ("text", "read_markdown"),
     REST: ("text", "read_rest"),
     TEXT: ("text", "read_plain"),
+    CSV: ("text", "read_csv"),
     PDF: ("pdf", "read_pdf"),
+    DOCX: ("archive", "read_docx"),
+    PPTX: ("archive", "read_pptx"),
+    EPUB: ("archive", "read_epub"),
 }
 """Module and function that read a kind of document."""
 
@@ -67,7 +77,7 @@ def read(document: Document) -> ReadResult:
     kind = kind_of(document.data, document.media_type, document.url)
     if not kind:
         return ReadResult(why=f"not a document ({document.media_type or 'unknown type'})")
-    if kind != PDF and is_other_data(document.data, document.charset):
+    if kind not in BINARY and is_other_data(document.data, document.charset):
         return ReadResult(why="it is called text, but holds other data")
     try:
         content = _read_content(document, kind)
@@ -77,7 +87,6 @@ def read(document: Document) -> ReadResult:
         raise
     if content.refusal:
         return ReadResult(why=content.refusal, links=content.links)
-    # Character references such as &#27; bring back control characters that were removed from the bytes.
     text = clean(content.text[:LONGEST_TEXT]).strip("\n").rstrip()
     if not text.strip():
         return ReadResult(why="there is no text in it", links=content.links)
@@ -88,6 +97,8 @@ def read(document: Document) -> ReadResult:
         text=text,
         published=content.published,
         language=content.language,
+        # Readers return clean text; offsets in a text that had to be cleaned again would be wrong.
+        outline=encode_outline(clip(content.outline, 0, len(text))) if content.text.startswith(text) else "",
     )
     return ReadResult(page, links=content.links)
 

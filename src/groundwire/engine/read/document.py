@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from groundwire.engine.outline import Block
 from groundwire.engine.pages import Page
 from groundwire.model.value import value
 
@@ -39,6 +40,8 @@ class DocumentContent:
     """URLs of its links, without those marked `nofollow`."""
     refusal: str = ""
     """Why it must not be indexed; empty if it may be."""
+    outline: tuple[Block, ...] = ()
+    """The blocks of the text."""
 
 
 @value
@@ -51,7 +54,13 @@ class ReadResult:
 
 
 HTML, MARKDOWN, REST, TEXT, PDF = "html", "markdown", "rest", "plain", "pdf"
+CSV, DOCX, PPTX, EPUB = "csv", "docx", "pptx", "epub"
 """Kinds of documents."""
+
+BINARY = frozenset((PDF, DOCX, PPTX, EPUB))
+"""Kinds that are not text."""
+
+_OFFICE = "application/vnd.openxmlformats-officedocument."
 
 MEDIA_TYPES: Mapping[str, str] = {
     "text/html": HTML,
@@ -63,6 +72,11 @@ MEDIA_TYPES: Mapping[str, str] = {
     "text/plain": TEXT,
     "application/pdf": PDF,
     "application/x-pdf": PDF,
+    "text/csv": CSV,
+    "text/tab-separated-values": CSV,
+    f"{_OFFICE}wordprocessingml.document": DOCX,
+    f"{_OFFICE}presentationml.presentation": PPTX,
+    "application/epub+zip": EPUB,
 }
 
 SUFFIXES: Mapping[str, str] = {
@@ -75,6 +89,11 @@ SUFFIXES: Mapping[str, str] = {
     ".txt": "text/plain",
     ".text": "text/plain",
     ".pdf": "application/pdf",
+    ".csv": "text/csv",
+    ".tsv": "text/tab-separated-values",
+    ".docx": f"{_OFFICE}wordprocessingml.document",
+    ".pptx": f"{_OFFICE}presentationml.presentation",
+    ".epub": "application/epub+zip",
 }
 
 ACCEPT = ", ".join(("text/html", *(name for name in MEDIA_TYPES if name != "text/html")))
@@ -84,6 +103,7 @@ _BARE_NAMES = frozenset(
     ("readme", "license", "licence", "copying", "notice", "changelog", "changes", "news", "authors", "todo")
 )
 _SNIFFED_BYTES = 1024
+_ZIP = b"PK\x03\x04"
 
 
 def media_type_of(name: str) -> str:
@@ -105,7 +125,9 @@ def kind_of(data: bytes, media_type: str, url: str = "") -> str:
     kind = MEDIA_TYPES.get(media_type, "")
     if kind == TEXT or media_type in ("", "application/octet-stream"):
         named = MEDIA_TYPES.get(media_type_of(_file_name(url)), "")
-        return named if named in (MARKDOWN, REST) else kind or _sniff_kind(data)
+        if named in (MARKDOWN, REST, CSV) or (named in BINARY and data.startswith(_ZIP)):
+            return named
+        return kind or _sniff_kind(data)
     return kind
 
 

@@ -10,10 +10,11 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from urllib.parse import urldefrag, urljoin, urlsplit
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from lxml import etree
 
+from groundwire.engine.outline import HEADINGS, Block, BlockKind, safe_anchor
 from groundwire.engine.read.document import Document, DocumentContent
 from groundwire.engine.read.normalise import clean, decode, normal_date
 from groundwire.model.value import value
@@ -180,7 +181,11 @@ _LEFT_OUT_ROLES = frozenset(
     )
 )
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_LISTS = frozenset(("ul", "ol", "dl", "menu"))
 _ITEMS = frozenset(("li", "dt", "dd"))
+_SECTIONS = frozenset(("section", "div", "article", "main"))
+_SIGNATURE_LEVEL = 7
+"""The level of a documented name that is not inside another one: below all headings."""
 _CELLS = frozenset(("td", "th"))
 _BLOCKS = frozenset(
     (
@@ -194,6 +199,8 @@ _PERMALINKS = frozenset(("¶", "#", "§", "🔗", ""))
 _SPACES = re.compile(r"\s+")
 _BREAKS = re.compile(r" *\n[ \n]*")
 _DOUBLED = re.compile(r" {2,}")
+_CELL_SPACES = re.compile(r" *\t *")
+_LONGEST_NUMBER = 8
 
 _MENU_DENSITY = 0.6
 _FEW_WORDS = 12
@@ -201,13 +208,15 @@ _FEW_WORDS = 12
 
 @value
 class HtmlBlock:
-    """A block of text."""
+    """A block of text, with the fields of `Block`."""
 
-    kind: str
-    """paragraph, heading, item, row or pre."""
+    kind: BlockKind
     text: str
     linked: int = 0
     """The number of its characters inside links."""
+    level: int = 0
+    anchor: str = ""
+    number: int = 0
 
 
 def blocks_of(root: etree._Element, left_out: frozenset[str] = LEFT_OUT) -> list[HtmlBlock]:
@@ -222,7 +231,7 @@ def blocks_of(root: etree._Element, left_out: frozenset[str] = LEFT_OUT) -> list
             if element is not root:
                 flow.write(element.tail)
         elif element is not root and _is_left_out(element, left_out):
-            flow.skipped = element
+            flow.skip(element)
             walk.skip_subtree()
         elif element.tag == "pre":
             flow.preformatted("".join(element.itertext()))
@@ -247,20 +256,31 @@ def without_menus(blocks: Sequence[HtmlBlock]) -> list[HtmlBlock]:
     return kept if any(block.kind != "heading" for block in kept) else list(blocks)
 
 
-def joined(blocks: Iterable[HtmlBlock]) -> str:
-    """Joins blocks: blank lines between them, except within a list or a table."""
+def joined(blocks: Iterable[HtmlBlock]) -> tuple[str, tuple[Block, ...]]:
+    """The text of the blocks and its outline: blank lines between them, except within a list or a table."""
     pieces: list[str] = []
+    outline: list[Block] = []
     before = ""
+    length = 0
     for block in blocks:
+        # Character references such as &#27; bring back control characters that were removed from the bytes.
+        text = clean(block.text).strip("\n").rstrip()
+        if not text:
+            continue
         if pieces:
             pieces.append("\n" if block.kind == before and block.kind in ("item", "row") else "\n\n")
-        pieces.append(block.text)
+            length += len(pieces[-1])
+        pieces.append(text)
+        outline.append(Block(block.kind, length, length + len(text), block.level, block.anchor, block.number))
+        length += len(text)
         before = block.kind
-    return "".join(pieces)
+    return "".join(pieces), tuple(outline)
 
 
 def _is_menu(block: HtmlBlock) -> bool:
-    return block.kind not in ("heading", "pre") and block.linked > _MENU_DENSITY * len(block.text)
+    return block.kind not in ("heading", "signature", "code") and block.linked > _MENU_DENSITY * len(
+        block.text
+    )
 
 
 def _is_short(block: HtmlBlock) -> bool:
@@ -288,6 +308,26 @@ def _is_left_out(element: etree._Element, names: frozenset[str]) -> bool:
     )
 
 
+class _OpenList:
+    """A list that is being read."""
+
+    __slots__ = ("documents", "number")
+
+    def __init__(self, element: etree._Element) -> None:
+        term = next(element.iterchildren("dt"), None) if element.tag == "dl" else None
+        self.documents = term is not None and bool(term.get("id"))
+        """Does it document names, each with an anchor of its own? Sphinx writes a `dl` for each name."""
+        self.number = _integer(element.get("start"), 1) - 1 if element.tag == "ol" else -1
+        """Of the item before, in a numbered list."""
+
+    def next_number(self, item: etree._Element) -> int:
+        """The number of the next item; 0 if the list has no numbers."""
+        if self.number < 0:
+            return 0
+        self.number = _integer(item.get("value"), self.number + 1)
+        return self.number
+
+
 class _Flow:
     """Collects the text of elements into blocks."""
 
@@ -300,8 +340,16 @@ class _Flow:
         """Is there more than white space among the pieces?"""
         self._linked = 0
         self._links = 0
-        self._kind = "paragraph"
+        self._kind: BlockKind = "paragraph"
+        self._level = 0
+        self._number = 0
+        self._anchor = ""
+        """Of the heading that is being read."""
+        self._section = ""
+        """The id of an element that has begun without text so far: the anchor of the heading in it."""
+        self._lists: list[_OpenList] = []
         self._rows = 0
+        self._columns = 0
         self._layouts: list[bool] = []
         """For every open table: is it a layout table?"""
 
@@ -311,18 +359,18 @@ class _Flow:
         if tag == "a" and element.get("href") is not None:
             self._links += 1
         elif tag == "br":
-            self._pieces.append("\n")
+            self._pieces.append(" " if self._rows else "\n")
         elif tag == "table":
             self.flush()
             self._layouts.append(_is_layout(element))
         elif tag == "tr":
-            self.flush()
-            self._rows += not self._in_layout
-            self._kind = "paragraph" if self._in_layout else "row"
+            self._enter_row(element)
         elif tag in _CELLS and not self._in_layout:
-            self._pieces.append(" | " if self._begun else "")
+            self._pieces.append("\t" if self._columns else "")
+            self._columns += 1
         else:
-            self._border(tag, begins=True)
+            self._border(element, begins=True)
+        self._note_anchor(element)
 
     def leave(self, element: etree._Element) -> None:
         """Ends an element."""
@@ -339,7 +387,17 @@ class _Flow:
             self.flush()
             self._layouts.pop()
         else:
-            self._border(tag, begins=False)
+            self._border(element, begins=False)
+
+    def skip(self, element: etree._Element) -> None:
+        """Leaves an element out. An empty link may be an anchor, and the link to a heading names it."""
+        self.skipped = element
+        if element.tag != "a":
+            return
+        self._note_anchor(element)
+        href = element.get("href") or ""
+        if self._kind in HEADINGS and not self._anchor and href.startswith("#"):
+            self._anchor = safe_anchor(unquote(href[1:]))
 
     def write(self, text: str | None) -> None:
         """Adds text to the block."""
@@ -355,35 +413,103 @@ class _Flow:
         self.flush()
         text = "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
         if text.strip():
-            self.blocks.append(HtmlBlock("pre", text))
+            self._section = ""
+            self.blocks.append(HtmlBlock("code", text, level=self._depth))
 
     def flush(self) -> None:
         """Ends the block."""
-        text = _DOUBLED.sub(" ", _BREAKS.sub("\n", "".join(self._pieces))).strip()
-        if self._kind == "row":
-            text = text.strip(" |")
+        text = "".join(self._pieces)
+        if self._columns and not self._in_layout:
+            # A tab before the first word is an empty cell.
+            text = _DOUBLED.sub(" ", _CELL_SPACES.sub("\t", text)).strip(" ").rstrip()
+        else:
+            text = _DOUBLED.sub(" ", _BREAKS.sub("\n", text)).strip()
         if text:
-            self.blocks.append(HtmlBlock(self._kind, text, min(self._linked, len(text))))
+            self.blocks.append(self._block(text))
             self._kind = "row" if self._rows else "paragraph"
+            self._section = ""
         self._pieces.clear()
         self._begun = False
         self._linked = 0
+        self._columns = 0
+
+    def _block(self, text: str) -> HtmlBlock:
+        linked = min(self._linked, len(text))
+        if self._kind in HEADINGS:
+            return HtmlBlock(self._kind, text, linked, self._level, self._anchor or self._section)
+        if self._kind == "row":
+            return HtmlBlock("row", text, linked, self._level)
+        level = max(1, self._depth) if self._kind == "item" else self._depth
+        return HtmlBlock(self._kind, text, linked, level, number=self._number if self._kind == "item" else 0)
 
     @property
     def _in_layout(self) -> bool:
         return bool(self._layouts) and self._layouts[-1]
 
-    def _border(self, tag: str, *, begins: bool) -> None:
-        if tag in _HEADINGS:
-            self.flush()
-            self._kind = "heading" if begins else "paragraph"
+    @property
+    def _depth(self) -> int:
+        """How many lists are open, without those that document names."""
+        return sum(not item.documents for item in self._lists)
+
+    def _enter_row(self, row: etree._Element) -> None:
+        self.flush()
+        self._rows += not self._in_layout
+        self._kind = "paragraph" if self._in_layout else "row"
+        self._level = int(all(cell.tag == "th" for cell in row) and len(row) > 0)
+
+    def _note_anchor(self, element: etree._Element) -> None:
+        anchor = safe_anchor(element.get("id") or (element.get("name") if element.tag == "a" else "") or "")
+        if not anchor:
+            return
+        if self._kind in HEADINGS and not self._anchor:
+            self._anchor = anchor
+        elif element.tag in _SECTIONS or (element.tag == "a" and not self._begun):
+            self._section = anchor
+
+    def _border(self, element: etree._Element, *, begins: bool) -> None:
+        tag = element.tag
+        if tag in _LISTS and not self._rows:
+            self._change_list(element, begins=begins)
+        elif tag in _HEADINGS:
+            self._open_heading("heading", int(tag[1]), begins=begins)
         elif tag in _ITEMS and not self._rows:
-            self.flush()
-            self._kind = "item" if begins else "paragraph"
+            self._change_item(element, begins=begins)
         elif self._rows and (tag in _BLOCKS or tag in _ITEMS):
             self._pieces.append(" ")
         elif tag in _BLOCKS or (tag in _CELLS and not self._rows):
             self.flush()
+
+    def _change_list(self, element: etree._Element, *, begins: bool) -> None:
+        self.flush()
+        if begins:
+            self._lists.append(_OpenList(element))
+        elif self._lists:
+            self._lists.pop()
+
+    def _change_item(self, item: etree._Element, *, begins: bool) -> None:
+        current = self._lists[-1] if self._lists else None
+        if current is not None and current.documents:
+            if item.tag == "dt":
+                names = sum(opened.documents for opened in self._lists)
+                self._open_heading("signature", _SIGNATURE_LEVEL + names - 1, begins=begins)
+            else:
+                self.flush()
+                self._kind = "paragraph"
+            return
+        self.flush()
+        self._kind = "item" if begins else "paragraph"
+        if begins:
+            self._number = current.next_number(item) if current is not None else 0
+
+    def _open_heading(self, kind: BlockKind, level: int, *, begins: bool) -> None:
+        self.flush()
+        self._kind = kind if begins else "paragraph"
+        self._level = level
+        self._anchor = ""
+
+
+def _integer(text: str | None, default: int) -> int:
+    return int(text) if text and text.isdecimal() and len(text) <= _LONGEST_NUMBER else default
 
 
 def _is_layout(table: etree._Element) -> bool:
@@ -407,8 +533,10 @@ def read_html(document: Document) -> DocumentContent:
         return DocumentContent("")
     base = base_of(root, document.url)
     directives = robots_of(root, document.headers)
+    text, outline = joined(readable_blocks(root))
     return DocumentContent(
-        text=_readable(root),
+        text=text,
+        outline=outline,
         title=title_of(root),
         published=published_of(root),
         language=language_of(root, document.headers),
@@ -418,15 +546,16 @@ def read_html(document: Document) -> DocumentContent:
     )
 
 
-def read_fragment(markup: str) -> tuple[str, str]:
-    """Text and first heading of markup without navigation: rendered Markdown and reStructuredText."""
+def read_fragment(markup: str) -> DocumentContent:
+    """Markup without navigation, rendered Markdown and reStructuredText; the title is the first heading."""
     root = parse(markup)
     if root is None:
-        return "", ""
+        return DocumentContent("")
     # docutils puts notes and footnotes into <aside>.
     blocks = blocks_of(root, LEFT_OUT - {"aside"})
+    text, outline = joined(blocks)
     heading = next((block.text for block in blocks if block.kind == "heading"), "")
-    return joined(blocks), heading
+    return DocumentContent(text, heading, outline=outline)
 
 
 def parse(markup: str) -> etree._Element | None:
@@ -440,13 +569,14 @@ def parse(markup: str) -> etree._Element | None:
         return None
 
 
-def _readable(root: etree._Element) -> str:
+def readable_blocks(root: etree._Element) -> list[HtmlBlock]:
+    """The blocks of the main part of a page; of the whole page without menus, if no part is marked."""
     main = _main_part(root)
     if main is not None:
-        text = joined(blocks_of(main))
-        if len(text) >= _SHORT:
-            return text
-    return joined(without_menus(blocks_of(root)))
+        blocks = blocks_of(main)
+        if sum(len(block.text) for block in blocks) >= _SHORT:
+            return blocks
+    return without_menus(blocks_of(root))
 
 
 def _main_part(root: etree._Element) -> etree._Element | None:

@@ -9,6 +9,7 @@ Python and is trusted.
 from __future__ import annotations
 
 from groundwire.dialects.json import dump_json, load_json
+from groundwire.engine.outline import fits
 from groundwire.engine.pages import Page
 from groundwire.engine.read import document_of
 from groundwire.engine.read.document import Document, ReadResult
@@ -102,6 +103,8 @@ def decode_reading(response: bytes) -> ReadResult:
         case {"page": dict(page), "why": str(why), "links": list(links)}:
             texts = {name: page.get(name) for name in field_names(Page)}
             kept = {name: text for name, text in texts.items() if isinstance(text, str)}
+            if not fits(kept.get("outline", ""), kept.get("text", "")):
+                kept["outline"] = ""
             return ReadResult(Page(**kept), why, tuple(link for link in links if isinstance(link, str)))
         case {"page": None, "why": str(why), "links": list(links)}:
             return ReadResult(None, why, tuple(link for link in links if isinstance(link, str)))

@@ -1,18 +1,22 @@
-"""Reads plain text, Markdown (CommonMark with tables) and reStructuredText, Sphinx's included.
+"""Reads plain text, CSV, Markdown (CommonMark with tables) and reStructuredText, Sphinx's included.
 
-Plain text is kept as it is. The other two are rendered to HTML and read as HTML. No reST directive may read a
-file, fetch a URL or write HTML; roles and directives that only Sphinx knows keep their text and arguments.
+Plain text is kept as it is; its structure is found by its typography. Markdown and reStructuredText are
+rendered to HTML and read as HTML. No reST directive may read a file, fetch a URL or write HTML; roles and
+directives that only Sphinx knows keep their text and arguments.
 """
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 from collections.abc import Container, Iterator, Mapping
 
 from groundwire.engine.read.document import Document, DocumentContent
-from groundwire.engine.read.html import read_fragment, two_letters
+from groundwire.engine.read.html import HtmlBlock, joined, read_fragment, two_letters
 from groundwire.engine.read.normalise import clean, decode, normal_date
+from groundwire.engine.read.plain import plain_blocks
+from groundwire.model.value import replace
 
 _LONGEST_TITLE = 120
 _UNDERLINE = re.compile(r"[=\-~*#\s]+")
@@ -31,9 +35,27 @@ def read_text(text: str) -> DocumentContent:
     following = rest.partition("\n")[0].strip()
     is_separate = not following or _UNDERLINE.fullmatch(following) is not None
     titled = is_separate and 0 < len(first) <= _LONGEST_TITLE and not first.endswith((".", ",", ";"))
-    return DocumentContent(text, first if titled and rest else "")
+    return DocumentContent(text, first if titled and rest else "", outline=tuple(plain_blocks(text)))
 
 
+def read_csv(document: Document) -> DocumentContent:
+    """Reads a table of comma-, semicolon- or tab-separated values; the first row has the names of columns."""
+    text = clean(decode(document.data, document.charset))
+    head = text.partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=head.count)
+    rows = csv.reader(io.StringIO(text), delimiter=delimiter)
+    try:
+        blocks = [
+            HtmlBlock("row", "\t".join(" ".join(cell.split()) for cell in row), level=int(number == 0))
+            for number, row in enumerate(rows)
+        ]
+    except csv.Error:
+        return read_text(text)
+    body, outline = joined(blocks)
+    return DocumentContent(body, outline=outline)
+
+
+_DELIMITERS = ",;\t"
 _LONGEST_MARKDOWN = 1_000_000
 _FRONT = re.compile(r"\A---[ \t]*\n(.{0,10000}?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FIELD = re.compile(r"^(\w+)[ \t]*:[ \t]*(.+)$", re.MULTILINE)
@@ -51,10 +73,10 @@ def read_markdown(document: Document) -> DocumentContent:
         fields = {name.lower(): value.strip().strip("\"'") for name, value in _FIELD.findall(front[1])}
         text = text[front.end() :]
     markup = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(text)
-    body, heading = read_fragment(markup)
-    return DocumentContent(
-        body,
-        title=fields.get("title", "") or heading,
+    content = read_fragment(markup)
+    return replace(
+        content,
+        title=fields.get("title", "") or content.title,
         published=normal_date(fields.get("date", "")),
         language=two_letters(fields.get("lang", "") or fields.get("language", "")),
     )
@@ -112,8 +134,7 @@ def read_rest(document: Document) -> DocumentContent:
         parts = publish_parts(source, writer="html5", settings_overrides=settings)
     except (RecursionError, ValueError, LookupError, AttributeError, TypeError, AssertionError):
         return read_text(text)  # docutils fails on some generated input
-    body, heading = read_fragment(parts["body"])
-    return DocumentContent(body, title=heading)
+    return read_fragment(parts["body"])
 
 
 def _plain_roles(text: str) -> str:

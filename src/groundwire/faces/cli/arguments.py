@@ -142,6 +142,14 @@ def language(text: str) -> str:
     return text.lower()
 
 
+def python_version(text: str) -> str:
+    """A version of Python: two or three numbers."""
+    numbers = text.split(".")
+    if len(numbers) not in (2, 3) or not all(part.isascii() and part.isdecimal() for part in numbers):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a version such as 3.12")
+    return text
+
+
 def port(text: str) -> int:
     """A port number."""
     if not text.isdecimal() or len(text) > 5 or int(text) > 65535:
@@ -241,6 +249,9 @@ def _index(parser: CommandParser) -> None:
     add("--max-pages", metavar="N", type=count, help="follow links, at most so many pages (default: 200)")
     add("--language", metavar="CODE", type=language, help="of pages that do not say theirs: de")
     add("--private", action="store_true", help="the addresses may be in your own network")
+    add = parser.add_argument_group("add python").add_argument
+    add("--version", metavar="X.Y", dest="docs_version", type=python_version, help="of the documentation")
+    add("--all", action="store_true", dest="everything", help="with the C API and how to extend Python")
     add = parser.add_argument_group("list").add_argument
     add("--prefix", metavar="URL", help="only addresses that begin so")
     _data_dir(parser)
@@ -360,11 +371,15 @@ COMMANDS: dict[str, CommandSpec] = {
         "Pages that `groundwire search --provider local` finds: add them, look at them, remove them.\n\n"
         "add takes files, folders, web archives, web addresses and sitemaps. HTML, Markdown,\n"
         "reStructuredText, text and PDF are read. Links are followed only with --max-depth or\n"
-        "--max-pages. What has not changed is not stored again; what was interrupted goes on.",
+        "--max-pages. What has not changed is not stored again; what was interrupted goes on.\n\n"
+        "add python stores Python's documentation: of a folder or archive that you name, else Debian's\n"
+        "python3-doc, else the archive of docs.python.org.",
         "groundwire index add docs/ --base-url https://docs.example.com/ --as-html",
         "groundwire index add https://docs.example.com/ --max-depth 3 --max-pages 500",
         "groundwire index add https://example.com/sitemap.xml crawl.warc.gz handbook.pdf",
         "groundwire index add http://wiki.intranet/ --private --max-depth 2 --collection wiki",
+        "groundwire index add python",
+        "groundwire index add python python-3.12-docs-html.zip --version 3.12",
         "groundwire index list --prefix https://docs.example.com/",
         "groundwire index show https://docs.example.com/install.html",
         "groundwire index remove --collection wiki",

@@ -30,7 +30,7 @@ from groundwire.text.domains import display_domain
 from groundwire.text.markdown import render_answer, to_markdown
 from groundwire.text.sanitise import escape_invisible_json, one_line, sanitise
 from groundwire.text.sources import Numbering, SourceNumberer, label_of, number_answer
-from groundwire.text.urls import safe_url
+from groundwire.text.urls import safe_url, shown_address
 
 _MARKUP = re.compile(r"([\\\[\]`*_<>])")
 
@@ -127,7 +127,10 @@ def _reference(number: int, numbering: Numbering) -> str:
 def _source_item(number: int, numbering: Numbering) -> str:
     label = _MARKUP.sub(r"\\\1", one_line(label_of(numbering.sources[number - 1])))
     url = _target(numbering, number)
-    return f"{number}. [{label}]({url})" if url else f"{number}. {label}"
+    if url:
+        return f"{number}. [{label}]({url})"
+    address = shown_address(numbering.sources[number - 1].url)
+    return f"{number}. {label}" + (f" (`{address}`)" if address else "")
 
 
 def _target(numbering: Numbering, number: int) -> str:
@@ -215,6 +218,8 @@ def _source_lines(console: Console, number: int, source: Source, columns: int) -
     shown = linked(label, url) if url and console.linked else label
     yield f"{_faint(console, marker)} {shown}"
     if not url:
+        if address := shown_address(source.url):
+            yield _indented(number) + _faint(console, address)
         return
     # A URL that is linked above may be shortened to its domain; otherwise it is shown in full.
     if console.linked and text_width(url) > columns - len(_indented(number)):

@@ -32,7 +32,7 @@ from groundwire.model import (
 from groundwire.model.value import value
 from groundwire.text.sanitise import sanitise, sanitise_json, sanitise_with_offsets
 from groundwire.text.sources import label_of, number_answer, number_sources
-from groundwire.text.urls import safe_url
+from groundwire.text.urls import shown_address
 from groundwire.tools import call_tool
 from groundwire.tools.registry import WEBSEARCH
 from groundwire.tools.run import OpenStream
@@ -244,12 +244,12 @@ def _results(answer: Answer, allow_list: FetchAllowList) -> ToolOutput:
 
 
 def _links(answer: Answer, sources: tuple[Source, ...]) -> Iterator[SourceLink]:
-    """Sources with a safe URL, each with a passage of the page if one is known."""
+    """Sources that can be read, each with a passage of the page if one is known."""
     quotes = {
         item.source.url: item.quote for cited in answer.citations for item in cited.evidence if item.quote
     }
     for source in sources:
-        if url := safe_url(source.url):
+        if url := shown_address(source.url):
             passage = quotes.get(source.url) or (source.excerpts[0] if source.excerpts else "")
             yield SourceLink(url, label_of(source), " ".join(passage.split())[:_MAX_PASSAGE])
 

@@ -22,6 +22,7 @@ from groundwire import __version__
 from groundwire.faces.mcp.calls import ProgressReporter, ToolOutput, run_tool
 from groundwire.faces.mcp.handshake import INSTRUCTIONS, NAME
 from groundwire.faces.mcp.tool_list import NAMES, tool_definitions
+from groundwire.text.urls import safe_url
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -133,6 +134,7 @@ def _result(output: ToolOutput, *, links: bool) -> types.CallToolResult:
                 uri=link.url, name=link.title, title=link.title, description=link.passage or None
             )
             for link in output.links
+            if safe_url(link.url)
         )
     return types.CallToolResult(content=content, structured_content=output.structured, is_error=output.failed)
 

@@ -31,6 +31,7 @@ from groundwire.text.annotate import MarkerStripper, map_citation, paragraph_bre
 from groundwire.text.markdown import to_markdown
 from groundwire.text.sanitise import one_line, sanitise, sanitise_with_offsets
 from groundwire.text.sources import Numbering, label_of, number_answer, number_sources
+from groundwire.text.urls import shown_address
 
 _LONGEST_PASSAGE = 400
 _MOST_PASSAGES = 3
@@ -44,7 +45,7 @@ class SourceView:
     title: str
     href: str
     host: str
-    """Host of the link."""
+    """Host of the link; else the address of a page that only this machine has."""
     domain: str
     """Domain given by the provider, where a redirect hides it."""
     date: str
@@ -197,7 +198,7 @@ def _chip(number: int, item: Evidence, numbering: Numbering, name: str, label: s
 
 def _source(source: Source, number: int | None = None) -> SourceView:
     link = web_link(source.url)
-    host = link.domain if link else ""
+    host = link.domain if link else shown_address(source.url)
     domain = one_line(source.domain).lower().removeprefix("www.")
     return SourceView(
         one_line(label_of(source))[:300] or host or "?",

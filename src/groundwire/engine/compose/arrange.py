@@ -1,0 +1,157 @@
+"""Arranges the selected statements of an answer with the code blocks, lists and tables they belong to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from groundwire.engine.compose.exhibits import Exhibit, Layout, lay_out
+from groundwire.engine.compose.select import SelectedStatement, Selection
+from groundwire.engine.compose.statements import Excerpt, Statement, exhibits_of
+
+_WANTS_CODE = re.compile(
+    r"^\W*(?:how (?:do|to|can|could|should|would|is|are)\b"
+    r"|wie (?!viele?\b|lange\b|alt\b|groß\b|hoch\b|oft\b)\w)"
+    r"|\b(?:examples?|code|snippet|command|syntax|usage|beispiele?|befehl|quelltext)\b",
+    re.IGNORECASE,
+)
+_WANTS_LIST = re.compile(
+    r"^\W*(?:how (?:do|to|can|should)\b|which\b|what are\b|list\b|wie (?!viele?\b|lange\b)\w"
+    r"|welche\b|was sind\b)"
+    r"|\b(?:steps?|kinds|types|options|schritte?|arten)\b",
+    re.IGNORECASE,
+)
+
+
+class Entry(NamedTuple):
+    """A sentence or an exhibit of an answer."""
+
+    url: str
+    item: SelectedStatement | None = None
+    layout: Layout | None = None
+    announces: bool = False
+    """Is the sentence followed by what it announces with a colon?"""
+
+
+def arrange(query: str, selection: Selection, excerpts: Sequence[Excerpt]) -> list[list[Entry]]:
+    """The paragraphs of the answer: their sentences, and the exhibits that belong to them."""
+    arranger = _Arranger(query, excerpts)
+    paragraphs = [arranger.paragraph(paragraph) for paragraph in selection.paragraphs]
+    if paragraphs and arranger.wants_code and not arranger.has_code:
+        paragraphs[0] += arranger.example(selection.paragraphs[0])
+    return [paragraph for paragraph in paragraphs if paragraph]
+
+
+class _Arranger:
+    """Finds the exhibits of statements; each exhibit is shown once."""
+
+    def __init__(self, query: str, excerpts: Sequence[Excerpt]) -> None:
+        self.wants_code = _WANTS_CODE.search(query) is not None
+        self._wants_list = _WANTS_LIST.search(query) is not None
+        self.has_code = False
+        self._excerpts = excerpts
+        self._exhibits: dict[int, list[Exhibit]] = {}
+        self._shown: set[tuple[str, int]] = set()
+
+    def paragraph(self, items: Sequence[SelectedStatement]) -> list[Entry]:
+        """The entries of one paragraph."""
+        entries: list[Entry] = []
+        for item in items:
+            around = self._around(item.statement, items)
+            if around is None:
+                entries += self._sentence(item)
+            elif not self._is_shown(item.statement.excerpt, around):
+                offsets = [self._position(other.statement) for other in items if self._is_in(other, item)]
+                shown = self._show(item.statement.excerpt, around, offsets)
+                entries += shown or [Entry(item.statement.url, item)]
+        return entries
+
+    def example(self, items: Sequence[SelectedStatement]) -> list[Entry]:
+        """The first code block after the first statement in its section, and the signature of the section."""
+        statement = items[0].statement
+        position = self._position(statement)
+        known = self._of(statement)
+        signatures = [one for one in known if one.kind == "signature" and one.start <= position]
+        entries = [entry for one in signatures[-1:] for entry in self._show(statement.excerpt, one)]
+        for number, excerpt in self._section_from(statement):
+            least = position if number == statement.excerpt else 0
+            for one in self._exhibits_of(number):
+                if one.start > least and one.kind == "signature" and excerpt.outline:
+                    return entries
+                if one.start >= least and one.kind == "code" and (shown := self._show(number, one)):
+                    return entries + shown
+        return entries
+
+    def _section_from(self, statement: Statement) -> list[tuple[int, Excerpt]]:
+        """The excerpts of the statement's section from the statement on, in the order of the page."""
+        own = self._excerpts[statement.excerpt]
+        following = [
+            (number, excerpt)
+            for number, excerpt in enumerate(self._excerpts)
+            if (excerpt.url, excerpt.section) == (own.url, own.section) and excerpt.start >= own.start
+        ]
+        return sorted(following, key=lambda item: item[1].start)
+
+    def _sentence(self, item: SelectedStatement) -> Iterator[Entry]:
+        """A sentence, and the exhibit directly after it if it announces one or the question wants code."""
+        statement = item.statement
+        announces = statement.quote.rstrip().endswith(":")
+        following = self._following(statement)
+        shown: list[Entry] = []
+        if following is not None and (announces or (self.wants_code and following.kind == "code")):
+            shown = self._show(statement.excerpt, following)
+        yield Entry(statement.url, item, announces=announces and bool(shown))
+        yield from shown
+
+    def _around(self, statement: Statement, items: Sequence[SelectedStatement]) -> Exhibit | None:
+        """The table, or the list, that is shown instead of the statement: a list if it is asked for, if its
+        items are steps, or if several of them answer."""
+        position = self._position(statement)
+        found = next((one for one in self._of(statement) if one.covers(position)), None)
+        if found is None or found.kind == "table":
+            return found
+        if found.kind != "list":
+            return None
+        count = sum(
+            other.statement.excerpt == statement.excerpt and found.covers(self._position(other.statement))
+            for other in items
+        )
+        return found if count > 1 or self._wants_list else None
+
+    def _following(self, statement: Statement) -> Exhibit | None:
+        text = self._excerpts[statement.excerpt].text
+        end = self._position(statement) + len(statement.quote)
+        for one in self._of(statement):
+            if one.start >= end and one.kind != "signature":
+                return one if not text[end : one.start].strip("-*+•0123456789.() \n\t`") else None
+        return None
+
+    def _show(self, number: int, exhibit: Exhibit, offsets: Sequence[int] = ()) -> list[Entry]:
+        """Shows an exhibit of the excerpt with this number, unless it is shown already."""
+        excerpt = self._excerpts[number]
+        layout = None if self._is_shown(number, exhibit) else lay_out(exhibit, excerpt.text, offsets)
+        if layout is None:
+            return []
+        self._shown.add((excerpt.url, excerpt.start + exhibit.start))
+        self.has_code = self.has_code or exhibit.kind == "code"
+        return [Entry(excerpt.url, layout=layout)]
+
+    def _is_shown(self, number: int, exhibit: Exhibit) -> bool:
+        excerpt = self._excerpts[number]
+        return (excerpt.url, excerpt.start + exhibit.start) in self._shown
+
+    def _is_in(self, other: SelectedStatement, item: SelectedStatement) -> bool:
+        return other.statement.excerpt == item.statement.excerpt
+
+    def _of(self, statement: Statement) -> list[Exhibit]:
+        return self._exhibits_of(statement.excerpt)
+
+    def _exhibits_of(self, number: int) -> list[Exhibit]:
+        if number not in self._exhibits:
+            self._exhibits[number] = exhibits_of(self._excerpts[number])
+        return self._exhibits[number]
+
+    def _position(self, statement: Statement) -> int:
+        """Its position in the excerpt."""
+        return statement.offset - self._excerpts[statement.excerpt].start

@@ -1,0 +1,88 @@
+"""Addresses of the built-in knowledge, and the documentation page that belongs to a docstring.
+
+A docstring of a module written in Python is at a line of the released source. What exists only on this
+machine has an address that begins with `local:`; `groundwire index show` prints what is stored there.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import cache
+from pathlib import Path
+
+from groundwire.engine.data_files import data_table
+
+_FOLDER = Path(__file__).parent
+
+PYTHON_VERSION = sys.version.partition(" ")[0]
+DOCS_SITE = "https://docs.python.org/"
+DOCS_URL = f"{DOCS_SITE}{sys.version_info.major}.{sys.version_info.minor}/"
+LOCAL = "local:"
+CONTENTS_URL = f"{LOCAL}python/contents"
+"""The table of contents of the built-in knowledge. Without a version, so that it is found after an update."""
+
+_SOURCES = "https://github.com/python/cpython/blob/"
+_PROJECTS = "https://pypi.org/project/"
+_LOCAL_PYTHON = f"{LOCAL}python/"
+_RELEASE = re.compile(r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?")
+"""Versions with a tag in the repository; `3.13.0+` is a build between two releases."""
+
+
+def source_address(file: str, line: int, version: str = PYTHON_VERSION) -> str:
+    """The address of a line of the standard library; empty if this Python is not a release of CPython."""
+    if not file or sys.implementation.name != "cpython" or not _RELEASE.fullmatch(version):
+        return ""
+    return f"{_SOURCES}v{version}/Lib/{file}#L{line}"
+
+
+def local_address(name: str) -> str:
+    """The address of the docstring of a name in the running Python."""
+    return f"{_LOCAL_PYTHON}{PYTHON_VERSION}/{name}"
+
+
+def is_built_in(url: str) -> bool:
+    """Is it an address of the built-in knowledge or of Python's documentation?"""
+    return url.startswith((LOCAL, _SOURCES, DOCS_SITE, _PROJECTS))
+
+
+def titled_name(title: str) -> str:
+    """The name that a page documents: its title begins with it."""
+    return title.partition(" — ")[0]
+
+
+def documentation_link(url: str, title: str) -> str:
+    """The page of docs.python.org about the object whose docstring is at `url`; empty if there is none."""
+    if not url.startswith((_SOURCES, _LOCAL_PYTHON)):
+        return ""
+    name = titled_name(title)
+    for anchor in (name, f"module-{name}"):
+        if page := _anchor_pages().get(anchor):
+            # Sphinx drops leading underscores from the anchors it makes of names.
+            return f"{DOCS_URL}{page}.html#{anchor.lstrip('_')}"
+    return ""
+
+
+def documentation_title(title: str) -> str:
+    """The title of the page that `documentation_link` leads to."""
+    return f"{titled_name(title)} — Python {sys.version_info.major}.{sys.version_info.minor} documentation"
+
+
+def library_page(url: str, title: str) -> str:
+    """The page of the library reference about the subject of a page: `os`, `asyncio-task`; else empty."""
+    link = url if url.startswith(DOCS_SITE) else ""
+    name = titled_name(title)
+    while name and not link:
+        link = documentation_link(url, name)
+        name = name.rpartition(".")[0]
+    return link.removeprefix(DOCS_SITE).partition("library/")[2].partition(".html")[0]
+
+
+@cache
+def _anchor_pages() -> dict[str, str]:
+    """The page of each anchor. A line of the data file has a page, the owner of the names, and the names."""
+    pages: dict[str, str] = {}
+    for key, names in data_table(_FOLDER, "anchors").items():
+        page, _, owner = key.partition(" ")
+        pages |= {f"{owner}.{name}" if owner else name: page for name in names.split()}
+    return pages

@@ -1,0 +1,149 @@
+"""The gate: can the passages answer the question, or is it better to say that nothing was found?
+
+It weighs all evidence there is: the share of the question that a passage covers (rare words count more), how
+well the subject of a page is known to match, words that the index does not know, names in code that do not
+exist, and other technologies that no passage mentions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from groundwire.engine.knowledge.addresses import is_built_in
+from groundwire.engine.knowledge.prior import page_prior
+from groundwire.engine.pages import Passage
+from groundwire.engine.retrieve.interpret import Interpretation
+from groundwire.engine.retrieve.names import mentioned_names
+from groundwire.engine.retrieve.spelling import WordsWithPrefix
+from groundwire.engine.words import (
+    analyse,
+    ignored_words,
+    split_words,
+    stem_synonyms,
+    stem_word,
+    tokenize,
+    word_list,
+)
+
+_ASSUMED_PASSAGES = 10_000
+"""Passages of an index, for the weights of words: only their ratio matters."""
+_READ = 5
+"""Passages that are compared with the question."""
+_SHORTEST_PREFIX = 3
+_LONG_QUESTION = 8
+
+THRESHOLD = 0.55
+"""The least probability of an answer. `bench/gate.py` prints the curve. Wrongly silent is worse than wrongly
+answered: an answer shows its quotes, and a warning if the evidence is thin."""
+
+
+WordWeights: TypeAlias = dict[str, tuple[float, bool]]
+"""The stems of a question's content words, each with its weight and whether the index knows it."""
+
+
+class GateFeatures(NamedTuple):
+    """What speaks for and against an answer; each between 0 and 1."""
+
+    coverage: float = 0.0
+    """The weighted share of the question's words in the passage that has most of them."""
+    own_coverage: float = 0.0
+    """The same for pages that the user added."""
+    about: float = 0.0
+    """How well the subject of a page is known to match the question."""
+    unknown: float = 0.0
+    """The weighted share of words that the index does not have; less if the subject is known to match."""
+    missing_name: float = 0.0
+    """Does the question have a name of code that no passage has?"""
+    foreign: float = 0.0
+    """Does the question name another technology that no passage mentions?"""
+    length: float = 0.0
+    """The number of words: a long question is seldom covered as a whole."""
+
+
+WEIGHTS = GateFeatures(3.69, 1.21, 4.68, -2.3, -3.65, -2.42, 1.6)
+BIAS = -2.84
+"""Logistic regression on the tuning questions of tests/engine/questions, fitted by `bench/gate.py`."""
+
+
+def probability(features: GateFeatures) -> float:
+    """The probability that the passages answer the question."""
+    total = BIAS + sum(weight * value for weight, value in zip(WEIGHTS, features, strict=True))
+    return 1 / (1 + math.exp(-total))
+
+
+def gate_features(
+    interpretation: Interpretation, passages: Sequence[Passage], words_with_prefix: WordsWithPrefix
+) -> GateFeatures:
+    """The features of a question and its best passages."""
+    query = interpretation.text
+    read = passages[:_READ]
+    weights = word_weights(query, words_with_prefix)
+    total = sum(weight for weight, _ in weights.values())
+    if not read or not total:
+        return GateFeatures()
+    about = max(passage.about for passage in read)
+    unknown = sum(weight for weight, is_known in weights.values() if not is_known)
+    names = [] if interpretation.kind == "error" else mentioned_names(query)
+    shares = [
+        coverage(weights, passage_terms(item)) * page_prior(item.url, item.title, query) for item in read
+    ]
+    return GateFeatures(
+        max(shares),
+        max(
+            (share for share, passage in zip(shares, read, strict=True) if not is_built_in(passage.url)),
+            default=0.0,
+        ),
+        about,
+        unknown / total * (1 - about),
+        float(any(not _is_mentioned(name, passages) for name in names)),
+        float(_is_foreign(query, read)),
+        min(len(weights), _LONG_QUESTION) / _LONG_QUESTION,
+    )
+
+
+def word_weights(query: str, words_with_prefix: WordsWithPrefix) -> WordWeights:
+    """The stems of the content words, each with its weight (more for rare words) and whether it is known."""
+    words = [word for word in split_words(query) if word not in ignored_words() and len(word) > 1]
+    counts: dict[str, int] = {}
+    for word in words:
+        stem = stem_word(word)
+        prefix = stem[: max(_SHORTEST_PREFIX, len(stem) - 1)]
+        counts[stem] = sum(
+            passages for known, passages in words_with_prefix(prefix) if stem_word(known) == stem
+        )
+    # An index that cannot list its words gives every word the same weight.
+    is_listed = any(counts.values()) or bool(words_with_prefix("t"))
+    return {
+        # A word that no passage has weighs as much as the rarest.
+        stem: (math.log(1 + _ASSUMED_PASSAGES / max(1, count)), count > 0 or not is_listed)
+        for stem, count in counts.items()
+    }
+
+
+def passage_terms(passage: Passage) -> frozenset[str]:
+    """The stems and values of a passage, its headings and its title."""
+    terms = analyse(f"{passage.title} {passage.section} {passage.text}")
+    return terms.stems | terms.values
+
+
+def coverage(weights: WordWeights, terms: frozenset[str]) -> float:
+    """The weighted share of the words that are among the terms, as such or as synonyms."""
+    covered = sum(
+        weight
+        for stem, (weight, _) in weights.items()
+        if stem in terms or not terms.isdisjoint(stem_synonyms().get(stem, ()))
+    )
+    return covered / (sum(weight for weight, _ in weights.values()) or 1.0)
+
+
+def _is_mentioned(name: str, passages: Sequence[Passage]) -> bool:
+    return any(name in passage.title or name in passage.text for passage in passages)
+
+
+def _is_foreign(query: str, passages: Sequence[Passage]) -> bool:
+    named = word_list("other_technologies").intersection(query.casefold().split())
+    return bool(named) and not any(
+        named.intersection(tokenize(f"{passage.title} {passage.text}")) for passage in passages
+    )

@@ -1,0 +1,136 @@
+"""Interprets a question before it is searched: pasted errors, misspelt words, German words.
+
+An interpretation is a query of its own. The question as typed is always one of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+from groundwire.engine.data_files import data_lines
+from groundwire.engine.retrieve.spelling import WordsWithPrefix, correct
+from groundwire.engine.words import split_words, stem_word, stop_words, word_list
+
+InterpretationKind: TypeAlias = Literal["typed", "error", "corrected", "translated"]
+
+
+class Interpretation(NamedTuple):
+    """A query, and what was done to the question to get it."""
+
+    text: str
+    kind: InterpretationKind = "typed"
+
+
+_ERROR = re.compile(
+    r"(?P<name>\b(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Exit|Iteration|Group|Expired))\b"
+    r"(?:\s*:\s*(?P<message>[^\n]*))?"
+)
+_TRACEBACK = re.compile(r"Traceback \(most recent call last\)|^\s*File \"[^\"]+\", line \d+", re.MULTILINE)
+_NOISE = re.compile(
+    r"\[Errno -?\d+\]|0x[0-9a-fA-F]+|(?:[A-Za-z]:)?[\\/][\w.\\/-]+"
+    r"|\bline \d+(?:,? column \d+)?(?: \(char \d+\))?|\bposition \d+|\b\d+\b|<[^<>]*>"
+)
+_QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+_PARTICLES = frozenset(
+    (
+        *("ab", "an", "auf", "aus", "bei", "ein", "fest", "frei", "her", "hin", "hoch", "los", "mit", "nach"),
+        *("um", "unter", "vor", "weg", "weiter", "zu", "zurück"),
+    )
+)
+_LINKS = ("", "s", "es", "n", "en", "e")
+"""What joins the parts of a German compound."""
+_SHORTEST_PART = 4
+
+
+def interpretations(query: str, words_with_prefix: WordsWithPrefix) -> Iterator[Interpretation]:
+    """The query as typed, or the error in it; then corrected and translated, where that changes something."""
+    error = error_query(query, words_with_prefix)
+    typed = error or query
+    yield Interpretation(typed, "error" if error else "typed")
+    corrected = correct(typed, words_with_prefix, _is_word)
+    if corrected != typed:
+        yield Interpretation(corrected, "corrected")
+    if is_german(query):
+        translated = translate(typed)
+        if translated:
+            yield Interpretation(translated, "translated")
+
+
+def _is_word(word: str) -> bool:
+    """Is it spelt correctly: a German word with a translation, or the name of a technology?"""
+    return word in word_list("other_technologies") or bool(_translations(word) or _compound(word))
+
+
+def error_query(query: str, words_with_prefix: WordsWithPrefix) -> str:
+    """The name and the message of a pasted error, without the user's own names; empty if there is none."""
+    found = list(_ERROR.finditer(query))
+    if not found or not (found[-1]["message"] or _TRACEBACK.search(query)):
+        return ""
+    error = found[-1]
+    asked = "" if _TRACEBACK.search(query) else query[: error.start()]
+    message = _NOISE.sub(" ", error["message"] or "")
+
+    def known(match: re.Match[str]) -> str:
+        words = (match[1] or match[2] or "").casefold()
+        is_known = words.isidentifier() and any(word == words for word, _ in words_with_prefix(words))
+        return f" {match[1] or match[2]} " if is_known else " "
+
+    return " ".join(f"{asked} {error['name']} {_QUOTED.sub(known, message)}".split())
+
+
+def is_german(query: str) -> bool:
+    """Has the query a word that only German questions have, or none that English ones have?"""
+    words = split_words(query)
+    if word_list("german_words").intersection(words):
+        return True
+    english = stop_words("en") - stop_words("de")
+    return not english.intersection(words) and any(_translations(word) for word in words)
+
+
+def translate(query: str) -> str:
+    """The English words for a German query; words without a translation are kept. Empty if none has one."""
+    words = split_words(query)
+    particles = [word for word in words if word in _PARTICLES]
+    content = [word for word in words if word not in stop_words("de")]
+    english: list[str] = []
+    changed = False
+    for word in content:
+        # The prefix of a separable verb is at the end of the question: `fange … ab` is `abfangen`.
+        separated = (_translations(particle + word) for particle in particles)
+        found = next(filter(None, separated), ()) or _translations(word) or _compound(word)
+        changed = changed or bool(found)
+        english += found or (word,)
+    return " ".join(dict.fromkeys(english)) if changed else ""
+
+
+def _translations(word: str) -> tuple[str, ...]:
+    return _dictionary().get(stem_word(word), ())
+
+
+def _compound(word: str) -> tuple[str, ...]:
+    """The translations of the two parts of a compound (`Zufallszahl`)."""
+    for cut in range(len(word) - _SHORTEST_PART, _SHORTEST_PART - 1, -1):
+        first, second = word[:cut], word[cut:]
+        tail = _translations(second)
+        if not tail:
+            continue
+        for link in _LINKS:
+            head = _translations(first.removesuffix(link)) if first.endswith(link) else ()
+            if head:
+                return head[:1] + tail[:1]
+    return ()
+
+
+@cache
+def _dictionary() -> dict[str, tuple[str, ...]]:
+    """English words by the stem of a German word."""
+    found: dict[str, tuple[str, ...]] = {}
+    for line in data_lines(Path(__file__).parents[1], "translations_de"):
+        german, *english = line.split()
+        stem = stem_word(german)
+        found[stem] = tuple(dict.fromkeys((*found.get(stem, ()), *english)))
+    return found

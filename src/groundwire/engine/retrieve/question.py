@@ -1,0 +1,65 @@
+"""Questions of a conversation: the parts of a question, and follow-up questions made complete."""
+
+from __future__ import annotations
+
+import re
+
+from groundwire.engine.words import ignored_words, split_words, stem_word, word_list
+
+_QUESTION_WORD = (
+    r"how|what|why|when|where|who|which|whose|is|are|can|could|do|does|did|should|will|"
+    r"wie|was|warum|wieso|wann|wo|wer|welche[rsnm]?|ist|sind|kann|können|soll|sollte|darf|dürfen|muss|gibt"
+)
+_SECOND_QUESTION = re.compile(
+    rf",?;?\s+(?:and|und|also|as well as|sowie)\s+(?:also\s+|auch\s+)?(?=(?:{_QUESTION_WORD})\b)",
+    re.IGNORECASE,
+)
+_QUESTION_END = re.compile(r"(?<=\?)\s+(?=\S)")
+_BEGINS_QUESTION = re.compile(rf"^\W*(?:{_QUESTION_WORD})\b", re.IGNORECASE)
+_FOLLOW_UP = re.compile(
+    r"^\W*(?:and|und|but|aber|also|what about|how about|was ist mit|wie ist es mit|wie sieht es)\b"
+    r"|\b(?:it|that|this|them|they|those|these|there|the same|undo|instead|dafür|damit|davon|darin|das|dies|"
+    r"diese[rsnm]?|ihn|ihm|es|sie|rückgängig|stattdessen)\W*(?:\w+\W*){0,2}$",
+    re.IGNORECASE,
+)
+_MOST_PARTS = 4
+_LEAST_WORDS = 3
+"""Words of a part: a shorter one does not make sense on its own."""
+_LONGEST_FOLLOW_UP = 10
+"""Words; a longer question names its topic."""
+_FEW_CONTENT_WORDS = 2
+_MOST_CARRIED = 8
+"""Content words that are carried over from the question before."""
+
+
+def split_question(question: str) -> tuple[str, ...]:
+    """The parts of a question that asks several things; otherwise the question alone.
+
+    A later part that refers to the first one gets its content words in `complete_question`, not here."""
+    sentences = [part for part in _QUESTION_END.split(question) if part.strip()]
+    parts = [part.strip() for sentence in sentences for part in _SECOND_QUESTION.split(sentence)]
+    are_questions = all(_BEGINS_QUESTION.match(part) and len(part.split()) >= _LEAST_WORDS for part in parts)
+    return tuple(parts) if 1 < len(parts) <= _MOST_PARTS and are_questions else (question,)
+
+
+def complete_question(question: str, earlier: str) -> str:
+    """The query for a question: a follow-up question gets the content words of the question before it."""
+    if not earlier.strip() or not is_follow_up(question):
+        return question
+    known = set(map(stem_word, split_words(question)))
+    carried: dict[str, str] = {}
+    for word in re.findall(r"[\w.+#-]*\w", earlier):
+        stem = stem_word(word.lower())
+        if word.lower() not in ignored_words() | word_list("question_words") and stem not in known:
+            carried.setdefault(stem, word)
+    words = list(carried.values())[:_MOST_CARRIED]
+    return " ".join((question, *words)) if words else question
+
+
+def is_follow_up(question: str) -> bool:
+    """Is it a short question that needs the one before: "and on Windows?", "how do I undo that?"."""
+    words = split_words(question)
+    if not words or len(words) > _LONGEST_FOLLOW_UP:
+        return False
+    content = [word for word in words if word not in ignored_words() and len(word) > 1]
+    return _FOLLOW_UP.search(question) is not None and len(content) <= _FEW_CONTENT_WORDS + 1

@@ -1,0 +1,197 @@
+"""Ranks passages for a question: lexical search, purposes of names and pages, names in the question, prior.
+
+Every interpretation of the question is ranked; the one that the passages answer most probably is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import NamedTuple, TypeAlias
+
+from groundwire.engine.index.base import Index
+from groundwire.engine.knowledge.addresses import (
+    DOCS_SITE,
+    DOCS_URL,
+    documentation_link,
+    is_built_in,
+    local_address,
+    titled_name,
+)
+from groundwire.engine.knowledge.prior import package_of, page_prior
+from groundwire.engine.knowledge.purposes import purpose_index
+from groundwire.engine.pages import Page, Passage, page_passages
+from groundwire.engine.retrieve.filters import date_range
+from groundwire.engine.retrieve.gate import (
+    THRESHOLD,
+    WordWeights,
+    coverage,
+    gate_features,
+    passage_terms,
+    probability,
+    word_weights,
+)
+from groundwire.engine.retrieve.interpret import Interpretation, interpretations
+from groundwire.engine.retrieve.names import mentioned_names
+from groundwire.engine.retrieve.spelling import WordsWithPrefix
+from groundwire.engine.words import query_terms, tokenize
+from groundwire.model import SearchOptions, Source
+from groundwire.model.value import replace
+from groundwire.text.domains import admits
+
+_CANDIDATES = 3
+"""Passages that are searched for each one that is returned."""
+_LEXICAL = 0.5
+_PURPOSE = 1.0
+_NAMED = 0.6
+_COVERED = 0.5
+_OWN_PAGE = 0.5
+"""Weights: the lexical score relative to the best one, the similarity of a purpose, a name or a package in
+the question, the share of the question that a passage covers, and the same once more for pages that the user
+added. Chosen on the tuning questions of tests/engine/questions."""
+_MISSING = 0.5
+"""How much a purpose loses if the passage has none of the question's other known words. Chosen likewise."""
+_COMPARED = 15
+"""Passages whose coverage is computed."""
+_MOST_TARGETS = 8
+_TARGET_PASSAGES = 2
+_TARGET_HITS = 5
+_TYPED_BONUS = 0.05
+"""Added to the probability of the question as typed: another interpretation must be clearly better."""
+
+
+class RankedPassages(NamedTuple):
+    """The passages for one interpretation of a question, best first."""
+
+    interpretation: Interpretation
+    passages: tuple[Passage, ...] = ()
+    probability: float = 0.0
+    """That the passages answer the question."""
+
+    @property
+    def is_answer(self) -> bool:
+        """Do the passages answer the question?"""
+        return self.probability >= THRESHOLD
+
+
+def find_passages(index: Index, query: str, options: SearchOptions, limit: int) -> RankedPassages:
+    """The passages for the best interpretation of a question."""
+    words_with_prefix = lru_cache(maxsize=None)(index.words_with_prefix)
+    ranked = [
+        rank(index, interpretation, options, limit, words_with_prefix)
+        for interpretation in interpretations(query, words_with_prefix)
+    ]
+    return max(ranked, key=lambda found: found.probability + _TYPED_BONUS * (found is ranked[0]))
+
+
+def rank(
+    index: Index,
+    interpretation: Interpretation,
+    options: SearchOptions,
+    limit: int,
+    words_with_prefix: WordsWithPrefix,
+) -> RankedPassages:
+    """The passages for one interpretation."""
+    query = interpretation.text
+    found = index.search(query, options, _CANDIDATES * limit)
+    highest = max((passage.score for passage in found), default=1.0) or 1.0
+    targets = _targets(query)
+    words = frozenset(tokenize(query))
+    ranked: dict[tuple[str, int], Passage] = {}
+    for passage in (*found, *_target_passages(index, targets, options)):
+        lexical = passage.score / highest * page_prior(passage.url, passage.title, query)
+        about = targets.get(_target_of(passage, targets), _NO_TARGET).strength
+        if package_of(passage.url) in words:
+            about += _NAMED
+        strength = _LEXICAL * lexical + about
+        key = (passage.url, passage.start)
+        if key not in ranked or strength > ranked[key].score:
+            ranked[key] = replace(passage, score=strength, about=min(1.0, about))
+    best = list(_without_doubles(_by_score(ranked.values())))[:limit]
+    weights = word_weights(query, words_with_prefix)
+    compared = [_compared(passage, weights, targets) for passage in best[:_COMPARED]]
+    passages = tuple(_by_score((*compared, *best[_COMPARED:])))
+    features = gate_features(interpretation, passages, words_with_prefix)
+    return RankedPassages(interpretation, passages, probability(features) if passages else 0.0)
+
+
+def _by_score(passages: Iterable[Passage]) -> list[Passage]:
+    return sorted(passages, key=lambda passage: -passage.score)
+
+
+def _compared(passage: Passage, weights: WordWeights, targets: Targets) -> Passage:
+    """The passage with the share of the question that it covers.
+
+    A purpose counts less if the question has words that the index knows and that neither the passage nor the
+    phrase has: `read and write WARC files` is not about `open`."""
+    terms = passage_terms(passage)
+    weight = _COVERED if is_built_in(passage.url) else _COVERED + _OWN_PAGE
+    phrase = targets.get(_target_of(passage, targets), _NO_TARGET).phrase
+    known = {stem: value for stem, value in weights.items() if value[1]}
+    missing = 1 - coverage(known, terms | frozenset(query_terms(phrase))) if known and passage.about else 0.0
+    about = passage.about * (1 - _MISSING * missing)
+    score = passage.score - passage.about + about + weight * coverage(weights, terms)
+    return replace(passage, score=score, about=about)
+
+
+class Target(NamedTuple):
+    """A name or a documentation page that the question is about."""
+
+    strength: float = 0.0
+    phrase: str = ""
+    """The phrase about it that the question matches."""
+
+
+Targets: TypeAlias = dict[str, Target]
+_NO_TARGET = Target()
+
+
+def _targets(query: str) -> Targets:
+    """Names and documentation pages that the question is about."""
+    targets = {
+        match.target: Target(_PURPOSE * match.similarity, match.phrase)
+        for match in purpose_index().match(query, _MOST_TARGETS)
+    }
+    for name in mentioned_names(query):
+        known = targets.get(name, _NO_TARGET)
+        targets[name] = known._replace(strength=known.strength + _NAMED)
+    return targets
+
+
+def _target_passages(index: Index, targets: Iterable[str], options: SearchOptions) -> Iterator[Passage]:
+    """The first passages of the pages of targets."""
+    if any(bound is not None for bound in date_range(options.since, options.until)):
+        return  # documentation has no date
+    for target in targets:
+        for page in _pages(index, target, options):
+            if admits(options, Source(page.url)):
+                yield from islice(page_passages(page), _TARGET_PASSAGES)
+
+
+def _pages(index: Index, target: str, options: SearchOptions) -> Iterator[Page]:
+    """The documentation page of a target, and the pages of its docstring."""
+    link = f"{DOCS_URL}{target}" if ".html" in target else documentation_link(local_address(target), target)
+    documented = index.page(link) if link else None
+    if documented is not None:
+        yield documented
+    elif ".html" not in target:
+        for passage in index.search(target, options, _TARGET_HITS):
+            if titled_name(passage.title) == target and (page := index.page(passage.url)) is not None:
+                yield page
+
+
+def _target_of(passage: Passage, targets: Targets) -> str:
+    """The target that the page of a passage belongs to."""
+    name = titled_name(passage.title)
+    if name in targets or not passage.url.startswith(DOCS_SITE):
+        return name
+    return passage.url.removeprefix(DOCS_SITE).partition("/")[2]
+
+
+def _without_doubles(passages: Sequence[Passage]) -> Iterator[Passage]:
+    """Without docstrings of objects whose documentation is among the passages."""
+    documented = {passage.url for passage in passages}
+    for passage in passages:
+        if documentation_link(passage.url, passage.title) not in documented:
+            yield passage

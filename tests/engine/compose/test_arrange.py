@@ -1,0 +1,166 @@
+"""An answer shows code, lists and tables as the page has them, each under its own citation."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundwire.engine.compose.answer import QuestionPart, compose, compose_parts
+from groundwire.engine.pages import Page, Passage, page_passages
+from groundwire.model.value import replace
+from tests.engine.compose.passages import check
+from tests.engine.sample_handbook import guide, leave, page_of
+
+
+def passages(*pages: Page) -> list[Passage]:
+    return [passage for page in pages for passage in page_passages(page)]
+
+
+def answer(question: str, *pages: Page) -> str:
+    found = passages(*pages or (guide(), leave()))
+    composition = compose(question, found)
+    check(composition, found)
+    return composition.text
+
+
+def test_a_how_to_question_gets_the_command() -> None:
+    assert answer("How do I install the client?") == (
+        "The client needs Python 3.11. To install it, run:\n\n"
+        "    pip install acme-client\n    acme login --user YOU\n"
+    )
+
+
+def test_a_sentence_and_what_it_announces_are_one_citation() -> None:
+    found = passages(guide())
+    composition = compose("How do I install the client?", found)
+    assert [len(citation.evidence) for citation in composition.citations] == [1, 2]
+    announcement = composition.citations[1]
+    assert announcement.span is not None
+    assert composition.text[announcement.span.start : announcement.span.end].startswith("To install it, run:")
+    assert announcement.evidence[1].quote == "pip install acme-client\nacme login --user YOU"
+
+
+def test_steps_are_shown_as_a_numbered_list() -> None:
+    assert answer("How do I roll back a release?") == (
+        "A release can be rolled back for 14 days, e.g. after a failed test.\n\n"
+        "1. Open the release page.\n2. Choose Roll back.\n3. Confirm with your key."
+    )
+
+
+def test_a_table_is_shown_in_columns() -> None:
+    assert answer("What is the daily rate for Paris?") == (
+        "The daily rates for business trips are:\n\n"
+        "    City    Rate    Hotel\n"
+        "    Berlin  40 EUR  120 EUR\n"
+        "    Paris   55 EUR  160 EUR\n"
+        "    Wien    45 EUR  110 EUR\n"
+    )
+
+
+def test_of_a_long_table_the_rows_that_answer_are_shown() -> None:
+    rows = "".join(f"<tr><td>City{number}</td><td>{number} EUR</td></tr>" for number in range(40))
+    markup = f"<main><h2>Travel rates</h2><table><tr><th>City</th><th>Rate</th></tr>{rows}</table></main>"
+    page = page_of(markup, "text/html", "https://a.example/rates")
+    assert answer("What is the rate for City17?", page) == "    City    Rate\n    City17  17 EUR\n"
+
+
+def test_the_numbers_of_german_ordinals_do_not_end_a_sentence() -> None:
+    text = answer("Bis wann ist der Antrag auf Urlaub zu stellen?")
+    assert "Der Antrag ist bis zum 2. Werktag des Monats zu stellen." in text
+
+
+def test_the_citation_leads_to_the_section() -> None:
+    found = passages(leave())
+    composition = compose("Ab wann ist ein Attest nötig?", found)
+    assert {item.source.url for citation in composition.citations for item in citation.evidence} == {
+        "https://handbook.example/urlaub.html#krankheit"
+    }
+
+
+def test_a_question_for_a_heading_finds_its_section() -> None:
+    assert "sieben Wochen" in answer("Elternzeit")
+
+
+DOCSTRING = Page(
+    "https://a.example/#tool.run",
+    "tool.run — Documentation",
+    "tool.run(job)\n\nRuns a job and waits for its end.\n\nExample:\n\n>>> tool.run('x')\n0\n",
+)
+
+
+def test_the_code_of_a_documentation_string_is_shown() -> None:
+    assert answer("How do I run a job?", DOCSTRING).endswith("    >>> tool.run('x')\n    0\n")
+
+
+def test_code_that_is_not_wanted_is_left_out() -> None:
+    assert ">>>" not in answer("What does tool.run do?", DOCSTRING)
+
+
+@pytest.mark.parametrize("hidden", ["\u202e", "\u200b", "\x1b[31m", "\ue200"])
+def test_hidden_characters_do_not_come_back_with_code_lists_and_tables(hidden: str) -> None:
+    for question in ("How do I install the client?", "How do I roll back a release?", "the rate for Paris"):
+        found = [
+            replace(passage, text=passage.text.replace("e", f"e{hidden}"), outline="")
+            for passage in passages(guide())
+        ]
+        assert hidden not in compose(question, found).text
+
+
+def test_each_part_of_a_question_is_answered_under_its_heading() -> None:
+    found = passages(guide())
+    parts = [
+        QuestionPart(question, question, found)
+        for question in ("how do I install the client", "what is the rate for Wien?")
+    ]
+    composition = compose_parts(parts)
+    check(composition, found)
+    assert composition.text.startswith("How do I install the client?\n\nThe client needs")
+    assert "\n\nWhat is the rate for Wien?\n\nThe daily rates" in composition.text
+
+
+def test_a_part_without_an_answer_says_so() -> None:
+    found = passages(guide())
+    parts = [
+        QuestionPart(question, question, found)
+        for question in ("How do I install the client?", "Who won the football championship?")
+    ]
+    assert "Who won the football championship?\n\nNothing was found" in compose_parts(parts).text
+
+
+def dated(year: int, days: int) -> Passage:
+    return Passage(
+        f"https://handbook.example/{year}",
+        f"Leave {year}",
+        f"Employees get {days} days of paid leave each year.",
+        0,
+        1.0 if year < 2026 else 0.9,
+        published=f"{year}-02-01",
+    )
+
+
+def test_of_two_dated_pages_that_disagree_the_newer_one_comes_first() -> None:
+    found = [dated(2024, 28), dated(2026, 30)]
+    composition = compose("How many days of paid leave do employees get?", found)
+    check(composition, found)
+    assert composition.text == (
+        "Employees get 30 days of paid leave each year.\n\n"
+        "An older page (2024-02-01) says otherwise; the page above is of 2026-02-01: "
+        "Employees get 28 days of paid leave each year."
+    )
+
+
+OWN = Passage(
+    "local:groundwire/providers.md", "Providers — groundwire", "Each server has a timeout in seconds.", 0
+)
+OTHER = Passage("https://a.example/server", "Servers", "A server waits for a timeout of ten seconds.", 0, 0.4)
+
+
+def test_the_own_documentation_is_not_used_for_other_questions() -> None:
+    composition = compose("What is the timeout of a server?", [OWN, OTHER])
+    assert [item.source.url for citation in composition.citations for item in citation.evidence] == [
+        OTHER.url
+    ]
+
+
+def test_the_own_documentation_answers_questions_about_groundwire() -> None:
+    composition = compose("What is the timeout of a server in groundwire?", [OWN])
+    assert composition.found

@@ -1,0 +1,61 @@
+"""The gate: which evidence speaks for and against an answer."""
+
+from __future__ import annotations
+
+from groundwire.engine.pages import Passage
+from groundwire.engine.retrieve.gate import THRESHOLD, GateFeatures, gate_features, probability, word_weights
+from groundwire.engine.retrieve.interpret import Interpretation
+
+WORDS = {"boiler": 3, "pressure": 5, "the": 900, "bar": 8, "java": 1}
+PAGE = Passage("https://works.example/boiler", "Boiler", "The boiler runs at a pressure of 3 bar.", 0)
+PYTHON = Passage("local:python/3.11.7/math.sqrt", "math.sqrt", "Return the square root of x.", 0)
+
+
+def words_with_prefix(prefix: str) -> list[tuple[str, int]]:
+    return [(word, count) for word, count in WORDS.items() if word.startswith(prefix)]
+
+
+def features(query: str, *passages: Passage) -> GateFeatures:
+    return gate_features(Interpretation(query), passages, words_with_prefix)
+
+
+def test_a_passage_that_has_all_words_answers() -> None:
+    found = features("What is the pressure of the boiler?", PAGE)
+    assert (found.coverage, found.own_coverage, found.unknown) == (1.0, 1.0, 0.0)
+    assert probability(found) > THRESHOLD
+
+
+def test_a_passage_that_has_none_of_the_words_does_not() -> None:
+    assert probability(features("Who won the match yesterday?", PAGE)) < THRESHOLD
+    assert probability(features("Anything?")) < THRESHOLD
+
+
+def test_pages_of_the_user_are_told_apart_from_built_in_ones() -> None:
+    found = features("square root", PYTHON)
+    assert found.coverage == 1.0
+    assert found.own_coverage == 0.0
+
+
+def test_a_name_that_no_passage_has_speaks_against_an_answer() -> None:
+    assert features("what does math.cbrt_fast do", PYTHON).missing_name == 1.0
+    assert features("what does math.sqrt do", PYTHON).missing_name == 0.0
+    error = gate_features(Interpretation("SomeError text", "error"), (PYTHON,), words_with_prefix)
+    assert error.missing_name == 0.0
+
+
+def test_another_technology_speaks_against_an_answer_unless_a_passage_names_it() -> None:
+    assert features("boiler pressure in java", PAGE).foreign == 1.0
+    java = Passage("https://works.example/java", "Java", "The boiler driver is written in Java.", 0)
+    assert features("boiler pressure in java", PAGE, java).foreign == 0.0
+
+
+def test_rare_words_weigh_more_and_an_index_without_a_word_list_knows_every_word() -> None:
+    weights = word_weights("boiler bar", words_with_prefix)
+    assert weights["boil"][0] > weights["bar"][0]
+    assert all(is_known for _, is_known in word_weights("boiler bar", lambda _: []).values())
+
+
+def test_more_evidence_is_more_probable() -> None:
+    some, more = GateFeatures(coverage=0.5), GateFeatures(coverage=0.5, about=0.5)
+    assert probability(some) < probability(more)
+    assert probability(more) > probability(more._replace(unknown=1.0))

@@ -1,0 +1,80 @@
+"""Interpretations of a question: pasted errors, corrections, translations."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundwire.engine.retrieve.interpret import error_query, interpretations, is_german, translate
+
+WORDS = ("error", "file", "json", "decode", "nonetype", "object", "subscriptable", "attribute", "directory")
+TRACEBACK = """Traceback (most recent call last):
+  File "/home/mia/app.py", line 12, in <module>
+    data = json.loads(text)
+json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)"""
+
+
+def words_with_prefix(prefix: str) -> list[tuple[str, int]]:
+    return [(word, 9) for word in WORDS if word.startswith(prefix)]
+
+
+def test_a_traceback_is_reduced_to_its_error() -> None:
+    assert error_query(TRACEBACK, words_with_prefix) == "json.decoder.JSONDecodeError Expecting value:"
+    assert error_query(" ".join(TRACEBACK.split()), words_with_prefix).startswith(
+        "json.decoder.JSONDecodeError"
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "query"),
+    [
+        (
+            "TypeError: 'NoneType' object is not subscriptable",
+            "TypeError NoneType object is not subscriptable",
+        ),
+        ("KeyError: 'username' how to avoid", "KeyError how to avoid"),
+        (
+            "FileNotFoundError: [Errno 2] No such file or directory: '/tmp/config.yaml'",
+            "FileNotFoundError No such file or directory:",
+        ),
+        ("I get ValueError: invalid literal", "I get ValueError invalid literal"),
+    ],
+)
+def test_names_of_the_user_are_left_out(message: str, query: str) -> None:
+    assert error_query(message, words_with_prefix) == query
+
+
+@pytest.mark.parametrize("query", ["how do I catch a KeyError", "what is an exception", "Error handling"])
+def test_a_question_about_errors_is_not_an_error(query: str) -> None:
+    assert error_query(query, words_with_prefix) == ""
+
+
+def test_a_german_question_is_translated_word_by_word() -> None:
+    words = translate("Wie lese ich eine Datei?").split()
+    assert {"read", "file"} <= set(words)
+
+
+def test_separable_verbs_and_compounds_are_translated() -> None:
+    assert "catch" in translate("Wie fange ich das ab?").split()
+    assert {"random", "number"} <= set(translate("Zufallszahl").split())
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("Wie lese ich eine Datei?", True),
+        ("Umgebungsvariable auslesen", True),
+        ("how do I read a file", False),
+    ],
+)
+def test_german_is_recognised(query: str, expected: bool) -> None:
+    assert is_german(query) is expected
+
+
+def test_the_question_as_typed_is_always_the_first_interpretation() -> None:
+    found = list(interpretations("jsn fil decod", words_with_prefix))
+    assert found[0] == ("jsn fil decod", "typed")
+    assert [item.kind for item in interpretations("Wie lese ich eine Datei?", words_with_prefix)] == [
+        "typed",
+        "translated",
+    ]
+    assert next(interpretations(TRACEBACK, words_with_prefix)).kind == "error"

@@ -1,0 +1,73 @@
+"""Parts of a question, and follow-up questions."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundwire.engine.retrieve.question import complete_question, is_follow_up, split_question
+
+EARLIER = "How do I install the acme client on Linux?"
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        ("How do I open a file and how do I close it?", ("How do I open a file", "how do I close it?")),
+        ("What is a list? What is a tuple?", ("What is a list?", "What is a tuple?")),
+        (
+            "Wie viele Tage Urlaub gibt es und wie beantrage ich sie?",
+            ("Wie viele Tage Urlaub gibt es", "wie beantrage ich sie?"),
+        ),
+    ],
+)
+def test_a_question_with_several_parts_is_split(question: str, parts: tuple[str, ...]) -> None:
+    assert split_question(question) == parts
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "",
+        "What is the difference between a list and a tuple?",
+        "How do I read and write files?",
+        "ValueError? What",
+        "supply and demand",
+        "What? Why? How?",
+        "What is a cat? It is an animal.",
+    ],
+)
+def test_other_questions_stay_whole(question: str) -> None:
+    assert split_question(question) == (question,)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "and in Windows?",
+        "What about macOS?",
+        "how do I undo that?",
+        "how do I remove it",
+        "und unter Windows?",
+        "Wie mache ich das rückgängig?",
+    ],
+)
+def test_a_follow_up_question_gets_the_words_of_the_question_before(question: str) -> None:
+    assert complete_question(question, EARLIER) == f"{question} install acme client Linux"
+
+
+@pytest.mark.parametrize(
+    "question", ["What is json.dumps?", "How do I sort a list?", "", "?", "Wie hoch ist der Eiffelturm?"]
+)
+def test_a_question_with_a_topic_of_its_own_is_complete(question: str) -> None:
+    assert not is_follow_up(question)
+    assert complete_question(question, EARLIER) == question
+
+
+def test_words_that_the_question_has_already_are_not_repeated() -> None:
+    assert (
+        complete_question("and the client?", "Install the clients of acme") == "and the client? Install acme"
+    )
+
+
+def test_without_a_question_before_nothing_changes() -> None:
+    assert complete_question("and in Windows?", " ") == "and in Windows?"

@@ -1,0 +1,91 @@
+"""Ranking: the page that a question is about comes first, and pages of the user before built-in ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from groundwire.engine.index.base import Index
+from groundwire.engine.index.location import open_index
+from groundwire.engine.knowledge.addresses import local_address
+from groundwire.engine.pages import Page
+from groundwire.engine.retrieve.rank import RankedPassages, find_passages
+from groundwire.model import SearchOptions
+
+PAGES = (
+    Page(local_address("os.walk"), "os.walk — Python 3.11.7", "Directory tree generator."),
+    Page(
+        local_address("os.listdir"), "os.listdir — Python 3.11.7", "Return a list of names in the directory."
+    ),
+    Page(local_address("KeyError"), "KeyError — Python 3.11.7", "Mapping key not found."),
+    Page(local_address("math.sqrt"), "math.sqrt — Python 3.11.7", "Return the square root of x."),
+    Page("local:packages/acme/1/acme.walk", "acme.walk — part of acme", "Walk a directory tree on rockets"),
+    Page("https://handbook.example/leave", "Leave", "Employees have 30 days of leave in a year."),
+)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    with open_index(tmp_path) as opened:
+        opened.put(PAGES)
+        yield opened
+
+
+def find(index: Index, query: str, options: SearchOptions | None = None) -> RankedPassages:
+    return find_passages(index, query, options or SearchOptions(), 5)
+
+
+@pytest.mark.parametrize(
+    ("query", "title"),
+    [
+        ("all files in all subfolders", "os.walk"),
+        ("Ordner rekursiv durchsuchen", "os.walk"),
+        ("what does math.sqrt do", "math.sqrt"),
+        ("KeyError: 'name' what is wrong", "KeyError"),
+        ("How many days of leave do I have?", "Leave"),
+    ],
+    ids=["purpose", "German purpose", "name", "error", "user page"],
+)
+def test_the_page_that_a_question_is_about_comes_first(index: Index, query: str, title: str) -> None:
+    found = find(index, query)
+    assert found.passages[0].title.startswith(title)
+    assert found.is_answer
+
+
+def test_a_package_that_the_question_does_not_name_is_not_first(index: Index) -> None:
+    titles = [passage.title.partition(" ")[0] for passage in find(index, "walk a directory tree").passages]
+    assert titles.index("os.walk") < titles.index("acme.walk")
+
+
+def test_a_question_that_no_page_answers_is_recognised(index: Index) -> None:
+    assert not find(index, "Who won the football match yesterday?").is_answer
+    assert not find(index, "xyzzy").is_answer
+
+
+def test_a_misspelt_question_is_corrected_only_if_that_helps(index: Index) -> None:
+    index.put(
+        [Page(f"https://handbook.example/{n}", "Roots", f"The square root, part {n}.") for n in range(3)]
+    )
+    assert find(index, "squaer root").interpretation == ("square root", "corrected")
+    assert find(index, "square root").interpretation == ("square root", "typed")
+
+
+def test_restrictions_apply_to_pages_that_are_found_by_purpose(index: Index) -> None:
+    allowed = SearchOptions(allowed_domains=("handbook.example",))
+    dated = SearchOptions(since="2020-01-01")
+    assert {passage.url for passage in find(index, "go through all folders", allowed).passages} <= {
+        PAGES[-1].url
+    }
+    assert find(index, "go through all folders", dated).passages == ()
+
+
+def test_the_documentation_of_an_object_replaces_its_docstring(index: Index) -> None:
+    link = f"https://docs.python.org/{'.'.join(__import__('sys').version.split('.')[:2])}/library/os.html#os.walk"
+    index.put(
+        [Page(link, "os.walk — os — documentation", "os.walk(top)\n\nGenerate the file names in a tree.")]
+    )
+    urls = [passage.url for passage in find(index, "all files in all subfolders").passages]
+    assert urls[0] == link
+    assert local_address("os.walk") not in urls

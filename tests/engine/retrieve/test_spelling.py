@@ -1,0 +1,69 @@
+"""Spelling correction from the words of the index."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundwire.engine.retrieve.spelling import correct, edit_distance
+
+WORDS = {
+    "dictionary": 40,
+    "comprehension": 12,
+    "comprehensive": 2,
+    "break": 60,
+    "early": 9,
+    "loop": 50,
+    "once": 1,
+}
+
+
+def words_with_prefix(prefix: str) -> list[tuple[str, int]]:
+    return [(word, count) for word, count in WORDS.items() if word.startswith(prefix)]
+
+
+def corrected(query: str) -> str:
+    return correct(query, words_with_prefix, lambda word: word == "kotlin")
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("dictonary comprehention", "dictionary comprehension"),
+        ("braek out of a loop erly", "break out of a loop early"),
+        ("dictionary loop", "dictionary loop"),
+        ("kotlin loop", "kotlin loop"),
+        ("loops in Dictonary", "loop in Dictonary"),
+        ("dict.lop() and `lop`", "dict.lop() and `lop`"),
+        ("xyzzy", "xyzzy"),
+        ("onse", "onse"),
+    ],
+    ids=[
+        "two letters",
+        "swapped letters",
+        "known",
+        "another word",
+        "name",
+        "code",
+        "nothing similar",
+        "too rare",
+    ],
+)
+def test_only_unknown_plain_words_are_replaced(query: str, expected: str) -> None:
+    assert corrected(query) == expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "distance"), [("ab", "ba", 1), ("abc", "abc", 0), ("abc", "xyz", 3)]
+)
+def test_swapped_neighbours_are_one_edit(one: str, other: str, distance: int) -> None:
+    assert edit_distance(one, other, 2) == distance
+
+
+@given(st.text("abc", max_size=6), st.text("abc", max_size=6))
+def test_the_distance_is_symmetric_and_bounded(one: str, other: str) -> None:
+    distance = edit_distance(one, other, 2)
+    assert distance == edit_distance(other, one, 2) <= 3
+    assert (distance == 0) == (one == other)
+    assert distance >= min(3, abs(len(one) - len(other)))

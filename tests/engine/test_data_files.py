@@ -1,0 +1,33 @@
+"""The word lists of queries have the form that their readers expect."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+
+import groundwire.engine
+from groundwire.engine.data_files import data_lines
+from groundwire.engine.words import stop_words
+
+FOLDER = Path(groundwire.engine.__file__).parent
+
+
+def test_every_german_word_has_one_line_with_its_english_words() -> None:
+    lines = [line.split() for line in data_lines(FOLDER, "translations_de")]
+    assert [line for line in lines if len(line) < 2 or len(set(line[1:])) < len(line[1:])] == []
+    assert [word for word, count in Counter(line[0] for line in lines).items() if count > 1] == []
+    assert [line for line in lines if any(word != word.lower() for word in line)] == []
+
+
+def test_german_stop_words_are_not_translated() -> None:
+    # They are left out of queries, and their translations occur on every page.
+    words = {line.split()[0] for line in data_lines(FOLDER, "translations_de")}
+    assert words & stop_words("de") == set()
+
+
+def test_a_word_is_in_one_group_of_synonyms() -> None:
+    # A later group would replace an earlier one.
+    groups = [line.split() for line in data_lines(FOLDER, "synonyms")]
+    assert [word for word, count in Counter(chain.from_iterable(groups)).items() if count > 1] == []
+    assert [group for group in groups if len(group) < 2] == []

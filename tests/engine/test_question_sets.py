@@ -1,0 +1,74 @@
+"""The question sets: complete, balanced, and about pages that exist."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.engine.cited_text import DOCUMENTATION, handbook_text, page_anchors, section_text
+from tests.engine.grading import contains
+from tests.engine.question_sets import HANDBOOK, PARTS, SUBJECTS, Part, Subject, load_questions
+
+KINDS = {"how_to", "concept", "comparison", "error", "german", "misspelt", "multi_part"}
+LEAST_PYTHON = 120
+LEAST_HANDBOOK = 40
+LEAST_UNANSWERABLE = 30
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_questions_about_python_are_balanced_over_their_kinds(part: Part) -> None:
+    questions = load_questions(part, "python")
+    counts = Counter(question.kind for question in questions)
+    assert len(questions) >= LEAST_PYTHON
+    assert counts.keys() == KINDS
+    assert max(counts.values()) <= 1.2 * min(counts.values())
+    assert all(question.pages for question in questions)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_questions_that_no_page_answers_name_no_page(part: Part) -> None:
+    questions = load_questions(part, "unanswerable")
+    assert len(questions) >= LEAST_UNANSWERABLE
+    assert not any(question.is_answerable for question in questions)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_handbook_has_what_its_answers_must_contain_in_the_named_section(part: Part) -> None:
+    questions = [question for question in load_questions(part, "handbook") if question.is_answerable]
+    assert len(questions) >= LEAST_HANDBOOK
+    wrong = 0
+    for question in questions:
+        section = section_text(question.files[0], question.section)
+        wrong += section is None or not contains(section, question.must_contain)
+        wrong += not all((HANDBOOK / name).is_file() for name in question.files)
+    assert wrong == 0
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_no_question_is_in_both_parts(subject: Subject) -> None:
+    tuning, heldout = (
+        {question.text.casefold() for question in load_questions(part, subject)} for part in PARTS
+    )
+    assert not tuning & heldout
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_pages_and_anchors_of_questions_exist(part: Part) -> None:
+    if not DOCUMENTATION.is_dir():
+        pytest.skip("Debian's package python3.11-doc is not installed")
+    missing = []
+    for question in load_questions(part, "python"):
+        for page in question.pages:
+            path, _, anchor = page.partition("#")
+            anchors = page_anchors(path)
+            if anchors is None or (anchor and anchor not in anchors):
+                missing.append(page)
+    assert missing == []
+
+
+def test_the_handbook_is_in_two_languages_and_three_formats() -> None:
+    files = sorted(path.name for path in HANDBOOK.iterdir())
+    assert len(files) >= 20
+    assert {name.rpartition(".")[2] for name in files} == {"md", "html", "txt"}
+    assert sum("Uhr" in handbook_text(name) or "Frist" in handbook_text(name) for name in files) >= 3
