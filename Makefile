@@ -99,6 +99,7 @@ bench: .venv/.test  ## benchmarks; the ratios within a table are comparable
 	$(BIN)/python bench/index.py
 	$(BIN)/python bench/ranking.py
 	$(BIN)/python bench/answers.py
+	$(BIN)/python bench/gate.py
 	$(BIN)/python bench/page.py
 	$(BIN)/python bench/history.py
 	$(BIN)/python bench/servers.py

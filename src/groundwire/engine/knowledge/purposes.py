@@ -21,9 +21,6 @@ _FOLDER = Path(__file__).parent
 _TABLES = ("purposes", "purposes_de", "concepts")
 _IN_SYNONYM = 0.8
 """Share of a term that is matched by a synonym; the same as in statement scoring."""
-_PHRASE_POWER = 0.5
-"""Exponent of the share of the phrase that the question covers. The question's own coverage counts more:
-people add circumstances, phrases have none. Chosen on the tuning questions of tests/engine/questions."""
 _NAME_SHARE = 0.6
 """Share of a term that is found in the name itself (`json.loads` for `json`), not in the phrase."""
 
@@ -95,8 +92,9 @@ class PurposeIndex:
     ) -> float:
         matched = sum(weights[term] * share for term, share in shares.items())
         phrase = sum(map(self._weight, purpose.terms))
-        in_phrase = sum(weights[term] for term in shares if weights[term])
-        return (matched / total) * min(1.0, in_phrase / phrase if phrase else 0.0) ** _PHRASE_POWER
+        in_phrase = sum(weights[term] for term in shares)
+        # The square root: what the question has beyond the phrase counts more, as people add circumstances.
+        return (matched / total) * math.sqrt(min(1.0, in_phrase / phrase) if phrase else 0.0)
 
     def _weight(self, term: str) -> float:
         """Inverse document frequency among the phrases."""
