@@ -7,8 +7,9 @@ steps. All annotations of a text come in one delta after it, and the search step
 A whole step is begun with all its fields and stopped at once; in a stream `step.start` brings the bare
 step, deltas fill it and `step.stop` ends it. Text, thoughts and function calls are emitted as they come,
 all others when they are complete. Steps are identified by their index, so several may be open. The text of
-a step is one part, unless an image or audio divides it; consecutive text blocks of one step cannot be told
-apart in a stream and are one part here too. Their annotations count from the beginning of their own block.
+a step is one part, unless an image or audio divides it; consecutive text blocks of one step cannot be
+distinguished in a stream and are one part here too. Their annotations count from the beginning of their
+own block.
 
 One annotation has one span and one source; a span with three sources is three annotations. Offsets count
 UTF-8 bytes of the block's own text, `start_index` 0 may be left out, and an annotation without `end_index`
