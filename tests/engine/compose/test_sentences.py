@@ -185,3 +185,12 @@ def test_a_shell_or_interpreter_line_is_not_a_sentence(line: str) -> None:
         "This is how it is done.",
         "Then it is done.",
     ]
+
+
+def test_the_body_of_a_statement_in_an_example_is_code() -> None:
+    text = (
+        "Example:\n\nimport os\nfor root, dirs, files in os.walk('lib'):\n    print(root)\n"
+        "    if 'CVS' in dirs:\n        dirs.remove('CVS')\n\nThe next sentence is prose."
+    )
+    kinds = [kind for kind, _ in pieces_of(text)]
+    assert kinds == ["heading", *["code"] * 5, "prose"]

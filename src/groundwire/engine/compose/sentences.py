@@ -135,10 +135,13 @@ def derive_blocks(text: str, segments: Sequence[Segment]) -> list[Block]:
 class _LineClassifier:
     """Classifies lines in context: fences, literal blocks, continued paragraphs."""
 
-    __slots__ = ("_answers", "_fence", "_literal", "_previous", "_previous_indent", "_stopped", "is_item")
+    __slots__ = (
+        *("_answers", "_body", "_fence", "_literal", "_previous", "_previous_indent", "_stopped", "is_item"),
+    )
 
     def __init__(self) -> None:
         self._answers = False
+        self._body: int | None = None
         self._fence = ""
         self._literal: int | None = None
         self._previous: SegmentKind | Literal["blank"] = "blank"
@@ -174,11 +177,15 @@ class _LineClassifier:
             return "rule"
         if self._fence:
             return "code"
-        if self._answers or (self._literal is not None and indent > self._literal):
+        if self._answers or any(
+            start is not None and indent > start for start in (self._literal, self._body)
+        ):
             return "code"
         kind = _kind(line)
         if kind in ("code", "signature") and self._goes_on(line, indent):
             kind = "prose"
+        # The body of a statement inside code: `print(root)` alone looks like a signature.
+        self._body = indent if kind == self._previous == "code" and line.endswith(":") else None
         # reST announces a literal block by two colons; it lasts while lines are indented.
         self._literal = indent if kind == "prose" and line.endswith("::") else None
         return kind
