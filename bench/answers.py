@@ -1,7 +1,7 @@
 """Answers of the embedded engine: right pages, silence, truth of quotes, and ranking, in one run.
 
 The questions are those of tests/engine/questions, in two parts: `tuning` may be looked at (`--misses` prints
-what failed), `heldout` is only counted. The handbook is that of an invented company. Quotes and anchors are
+what failed), `unread` is only counted. The handbook is that of an invented company. Quotes and anchors are
 checked where the address leads: Debian's documentation, the installed sources, the interpreter.
 
     python bench/answers.py                      # all tables
@@ -107,7 +107,7 @@ def answered(folder: Path, subject: Subject) -> list[Graded]:
 
 async def _answered(folder: Path, subject: Subject) -> list[Graded]:
     engine = LocalEngine(folder / "index")
-    provider = EngineProvider(engine)
+    provider = EngineProvider(engine, searches_parts=True)
     graded = []
     for part in PARTS:
         for question in load_questions(part, subject):
@@ -268,7 +268,7 @@ class Measurements:
         return rows
 
     def misses(self) -> Iterator[str]:
-        """The tuning questions whose first citation is wrong, with what was cited; never held-out ones."""
+        """The tuning questions whose first citation is wrong, with what was cited; never unread ones."""
         for (where, _), graded in self._answers.items():
             for item in graded:
                 question, answer = item.question, item.answer

@@ -2,7 +2,7 @@
 
 Features are computed for every question of tests/engine/questions on three indexes: what the engine knows out
 of the box, with Python's documentation, and with the handbook. The weights are fitted on the tuning questions
-by logistic regression, in which each index counts the same; the held-out questions are only counted.
+by logistic regression, in which each index counts the same; the unread questions are only counted.
 
     python bench/gate.py --index FOLDER      # indexes as bench/answers.py builds and keeps them
     python bench/gate.py --index FOLDER --fit
@@ -23,7 +23,7 @@ from tests.engine.question_sets import PARTS, Part, Subject, load_questions
 
 from groundwire.engine.index.location import open_index
 from groundwire.engine.retrieve import gate
-from groundwire.engine.retrieve.gate import BIAS, WEIGHTS, GateFeatures, gate_features
+from groundwire.engine.retrieve.gate import BIAS, WEIGHTS, GateFeatures, gate_features, word_weights
 from groundwire.engine.retrieve.question import split_question
 from groundwire.engine.retrieve.rank import find_passages
 from groundwire.model import SearchOptions
@@ -54,7 +54,8 @@ def samples(folder: Path, subjects: tuple[Subject, ...]) -> list[Sample]:
             for question in (item for subject in subjects for item in load_questions(part, subject)):
                 query = split_question(" ".join(question.text.split()))[0]
                 ranked = find_passages(index, query, SearchOptions(), 20)
-                features = gate_features(ranked.interpretation, ranked.passages, index.words_with_prefix)
+                weights = word_weights(ranked.interpretation.text, index.words_with_prefix)
+                features = gate_features(ranked.interpretation, ranked.passages, weights)
                 found.append(Sample(part, folder.name, features, question.is_answerable))
     return found
 

@@ -1,4 +1,4 @@
-"""Held-out questions, written before the answers of the engine had been seen, and the expected first pages.
+"""Questions that were written before the answers of the engine had been seen, and the expected first pages.
 
 They use a beginner's words, not those of docstrings: keywords and sentences, a few typing errors, a few in
 German. No question was removed because it failed. A row is a question, and the ends of the URLs that an

@@ -1,7 +1,8 @@
 """Question sets in `questions/`, written as people type them, before their answers were seen.
 
 A file is named for its part and its subject. Questions of the part `tuning` may be looked at while the engine
-is tuned. Questions of the part `heldout` are never printed: only counts over many of them are.
+is tuned. Questions of the part `unread` are never printed; only counts over many of them are. The counts
+guided some choices, so the part is not a held-out set.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-Part: TypeAlias = Literal["tuning", "heldout"]
+Part: TypeAlias = Literal["tuning", "unread"]
 Subject: TypeAlias = Literal["python", "handbook", "unanswerable"]
 
 PARTS: tuple[Part, ...] = get_args(Part)

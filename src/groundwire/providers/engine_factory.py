@@ -67,6 +67,8 @@ class EngineSpec:
     lookups: tuple[Lookup, ...] = ()
     advice: str = ""
     """What the user should do where the key or the base URL is missing."""
+    searches_parts: bool = False
+    """Is each part of a question searched on its own? Only where searches cost nothing."""
 
 
 def _create_web(context: EngineContext) -> Engine:
@@ -96,6 +98,7 @@ LOCAL = EngineSpec(
     title="embedded index",
     honours=frozenset({"allowed_domains", "blocked_domains", "since", "until", "language", "live"}),
     create=_create_local,
+    searches_parts=True,
 )
 
 
@@ -168,7 +171,7 @@ class EngineFactory:
         def create() -> Provider:
             from groundwire.providers.engine_provider import EngineProvider  # noqa: PLC0415  on first use
 
-            return EngineProvider(self.engine(name), write)
+            return EngineProvider(self.engine(name), write, searches_parts=spec.searches_parts)
 
         return ProviderPlugin(
             LazyProvider(name, self.capabilities(name), create),

@@ -31,8 +31,6 @@ from groundwire.providers.spec import Batches
 from groundwire.text.domains import admits
 
 _MAX_QUERY = 1000
-_FREE_ENGINES = frozenset(("local",))
-"""Engines whose searches cost nothing: each part of a question is searched on its own."""
 
 
 class ExtractedAnswer(NamedTuple):
@@ -44,13 +42,19 @@ class ExtractedAnswer(NamedTuple):
 
 
 class EngineProvider:
-    """Answers from an engine's passages. `write` sends requests to the model that writes answers, if any."""
+    """Answers from an engine's passages. `write` sends requests to the model that writes answers, if any.
+
+    With `searches_parts`, each part of a question is searched on its own; otherwise one search serves all.
+    """
 
     model = ""
 
-    def __init__(self, engine: Engine, write: StreamModel | None = None) -> None:
+    def __init__(
+        self, engine: Engine, write: StreamModel | None = None, *, searches_parts: bool = False
+    ) -> None:
         self._engine = engine
         self._write = write
+        self._searches_parts = searches_parts
 
     @property
     def name(self) -> str:
@@ -93,7 +97,7 @@ class EngineProvider:
         self, query: str, questions: Sequence[tuple[str, str]], options: SearchOptions
     ) -> list[EngineResult]:
         """The result for each part of the question, or one for the whole question."""
-        if len(questions) > 1 and self.name not in _FREE_ENGINES:
+        if len(questions) > 1 and not self._searches_parts:
             return [await self._engine.find(query, options)]
         return [await self._engine.find(completed, options) for _, completed in questions]
 

@@ -16,7 +16,7 @@ def words_with_prefix(prefix: str) -> list[tuple[str, int]]:
 
 
 def features(query: str, *passages: Passage) -> GateFeatures:
-    return gate_features(Interpretation(query), passages, words_with_prefix)
+    return gate_features(Interpretation(query), passages, word_weights(query, words_with_prefix))
 
 
 def test_a_passage_that_has_all_words_answers() -> None:
@@ -39,7 +39,8 @@ def test_pages_of_the_user_are_told_apart_from_built_in_ones() -> None:
 def test_a_name_that_no_passage_has_speaks_against_an_answer() -> None:
     assert features("what does math.cbrt_fast do", PYTHON).missing_name == 1.0
     assert features("what does math.sqrt do", PYTHON).missing_name == 0.0
-    error = gate_features(Interpretation("SomeError text", "error"), (PYTHON,), words_with_prefix)
+    weights = word_weights("SomeError text", words_with_prefix)
+    error = gate_features(Interpretation("SomeError text", "error"), (PYTHON,), weights)
     assert error.missing_name == 0.0
 
 

@@ -23,7 +23,7 @@ CONTENTS_URL = f"{LOCAL}python/contents"
 """The table of contents of the built-in knowledge. Without a version, so that it is found after an update."""
 
 _SOURCES = "https://github.com/python/cpython/blob/"
-_PROJECTS = "https://pypi.org/project/"
+PROJECTS = "https://pypi.org/project/"
 _LOCAL_PYTHON = f"{LOCAL}python/"
 _RELEASE = re.compile(r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?")
 """Versions with a tag in the repository; `3.13.0+` is a build between two releases."""
@@ -43,7 +43,7 @@ def local_address(name: str) -> str:
 
 def is_built_in(url: str) -> bool:
     """Is it an address of the built-in knowledge or of Python's documentation?"""
-    return url.startswith((LOCAL, _SOURCES, DOCS_SITE, _PROJECTS))
+    return url.startswith((LOCAL, _SOURCES, DOCS_SITE, PROJECTS))
 
 
 def titled_name(title: str) -> str:

@@ -16,7 +16,7 @@ from importlib.metadata import Distribution, PackageMetadata, PackagePath, distr
 from pathlib import Path
 from typing import TypeAlias
 
-from groundwire.engine.knowledge.addresses import LOCAL
+from groundwire.engine.knowledge.addresses import LOCAL, PROJECTS
 from groundwire.engine.knowledge.inventory import PART_OF
 from groundwire.engine.pages import Page
 from groundwire.model.value import value
@@ -204,7 +204,7 @@ def package_pages(package: InstalledPackage) -> Iterator[Page]:
 
 def pypi_address(package: InstalledPackage) -> str:
     """The page of a published version, which shows its description."""
-    return f"https://pypi.org/project/{package.key}/{package.distribution.version}/"
+    return f"{PROJECTS}{package.key}/{package.distribution.version}/"
 
 
 def local_package_address(package: InstalledPackage) -> str:

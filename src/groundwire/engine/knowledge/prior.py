@@ -9,14 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from groundwire.engine.data_files import data_words
-from groundwire.engine.knowledge.addresses import DOCS_SITE, library_page, local_address
+from groundwire.engine.knowledge.addresses import DOCS_SITE, LOCAL, PROJECTS, library_page, local_address
 from groundwire.engine.knowledge.inventory import CORE_MODULES
-from groundwire.engine.words import tokenize
 
 _RARELY_USED = frozenset(data_words(Path(__file__).parent, "rarely_used_pages"))
-_MODULES = "local:packages/"
-_DESCRIPTIONS = "https://pypi.org/project/"
-_OWN_ADDRESS = "local:groundwire"
+_MODULES = f"{LOCAL}packages/"
+_OWN_ADDRESS = f"{LOCAL}groundwire"
 _RARE_PRIOR = 0.8
 _OTHER_PRIOR = 0.92
 """Priors of rarely used pages, and of pages that are neither core nor rare. Chosen by hand."""
@@ -30,24 +28,24 @@ _ABOUT_PACKAGES = frozenset(
 )
 
 
-def page_prior(url: str, title: str, query: str = "") -> float:
-    """The prior of a page, at most 1. Pages of a package count fully if the query names the package."""
+def page_prior(url: str, title: str, words: frozenset[str] = frozenset()) -> float:
+    """The prior of a page, at most 1. `words` are those of the query: pages of a package count fully if the
+    query names the package."""
     if page := library_page(url, title):
         return 1.0 if page in _CORE_PAGES else _RARE_PRIOR if page in _RARELY_USED else _OTHER_PRIOR
     if url.startswith(DOCS_SITE) and "/whatsnew/" in url:
         return _RARE_PRIOR
     package = package_of(url)
-    words = tokenize(query)
     if not package or package in words:
         return 1.0
-    if not url.startswith(_DESCRIPTIONS):
+    if not url.startswith(PROJECTS):
         return _UNNAMED_PRIOR
     return 1.0 if _ABOUT_PACKAGES.intersection(words) else _DESCRIPTION_PRIOR
 
 
 def package_of(url: str) -> str:
     """The distribution that a built-in page is about; empty if it is about something else."""
-    for prefix in (_MODULES, _DESCRIPTIONS):
+    for prefix in (_MODULES, PROJECTS):
         if url.startswith(prefix):
             return url.removeprefix(prefix).partition("/")[0]
     return "groundwire" if url.startswith(_OWN_ADDRESS) else ""

@@ -74,12 +74,12 @@ def probability(features: GateFeatures) -> float:
 
 
 def gate_features(
-    interpretation: Interpretation, passages: Sequence[Passage], words_with_prefix: WordsWithPrefix
+    interpretation: Interpretation, passages: Sequence[Passage], weights: WordWeights
 ) -> GateFeatures:
     """The features of a question and its best passages."""
     query = interpretation.text
+    words = frozenset(tokenize(query))
     read = passages[:_READ]
-    weights = word_weights(query, words_with_prefix)
     total = sum(weight for weight, _ in weights.values())
     if not read or not total:
         return GateFeatures()
@@ -87,7 +87,7 @@ def gate_features(
     unknown = sum(weight for weight, is_known in weights.values() if not is_known)
     names = [] if interpretation.kind == "error" else mentioned_names(query)
     shares = [
-        coverage(weights, passage_terms(item)) * page_prior(item.url, item.title, query) for item in read
+        coverage(weights, passage_terms(item)) * page_prior(item.url, item.title, words) for item in read
     ]
     return GateFeatures(
         max(shares),

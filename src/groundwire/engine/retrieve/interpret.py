@@ -71,7 +71,7 @@ def error_query(query: str, words_with_prefix: WordsWithPrefix) -> str:
     if not found or not (found[-1]["message"] or _TRACEBACK.search(query)):
         return ""
     error = found[-1]
-    asked = "" if _TRACEBACK.search(query) else query[: error.start()]
+    before = "" if _TRACEBACK.search(query) else query[: error.start()]
     message = _NOISE.sub(" ", error["message"] or "")
 
     def known(match: re.Match[str]) -> str:
@@ -79,7 +79,7 @@ def error_query(query: str, words_with_prefix: WordsWithPrefix) -> str:
         is_known = words.isidentifier() and any(word == words for word, _ in words_with_prefix(words))
         return f" {match[1] or match[2]} " if is_known else " "
 
-    return " ".join(f"{asked} {error['name']} {_QUOTED.sub(known, message)}".split())
+    return " ".join(f"{before} {error['name']} {_QUOTED.sub(known, message)}".split())
 
 
 def is_german(query: str) -> bool:

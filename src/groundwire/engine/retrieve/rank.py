@@ -100,7 +100,7 @@ def rank(
     words = frozenset(tokenize(query))
     ranked: dict[tuple[str, int], Passage] = {}
     for passage in (*found, *_target_passages(index, targets, options)):
-        lexical = passage.score / highest * page_prior(passage.url, passage.title, query)
+        lexical = passage.score / highest * page_prior(passage.url, passage.title, words)
         about = targets.get(_target_of(passage, targets), _NO_TARGET).strength
         if package_of(passage.url) in words:
             about += _NAMED
@@ -112,7 +112,7 @@ def rank(
     weights = word_weights(query, words_with_prefix)
     compared = [_compared(passage, weights, targets) for passage in best[:_COMPARED]]
     passages = tuple(_by_score((*compared, *best[_COMPARED:])))
-    features = gate_features(interpretation, passages, words_with_prefix)
+    features = gate_features(interpretation, passages, weights)
     return RankedPassages(interpretation, passages, probability(features) if passages else 0.0)
 
 

@@ -27,27 +27,28 @@ def correct(query: str, words_with_prefix: WordsWithPrefix, is_word: Callable[[s
     def corrected(match: re.Match[str]) -> str:
         # A capital inside a sentence begins a name.
         is_name = match[0] != match[0].lower() and match.start() > 0
-        return match[0] if is_name or is_word(match[0].lower()) else _corrected(match[0], words_with_prefix)
+        word = match[0].casefold()
+        if is_name or word in stop_words() or _is_known(word, words_with_prefix) or is_word(word):
+            return match[0]
+        return _most_similar(word, words_with_prefix) or match[0]
 
     return _WORD.sub(corrected, query)
 
 
-def _corrected(word: str, words_with_prefix: WordsWithPrefix) -> str:
-    lower = word.casefold()
-    if lower in stop_words():
-        return word
-    vocabulary = words_with_prefix(lower[0])
-    if any(known == lower for known, _ in vocabulary):
-        return word
-    most = 2 if len(lower) >= _SURE_LENGTH else 1
-    best: tuple[int, int, str] | None = None
-    for known, passages in vocabulary:
-        if passages < _COMMON or abs(len(known) - len(lower)) > most or not known.isalpha():
-            continue
-        distance = edit_distance(lower, known, most)
-        if distance <= most and (best is None or (distance, -passages) < best[:2]):
-            best = (distance, -passages, known)
-    return best[2] if best else word
+def _is_known(word: str, words_with_prefix: WordsWithPrefix) -> bool:
+    return any(known == word for known, _ in words_with_prefix(word))
+
+
+def _most_similar(word: str, words_with_prefix: WordsWithPrefix) -> str:
+    """The known word with the same initial and the fewest edits, of several the most frequent; or empty."""
+    most = 2 if len(word) >= _SURE_LENGTH else 1
+    similar = [
+        (edit_distance(word, known, most), -passages, known)
+        for known, passages in words_with_prefix(word[0])
+        if passages >= _COMMON and abs(len(known) - len(word)) <= most and known.isalpha()
+    ]
+    distance, _, best = min(similar, default=(most + 1, 0, ""))
+    return best if distance <= most else ""
 
 
 def edit_distance(one: str, other: str, most: int) -> int:
