@@ -50,6 +50,11 @@ class ConnectionHandle(Protocol):
         """Write one chunk of a chunked body; False if the write would have to wait."""
         ...
 
+    @property
+    def can_write_now(self) -> bool:
+        """Would `write_chunk` succeed?"""
+        ...
+
     def abort(self) -> None:
         """Close without waiting for the client to read."""
         ...
@@ -182,6 +187,15 @@ class HttpExchange:
             if self.method == "POST" and status == 200 and not has_length:
                 self._write_chunk = self.connection.write_chunk
         await self._send({"type": "http.response.start", "status": status, "headers": encoded})
+
+    @property
+    def can_write_now(self) -> bool:
+        """Would `write_now` succeed?"""
+        return self._write_chunk is not None and self.connection is not None and self.connection.can_write_now
+
+    def write_now(self, data: bytes) -> bool:
+        """Send a chunk of the body without waiting; False if that is not possible."""
+        return self._write_chunk is not None and self._write_chunk(data)
 
     async def write(self, data: bytes, *, more: bool = True) -> None:
         """Send a chunk of the body; waits while the client reads slower than we write."""

@@ -109,6 +109,11 @@ class ResponseTransport:
             data, self._held = self._held + data, b""
         self._transport.write(data)
 
+    @property
+    def can_write_now(self) -> bool:
+        """Would `write_chunk` succeed?"""
+        return not (self._protocol.flow.write_paused or self._watch.lost)
+
     def write_chunk(self, data: bytes) -> bool:
         """Write a chunk as uvicorn would; False if the write would have to wait for the client."""
         if self._protocol.flow.write_paused or self._watch.lost:

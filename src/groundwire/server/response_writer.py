@@ -161,6 +161,18 @@ class StreamingResponse:
         await self._exchange.write(data, more=more)
         self._write_began = 0.0
 
+    @property
+    def can_write_now(self) -> bool:
+        """Would `write_now` succeed?"""
+        return self._exchange.can_write_now
+
+    def write_now(self, data: bytes) -> bool:
+        """Send bytes of the body at once; False if the client reads slower than we write."""
+        if not self._exchange.write_now(data):
+            return False
+        self._last_write = monotonic()
+        return True
+
     def _schedule(self, seconds: float) -> None:
         self._timer = asyncio.get_running_loop().call_later(seconds, self._check)
 
