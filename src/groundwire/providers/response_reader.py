@@ -28,6 +28,7 @@ from groundwire.model import Event, Failed, Finished, Started, UsageSeen, Verbat
 from groundwire.model.batch import FastPath, is_content
 from groundwire.providers.passthrough.frames import FrameSplitter, end_of_frame, valid_length, with_line_end
 from groundwire.providers.passthrough.scan import (
+    NOTEWORTHY,
     SCAN_RULES,
     is_content_only,
     is_early_sentinel,
@@ -149,10 +150,11 @@ class FrameStream:
     """A stream that is passed through in whole frames: no half frame is emitted, and nothing after the
     end."""
 
-    __slots__ = ("_fast_path", "_language", "_ready", "_redact", "_scanner", "_splitter")
+    __slots__ = ("_fast_path", "_language", "_noteworthy", "_ready", "_redact", "_scanner", "_splitter")
 
     def __init__(self, language: Dialect, redact: Callable[[bytes], bytes], fast_path: FastPath) -> None:
         self._language = language
+        self._noteworthy = NOTEWORTHY[language.name]
         self._scanner = _StreamScanner(language)
         self._splitter = FrameSplitter()
         self._redact = redact
@@ -167,8 +169,8 @@ class FrameStream:
         write = self._fast_path.write_bytes
         if (
             write is not None
-            and self._scanner.is_content_only(whole)
-            and remove_unsafe_urls(whole) is whole
+            and self._scanner.only_scans
+            and is_content_only(self._noteworthy, whole)
             and write(self._redact(whole))
         ):
             return False
@@ -188,7 +190,7 @@ class FrameStream:
         if whole != received and not self._scanner.warned:
             self._scanner.warned = True
             events.append(ADDRESS_REMOVED)
-        if self._scanner.is_content_only(whole):
+        if self._scanner.only_scans and is_content_only(self._noteworthy, whole):
             return [*events, Verbatim(self._redact(whole))], b""
         length, scanned = self._scanner.scan(whole)
         return [*events, Verbatim(self._redact(whole[:length])), *scanned], whole[length:]
@@ -234,7 +236,7 @@ class _StreamScanner:
     """Decodes a stream up to its first visible event, because until then another provider can be tried; then
     scans it for usage and end."""
 
-    __slots__ = ("_decoder", "_language", "_settled", "over", "warned")
+    __slots__ = ("_decoder", "_language", "_settled", "only_scans", "over", "warned")
 
     def __init__(self, language: Dialect) -> None:
         self._language = language
@@ -244,10 +246,9 @@ class _StreamScanner:
         """Was the removal of an unsafe URL reported?"""
         self.over = False
         """Did the stream end without a terminal event?"""
-
-    def is_content_only(self, whole: bytes) -> bool:
-        """Do these frames hold content alone: no usage, end or error?"""
-        return self._decoder is None and not self._settled and is_content_only(self._language, whole)
+        self.only_scans = False
+        """Can frames of content pass without being looked at? Between the first visible event and the
+        end."""
 
     def scan(self, whole: bytes) -> tuple[int, list[Event]]:
         """How many bytes of whole frames can be emitted, and their events."""
@@ -263,6 +264,7 @@ class _StreamScanner:
             self.over = scanned.length < len(rest)
         if offset == length < len(whole) and not _has_ended(events):
             events.append(Failed(UpstreamWireError("the stream contains something that is not an event")))
+        self.only_scans = self._decoder is None and not self._settled
         return offset, events
 
     def _decode(self, whole: bytes) -> tuple[int, list[Event]]:

@@ -200,15 +200,6 @@ class HttpExchange:
         if flush:
             connection.flush()
 
-    @property
-    def can_write_now(self) -> bool:
-        """Would `write_now` succeed?"""
-        return self.connection is not None and self.connection.can_write_now
-
-    def write_now(self, data: bytes) -> bool:
-        """Send a chunk of the body without waiting; False if that is not possible."""
-        return self.connection is not None and self.connection.write_now(data)
-
     async def write(self, data: bytes, *, more: bool = True) -> None:
         """Send a chunk of the body; waits while the client reads slower than we write."""
         if self.connection is None:

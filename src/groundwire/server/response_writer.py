@@ -125,6 +125,7 @@ class StreamingResponse:
         timeouts: ResponseTimeouts,
     ) -> None:
         self._exchange = exchange
+        self._connection = exchange.connection
         self._headers = headers
         self._ping = ping
         self._timeouts = timeouts
@@ -164,11 +165,11 @@ class StreamingResponse:
     @property
     def can_write_now(self) -> bool:
         """Would `write_now` succeed?"""
-        return self._exchange.can_write_now
+        return self._connection is not None and self._connection.can_write_now
 
     def write_now(self, data: bytes) -> bool:
         """Send bytes of the body at once; False if the client reads slower than we write."""
-        if not self._exchange.write_now(data):
+        if self._connection is None or not self._connection.write_now(data):
             return False
         self._last_write = monotonic()
         return True

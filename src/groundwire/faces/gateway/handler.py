@@ -236,11 +236,12 @@ class _ResponseStream:
     def connect(self, path: FastPath) -> None:
         """Take content from the fast path, once the answer has begun."""
         if self._verbatim:
-            path.write_bytes = self._write_bytes
+            numbered = self._passthrough.is_numbered
+            path.write_bytes = self._write_numbered if numbered else self._response.write_now
         else:
             path.write_events = self._write_events
 
-    def _write_bytes(self, data: bytes) -> bool:
+    def _write_numbered(self, data: bytes) -> bool:
         if not self._response.write_now(data):
             return False
         self._passthrough.sent(data)

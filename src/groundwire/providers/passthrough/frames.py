@@ -32,7 +32,13 @@ class FrameSplitter:
     def feed(self, chunk: bytes) -> bytes:
         """The frames that are complete now; invalid UTF-8 is replaced."""
         whole = chunk if not self._pending and chunk.endswith(b"\n\n") else self._whole(chunk)
-        return whole if whole.isascii() else _valid_utf8(whole)
+        if whole.isascii():
+            return whole
+        try:
+            whole.decode()
+        except UnicodeDecodeError:
+            return _valid_utf8(whole)
+        return whole
 
     def _whole(self, chunk: bytes) -> bytes:
         start = max(len(self._pending) - 3, 0)

@@ -30,7 +30,6 @@ from groundwire.providers.passthrough.frames import (
     frame_at,
     frame_data,
     frames_in,
-    is_plain_frame,
     with_line_end,
 )
 
@@ -141,6 +140,10 @@ SCAN_RULES = {
 }
 
 
+_URL_FIELDS = (b'url"', b'uri"', b'"source"', b'Url"', b'Uri"')
+"""In fields with URLs, whose schemes must be checked (`dialects/unsafe_urls.py`)."""
+
+
 def _noteworthy_patterns(rules: ScanRules) -> tuple[bytes, ...]:
     patterns = (
         rules.failure,
@@ -150,10 +153,14 @@ def _noteworthy_patterns(rules: ScanRules) -> tuple[bytes, ...]:
         rules.searched,
         None if rules.usage_in_every_frame else rules.usage,
     )
-    return tuple(variant for pattern in patterns if pattern is not None for variant in pattern.variants)
+    found = [variant for pattern in patterns if pattern is not None for variant in pattern.variants]
+    # A pattern that contains another one is found with it.
+    needed = {one for one in found if not any(other in one for other in found if other != one)}
+    return (*needed, b"\r", *_URL_FIELDS)
 
 
-_NOTEWORTHY = {name: _noteworthy_patterns(rules) for name, rules in SCAN_RULES.items()}
+NOTEWORTHY = {name: _noteworthy_patterns(rules) for name, rules in SCAN_RULES.items()}
+"""Bytes of which a frame of content has none, by dialect."""
 
 
 class StreamEnd(NamedTuple):
@@ -188,11 +195,14 @@ def scan_body(language: Dialect, body: JsonObject, data: bytes = b"") -> list[Ev
     return [*events, UsageSeen(usage), Finished()] if usage else [*events, Finished()]
 
 
-def is_content_only(language: Dialect, data: bytes) -> bool:
+def is_content_only(noteworthy: tuple[bytes, ...], data: bytes) -> bool:
     """Is this a single frame of content, as nearly all are? Valid until the answer is settled."""
-    if data.find(b"\n\n") != len(data) - 2 or b"\r" in data or not is_plain_frame(data[:-2]):
+    # The usual form is a line `data: {…}` at the end of the frame.
+    if data.find(b"\n\n") != len(data) - 2 or data[-3:-2] != b"}":
         return False
-    for variant in _NOTEWORTHY[language.name]:  # noqa: SIM110  a generator would cost more than the search
+    if data[:7] != b"data: {" and b"\ndata: {" not in data:
+        return False
+    for variant in noteworthy:  # noqa: SIM110  a generator would cost more than the search
         if variant in data:
             return False
     return True

@@ -34,6 +34,11 @@ class PassthroughWriter:
             return data + self.fail(last.error)
         return data
 
+    @property
+    def is_numbered(self) -> bool:
+        """Do the frames of the dialect have sequence numbers? Then `sent` needs to see all of them."""
+        return self._language.name == "openai_responses"
+
     def sent(self, data: bytes) -> None:
         """Note the sequence numbers of bytes that are sent: those of an error continue them."""
         if _SEQUENCE_KEY in data:
