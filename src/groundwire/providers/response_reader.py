@@ -185,7 +185,7 @@ class FrameStream:
     def take(self) -> tuple[list[Event], bytes]:
         """The events of the frames that wait, after their bytes; and the bytes after the end."""
         received, self._ready = self._ready, b""
-        whole = remove_unsafe_urls(received)
+        whole = _without_unsafe_urls(received)
         events: list[Event] = []
         if whole != received and not self._scanner.warned:
             self._scanner.warned = True
@@ -303,6 +303,20 @@ class _StreamScanner:
             end = events.pop() if _has_ended(events) else Finished()
             return [*events, Verbatim(SCAN_RULES[self._language.name].end_frame), end]
         return [Failed(Interrupted(_INCOMPLETE))]
+
+
+_URL_FIELDS = (b'url"', b'uri"', b'"source"', b'Url"', b'Uri"')
+
+
+def _without_unsafe_urls(whole: bytes) -> bytes:
+    """Frames without unsafe URLs. Most of an answer has no URLs, so the search begins with the first."""
+    offsets = [offset for name in _URL_FIELDS if (offset := whole.find(name)) >= 0]
+    if not offsets:
+        return whole
+    start = whole.rfind(b"\n", 0, min(offsets)) + 1
+    rest = whole[start:]
+    cleaned = remove_unsafe_urls(rest)
+    return whole if cleaned == rest else whole[:start] + cleaned
 
 
 def _has_ended(events: list[Event]) -> bool:

@@ -140,7 +140,8 @@ def _model_answer(
     if not passes or parsed.endpoint.array:
         request = replace(request, wire=None)  # rendering rules out passthrough
     transforms: list[Transform] = []
-    if searching.search is not None and (ignored := ignored_by_engines(request)):
+    engine = searching.search is not None and may_be_engine(target.provider, client)
+    if engine and (ignored := ignored_by_engines(request)):
         transforms.append(_EngineWarning(ignored, client.engines).feed)
     if rendering != "structured":
         renderer = Renderer(keep_citations=rendering == "both")
@@ -160,6 +161,11 @@ def is_engine_target(provider: str, client: SearchClient) -> bool:
     if provider != AUTO:
         return provider in client.engines
     return not any(ok and name not in client.engines for name, ok in client.usable().items())
+
+
+def may_be_engine(provider: str, client: SearchClient) -> bool:
+    """Can the target be answered by a search engine?"""
+    return provider == AUTO or provider in client.engines
 
 
 def check_engine_request(request: Request, provider: str, client: SearchClient) -> None:

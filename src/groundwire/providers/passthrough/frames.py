@@ -14,6 +14,7 @@ from groundwire.errors import UpstreamWireError
 
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n|\r\r\n?")
 SENTINEL = b"[DONE]"
+_SENTINEL_FRAME = b"data: [DONE]\n\n"
 
 
 class FrameSplitter:
@@ -104,6 +105,8 @@ def frame_data(frame: bytes) -> list[bytes]:
 
 def valid_length(whole: bytes) -> int:
     """The length of the leading frames that hold a JSON object or nothing."""
+    if are_plain_frames(whole.removesuffix(_SENTINEL_FRAME)):
+        return len(whole)
     gap = 0 if b"\r" in whole else 2
     length = 0
     for frame in whole.split(b"\n\n") if gap else frames_in(whole):
@@ -111,6 +114,15 @@ def valid_length(whole: bytes) -> int:
             return length
         length += len(frame) + gap
     return len(whole)
+
+
+def are_plain_frames(whole: bytes) -> bool:
+    """Does every frame end with `}`, and every line of data begin with `data: {`? Counting is cheaper than
+    looking at each frame."""
+    if b"\r" in whole or whole.count(b"\n\n") != whole.count(b"}\n\n"):
+        return False
+    lines = b"\n" + whole
+    return lines.count(b"\ndata") == lines.count(b"\ndata: {")
 
 
 def is_plain_frame(frame: bytes) -> bool:

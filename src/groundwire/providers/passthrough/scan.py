@@ -27,9 +27,11 @@ from groundwire.model import (
 from groundwire.model.value import value
 from groundwire.providers.passthrough.frames import (
     SENTINEL,
+    are_plain_frames,
     frame_at,
     frame_data,
     frames_in,
+    is_plain_frame,
     with_line_end,
 )
 
@@ -37,16 +39,20 @@ from groundwire.providers.passthrough.frames import (
 class BytePattern:
     """Byte strings to search for: ten times cheaper than a regular expression."""
 
-    __slots__ = ("_first", "variants")
+    __slots__ = ("_first", "stems", "variants")
 
-    def __init__(self, *variants: bytes, first: bool = False) -> None:
+    def __init__(self, *variants: bytes, stems: tuple[bytes, ...] = (), first: bool = False) -> None:
         """If `first`, a match counts only at the beginning of a line, where no content can be."""
         self.variants = variants
+        self.stems = stems or variants
+        """Parts of the variants: each match contains one of them, and few other bytes do."""
         self._first = first
 
     def find_all(self, data: bytes) -> list[int]:
         """The offsets of all matches, in order."""
         found: list[int] = []
+        if not any(stem in data for stem in self.stems):
+            return found
         for variant in self.variants:
             offset = data.find(variant)
             while offset >= 0:
@@ -81,18 +87,24 @@ class ScanRules:
 
 def _field(*names: bytes, value: bytes) -> BytePattern:
     """Matches a field and the first character of its value, with or without a space before it."""
-    return BytePattern(*(b'"' + name + b'":' + blank + value for name in names for blank in (b"", b" ")))
+    return BytePattern(
+        *(b'"' + name + b'":' + blank + value for name in names for blank in (b"", b" ")),
+        stems=tuple(b'"' + name + b'":' for name in names),
+    )
 
 
 def _kind(key: bytes, *names: bytes) -> BytePattern:
     """Matches an event by its type field."""
     return BytePattern(
-        *(b'"' + key + b'":' + blank + b'"' + name + b'"' for name in names for blank in (b"", b" "))
+        *(b'"' + key + b'":' + blank + b'"' + name + b'"' for name in names for blank in (b"", b" ")),
+        stems=tuple(b'"' + name + b'"' for name in names),
     )
 
 
-_SENTINEL = BytePattern(b"data: [DONE]", b"data:[DONE]", first=True)
-_ERROR = BytePattern(*(b'"error":' + blank + value for blank in (b"", b" ") for value in (b"{", b'"')))
+_SENTINEL = BytePattern(b"data: [DONE]", b"data:[DONE]", stems=(SENTINEL,), first=True)
+_ERROR = BytePattern(
+    *(b'"error":' + blank + value for blank in (b"", b" ") for value in (b"{", b'"')), stems=(b'"error":',)
+)
 _USAGE = _field(b"usage", value=b"{")
 
 SCAN_RULES = {
@@ -140,23 +152,20 @@ SCAN_RULES = {
 }
 
 
-_URL_FIELDS = (b'url"', b'uri"', b'"source"', b'Url"', b'Uri"')
-"""In fields with URLs, whose schemes must be checked (`dialects/unsafe_urls.py`)."""
+_URL_FIELDS = (b'rl"', b'ri"', b'"source"')
+"""Ends of the names of fields with URLs, whose schemes must be checked (`dialects/unsafe_urls.py`)."""
 
 
 def _noteworthy_patterns(rules: ScanRules) -> tuple[bytes, ...]:
-    patterns = (
-        rules.failure,
-        rules.end,
-        rules.settled,
-        _SENTINEL,
-        rules.searched,
-        None if rules.usage_in_every_frame else rules.usage,
+    rare = [pattern for pattern in (rules.failure, rules.end, rules.searched, _SENTINEL) if pattern]
+    # These fields are in many frames, and only some of their values count.
+    common = [rules.settled, None if rules.usage_in_every_frame else rules.usage]
+    return (
+        *(stem for pattern in rare for stem in pattern.stems),
+        *(variant for pattern in common if pattern for variant in pattern.variants),
+        *_URL_FIELDS,
+        b"\r",
     )
-    found = [variant for pattern in patterns if pattern is not None for variant in pattern.variants]
-    # A pattern that contains another one is found with it.
-    needed = {one for one in found if not any(other in one for other in found if other != one)}
-    return (*needed, b"\r", *_URL_FIELDS)
 
 
 NOTEWORTHY = {name: _noteworthy_patterns(rules) for name, rules in SCAN_RULES.items()}
@@ -196,11 +205,11 @@ def scan_body(language: Dialect, body: JsonObject, data: bytes = b"") -> list[Ev
 
 
 def is_content_only(noteworthy: tuple[bytes, ...], data: bytes) -> bool:
-    """Is this a single frame of content, as nearly all are? Valid until the answer is settled."""
-    # The usual form is a line `data: {…}` at the end of the frame.
-    if data.find(b"\n\n") != len(data) - 2 or data[-3:-2] != b"}":
-        return False
-    if data[:7] != b"data: {" and b"\ndata: {" not in data:
+    """Are these frames of content alone, as nearly all are? Valid until the answer is settled."""
+    if data.find(b"\n\n") != len(data) - 2:
+        if not are_plain_frames(data):
+            return False
+    elif not is_plain_frame(data[:-2]):
         return False
     for variant in noteworthy:  # noqa: SIM110  a generator would cost more than the search
         if variant in data:
