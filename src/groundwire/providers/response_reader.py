@@ -28,9 +28,8 @@ from groundwire.model import Event, Failed, Finished, Started, UsageSeen, Verbat
 from groundwire.model.batch import FastPath, is_content
 from groundwire.providers.passthrough.frames import FrameSplitter, end_of_frame, valid_length, with_line_end
 from groundwire.providers.passthrough.scan import (
-    NOTEWORTHY,
     SCAN_RULES,
-    is_content_only,
+    ContentCheck,
     is_early_sentinel,
     is_settled,
     scan_body,
@@ -150,11 +149,11 @@ class FrameStream:
     """A stream that is passed through in whole frames: no half frame is emitted, and nothing after the
     end."""
 
-    __slots__ = ("_fast_path", "_language", "_noteworthy", "_ready", "_redact", "_scanner", "_splitter")
+    __slots__ = ("_fast_path", "_is_content", "_language", "_ready", "_redact", "_scanner", "_splitter")
 
     def __init__(self, language: Dialect, redact: Callable[[bytes], bytes], fast_path: FastPath) -> None:
         self._language = language
-        self._noteworthy = NOTEWORTHY[language.name]
+        self._is_content = ContentCheck(language).is_content
         self._scanner = _StreamScanner(language)
         self._splitter = FrameSplitter()
         self._redact = redact
@@ -170,7 +169,7 @@ class FrameStream:
         if (
             write is not None
             and self._scanner.only_scans
-            and is_content_only(self._noteworthy, whole)
+            and self._is_content(whole)
             and write(self._redact(whole))
         ):
             return False
@@ -190,7 +189,7 @@ class FrameStream:
         if whole != received and not self._scanner.warned:
             self._scanner.warned = True
             events.append(ADDRESS_REMOVED)
-        if self._scanner.only_scans and is_content_only(self._noteworthy, whole):
+        if self._scanner.only_scans and self._is_content(whole):
             return [*events, Verbatim(self._redact(whole))], b""
         length, scanned = self._scanner.scan(whole)
         return [*events, Verbatim(self._redact(whole[:length])), *scanned], whole[length:]

@@ -127,7 +127,7 @@ def are_plain_frames(whole: bytes) -> bool:
 
 def is_plain_frame(frame: bytes) -> bool:
     """Does the frame have the usual form, a line `data: {…}` at its end? Then it is not parsed."""
-    return frame[-1:] == b"}" and (frame[:7] == b"data: {" or b"\ndata: {" in frame)
+    return frame[-1:] == b"}" and (frame[:7] == b"data: {" or frame.find(b"\ndata: {") >= 0)
 
 
 def _is_valid(frame: bytes) -> bool:

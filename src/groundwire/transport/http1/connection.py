@@ -195,13 +195,10 @@ class Connection(asyncio.Protocol):
             if self._body is None:
                 data = self._parse_head(data)
             if self._body is not None:
-                self._parse_body(self._body, data)
+                self._receive_body(self._body, data)
         except ProtocolError as error:
             self.fail(error)
             self.abort()
-            return
-        if self._receiver is None or self.is_complete:
-            self._wake()
 
     def eof_received(self) -> None:
         if self._body is not None:
@@ -237,22 +234,30 @@ class Connection(asyncio.Protocol):
                 raise ProtocolError("the server switches to a protocol that was not requested")
         raise ProtocolError("too many interim responses")
 
-    def _parse_body(self, body: BodyParser, data: bytes) -> None:
+    def _receive_body(self, body: BodyParser, data: bytes) -> None:
         chunk = body.feed(data)
         self.is_complete = body.is_complete
-        if chunk:
-            receiver = self._receiver
-            if receiver is None or len(chunk) > 2 * READ_AHEAD:
-                self._receiver = None  # a large chunk is read in parts
-                self._chunks.append(chunk)
-                self._buffered += len(chunk)
-            elif receiver(chunk):
+        receiver = self._receiver
+        if receiver is not None and len(chunk) <= 2 * READ_AHEAD:
+            if chunk and receiver(chunk):
                 self._receiver = None  # what follows is buffered until the next read
+                self._wake()
+            elif self.is_complete:
+                self._wake()
+        else:
+            self._receiver = None  # a large chunk is read in parts
+            self._buffer(chunk)
         if body.error is not None:
             raise body.error
+
+    def _buffer(self, chunk: bytes) -> None:
+        if chunk:
+            self._chunks.append(chunk)
+            self._buffered += len(chunk)
         if self._buffered > 2 * READ_AHEAD and not self._paused and not self.is_complete:
             self._paused = True
             cast("asyncio.Transport", self._transport).pause_reading()
+        self._wake()
 
     def _end(self, error: Exception | None) -> None:
         """No more bytes will arrive."""
