@@ -13,6 +13,7 @@ from typing import NamedTuple
 from groundwire.dialects.base import Dialect
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import dump_json, load_json
+from groundwire.dialects.unsafe_urls import has_unsafe_url
 from groundwire.errors import UpstreamWireError, WireError
 from groundwire.model import (
     Event,
@@ -152,10 +153,6 @@ SCAN_RULES = {
 }
 
 
-_URL_FIELDS = (b'rl"', b'ri"', b'"source"')
-"""Ends of the names of fields with URLs, whose schemes must be checked (`dialects/unsafe_urls.py`)."""
-
-
 def _noteworthy_patterns(rules: ScanRules) -> tuple[bytes, ...]:
     rare = [pattern for pattern in (rules.failure, rules.end, rules.searched, _SENTINEL) if pattern]
     # These fields are in many frames, and only some of their values count.
@@ -163,7 +160,6 @@ def _noteworthy_patterns(rules: ScanRules) -> tuple[bytes, ...]:
     return (
         *(stem for pattern in rare for stem in pattern.stems),
         *(variant for pattern in common if pattern for variant in pattern.variants),
-        *_URL_FIELDS,
         b"\r",
     )
 
@@ -239,7 +235,7 @@ class ContentCheck:
         """What precedes and follows the text."""
 
     def is_content(self, data: bytes) -> bool:
-        """Are these frames of content alone? Valid until the answer is settled."""
+        """Are these frames of content alone, without unsafe URLs? Valid until the answer is settled."""
         before = self._before
         if before and data.startswith(before) and data.endswith(self._after):
             start, end = len(before), len(data) - len(self._after)
@@ -250,7 +246,7 @@ class ContentCheck:
                 and data.find(b"\r", start, end) < 0
             ):
                 return start <= end
-        if not is_content_only(self._noteworthy, data):
+        if not is_content_only(self._noteworthy, data) or has_unsafe_url(data):
             return False
         self._before, self._after = _form_of(data)
         return True
