@@ -12,7 +12,7 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from importlib import import_module
 from pathlib import Path
@@ -211,17 +211,20 @@ class Groundwire:
         return self._route(request, ResolvedTarget(provider, model))
 
     def _route(self, request: Request, target: ResolvedTarget) -> Batches:
+        if target.provider != AUTO:
+            return self._router.batches(request, Plan((target,), self._seconds((target,))))
         searching = request.search is not None
         usable = self._able_to_search() if searching else self.usable()
         plan = plan_for(target, self.order, usable, searching=searching, engines=self.engines)
-        automatic = target.provider == AUTO
-        warnings = substituted(request.model, self.config.aliases, self.usable()) if automatic else ()
-        return self._router.batches(request, replace(plan, seconds=self._seconds(plan), warnings=warnings))
+        warnings = substituted(request.model, self.config.aliases, self.usable())
+        return self._router.batches(
+            request, replace(plan, seconds=self._seconds(plan.targets), warnings=warnings)
+        )
 
-    def _seconds(self, plan: Plan) -> float:
+    def _seconds(self, targets: Sequence[ResolvedTarget]) -> float:
         """The time limit of a request, over all attempts."""
-        limits = (self.config.provider(target.provider).timeout for target in plan.targets)
-        return max(limit or self.config.timeout or plan.seconds for limit in limits)
+        limits = (self.config.provider(target.provider).timeout for target in targets)
+        return max(limit or self.config.timeout or Deadlines().total for limit in limits)
 
     def _able_to_search(self) -> Mapping[str, bool]:
         """The usable providers that can search."""

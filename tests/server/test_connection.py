@@ -1,19 +1,14 @@
-"""Connections: request heads that do not arrive or are too large, idle clients, and the use of uvicorn."""
+"""Connections: request heads that do not arrive or are too large, and idle clients."""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
-import re
 import time
-import tomllib
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from groundwire.server import asgi, connection
 from groundwire.server.limits import HEAD_BYTES
@@ -174,29 +169,3 @@ def test_a_thousand_slow_clients_do_not_slow_other_clients() -> None:
         assert time.monotonic() - began < 40
 
     _run(work)
-
-
-@pytest.mark.parametrize("owner", connection.PRIVATE_UVICORN, ids=lambda owner: owner.__name__)
-def test_uvicorn_still_has_the_private_members_that_the_protocol_uses(owner: type) -> None:
-    source = inspect.getsource(owner)
-    for name in connection.PRIVATE_UVICORN[owner]:
-        assert hasattr(owner, name) or f"self.{name}" in source, name
-
-
-def test_no_other_private_member_of_uvicorn_is_used() -> None:
-    own = set(vars(connection.HttpProtocol)) | {"_app", "_watch"}
-    used = set(re.findall(r"self\.([a-z_0-9]+)", inspect.getsource(connection.HttpProtocol)))
-    known = {"config", *connection.PRIVATE_UVICORN[HttpToolsProtocol]}
-    assert used - own <= known, used - own - known
-    assert {
-        name for name in vars(HttpToolsProtocol) if name.startswith("_") and not name.startswith("__")
-    } & (own | used) <= known
-
-
-def test_the_minor_version_of_uvicorn_is_pinned() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    (pin,) = (entry for entry in project["project"]["dependencies"] if entry.startswith("uvicorn"))
-    assert re.fullmatch(r"uvicorn>=0\.(\d+),<0\.(\d+)", pin)
-    assert uvicorn.__version__.startswith("0.54."), (
-        "check `PRIVATE_UVICORN` and the subclass, then raise the pin"
-    )

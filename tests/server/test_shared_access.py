@@ -18,7 +18,7 @@ from groundwire.commands.http_app import create_service
 from groundwire.config.schema import Config
 from groundwire.errors import ConfigError
 from groundwire.server.auth import fingerprint
-from groundwire.server.http_server import create_server
+from groundwire.server.http_server import HttpServer
 from groundwire.server.keys import SECRET_VARIABLE, KeyFile, load_secret
 from groundwire.server.shared_access import SharedAccess, StoredKeys, check_own_keys
 from groundwire.store.open import open_store
@@ -162,7 +162,7 @@ async def gateway(folder: Path, address: str) -> AsyncIterator[aiohttp.ClientSes
     listener = socket.socket(proto=socket.IPPROTO_TCP)
     listener.bind((HOST, 0))
     port = listener.getsockname()[1]
-    server = create_server(app, HOST, port, drain=1)
+    server = HttpServer(app, drain=1)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         async with asyncio.timeout(SECONDS):

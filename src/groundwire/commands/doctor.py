@@ -36,7 +36,7 @@ from groundwire.text.sanitise import escape_invisible_json, one_line
 
 State: TypeAlias = Literal["ok", "problem", "note"]
 
-_LIBRARIES = ("tantivy", "uvicorn", "mcp")
+_LIBRARIES = ("tantivy", "httptools", "mcp")
 _EXTRAS: Mapping[str, str] = {
     "documents": "PDF, reStructuredText and web archives for `groundwire index add`",
     "postgres": "sessions and index in PostgreSQL",

@@ -26,7 +26,7 @@ from groundwire.model.value import value
 from groundwire.server.access_log import RequestLog, log_request
 from groundwire.server.app import AccessRecord, HttpApp
 from groundwire.server.auth import AccessControl
-from groundwire.server.http_server import create_server
+from groundwire.server.http_server import HttpServer
 from groundwire.server.keys import KeyFile, Keyring, load_secret
 from groundwire.server.metrics import share_metrics
 from groundwire.server.response_writer import ResponseTimeouts
@@ -186,7 +186,7 @@ async def _serve(
         app = create_service(groundwire, env, host=options.host)
     else:
         app = create_app(groundwire, env, host=options.host)
-    server = create_server(app, options.host, options.port, drain=options.drain, sheds_load=True)
+    server = HttpServer(app, drain=options.drain, sheds_load=True)
     if parent_alive is not None:
 
         def parent_died() -> None:

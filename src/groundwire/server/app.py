@@ -182,10 +182,14 @@ class HttpApp:
         await receive()
         await send({"type": "lifespan.startup.complete"})
         await receive()
+        await self.aclose()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def aclose(self) -> None:
+        """Refuse further requests, and close what the application uses."""
         self.draining = True
         for close in self.on_close:
             await close()
-        await send({"type": "lifespan.shutdown.complete"})
 
     async def _handle_http(self, context: RequestContext) -> None:
         began = monotonic()
