@@ -9,6 +9,7 @@ frames too, so that decoders do not have to care.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from groundwire.errors import UpstreamWireError
@@ -99,6 +100,32 @@ class SseReader:
         self._size = 0
 
     def feed(self, data: bytes) -> list[Frame]:
+        if b"\r" in data or (self._rest and self._rest[-1] == _CR):
+            return self._feed_lines(data)
+        frames: list[Frame] = []
+        if self._rest or self._data or self._event:
+            end = data.find(b"\n\n") + 2
+            if end < 2:
+                return self._feed_lines(data)
+            frames += self._feed_lines(data[:end])
+            data = data[end:]
+        # Events that arrive whole, as most do, are read without looking at each line.
+        *blocks, rest = data.split(b"\n\n")
+        for block in blocks:
+            first, is_named, second = block.partition(b"\n")
+            if not is_named and first.startswith(b"data: "):
+                frames.append(_new_frame(Frame, ("", first[6:])))
+            elif first.startswith(b"event: ") and second.startswith(b"data: ") and b"\n" not in second:
+                frames.append(_new_frame(Frame, (_event_name(first[7:]), second[6:])))
+            else:
+                for line in block.split(b"\n"):
+                    self._line(line, frames)
+                self._line(b"", frames)
+        if rest:
+            frames += self._feed_lines(rest)
+        return frames
+
+    def _feed_lines(self, data: bytes) -> list[Frame]:
         if not data:
             return []
         frames: list[Frame] = []
@@ -166,7 +193,21 @@ class SseReader:
         if name == b"data":
             self._data.append(b"")
         elif name == b"event":
-            self._event = content.strip().decode("utf-8", "replace")
+            self._event = _event_name(bytes(content))
+
+
+_new_frame = tuple.__new__
+
+
+def _event_name(name: bytes) -> str:
+    return _usual_name(name) if len(name) < 64 else _decode_name(name)
+
+
+def _decode_name(name: bytes) -> str:
+    return name.strip().decode("utf-8", "replace")
+
+
+_usual_name = lru_cache(maxsize=256)(_decode_name)
 
 
 _STRUCTURE = re.compile(rb'["\\\[\]{}]')

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 from groundwire.dialects.base import StreamDecoder
 from groundwire.dialects.fields import Fields, as_object
@@ -166,14 +166,14 @@ class ContentReader:
 
     def read(self, content: Fields) -> None:
         """Read the parts of a content."""
-        parts = content.get("parts")
-        if isinstance(parts, list) and len(parts) == 1 and isinstance(text := _plain_text(parts[0]), str):
-            self.part_starts.append(self._length)  # fast path: nearly every chunk of a stream
-            self._emit_text(TextDelta, text)
-            return
         for part in many(content, "parts"):
             self.part_starts.append(self._length)
             self._read_part(part)
+
+    def read_text(self, text: str) -> None:
+        """Read a part that is plain text."""
+        self.part_starts.append(self._length)
+        self._emit_text(TextDelta, text)
 
     def _read_part(self, part: Fields) -> None:
         if part.raw.get("text") is not None:
@@ -274,9 +274,29 @@ _PART_READERS: dict[str, Callable[[ContentReader, Fields], None]] = {
 }
 
 
-def _plain_text(part: Json) -> Json:
-    """The text of a part that has no other field."""
-    return part.get("text") if isinstance(part, dict) and len(part) == 1 else None
+_TEXT_CHUNK_FIELDS = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId", "createTime"})
+_TEXT_CANDIDATE_FIELDS = frozenset({"content", "index", "groundingMetadata"})
+
+
+def _plain_text_of(chunk: Json) -> str:
+    """Text of a chunk that has nothing else but what every chunk repeats; empty for other chunks.
+
+    Nearly all chunks of a stream are such, so this is the fast path.
+    """
+    if not isinstance(chunk, dict) or not _TEXT_CHUNK_FIELDS.issuperset(chunk):
+        return ""
+    candidates = chunk.get("candidates")
+    candidate = candidates[0] if isinstance(candidates, list) and len(candidates) == 1 else None
+    if not isinstance(candidate, dict) or not _TEXT_CANDIDATE_FIELDS.issuperset(candidate):
+        return ""
+    content = candidate.get("content")
+    parts = content.get("parts") if isinstance(content, dict) else None
+    part = parts[0] if isinstance(parts, list) and len(parts) == 1 else None
+    if not isinstance(part, dict) or len(part) != 1 or candidate.get("groundingMetadata"):
+        return ""
+    index, text = candidate.get("index"), part.get("text")
+    is_first = index is None or (type(index) is int and not index)
+    return text if is_first and isinstance(text, str) else ""
 
 
 def _with_camel_signature(rest: JsonObject) -> JsonObject:
@@ -478,11 +498,22 @@ class ResponseReader:
         self._grounding = GroundingReader()
         self._pages: list[tuple[str, str]] = []
         self._opened: set[str] = set()
-        self._usage_body: Fields | None = None
+        self._usage_chunk: Json = None
         self._finish = ""
         self._candidate: JsonObject = {}
         self._feedback: JsonObject = {}
         self._started = self._answered = self._settled = self._failed = False
+
+    def read_plain_text(self, chunk: Json) -> bool:
+        """Read a chunk that is only text; returns whether it is."""
+        text = _plain_text_of(chunk) if self._started else ""
+        if not text:
+            return False
+        self._answered = True
+        self._content.read_text(text)
+        if "usageMetadata" in cast("JsonObject", chunk):
+            self._usage_chunk = chunk
+        return True
 
     def read(self, body: Fields) -> None:
         """Read one chunk, or the whole body."""
@@ -511,7 +542,7 @@ class ResponseReader:
                 return
 
     def _read_usage(self, body: Fields) -> None:
-        self._usage_body = body  # cumulative: only the last one is decoded, at the end
+        self._usage_chunk = body.raw  # cumulative: only the last one is decoded, at the end
 
     def _read_feedback(self, body: Fields) -> None:
         self._feedback = body.obj("promptFeedback").raw
@@ -543,7 +574,8 @@ class ResponseReader:
             self._emit(event)
         for part in self._content.text_parts:
             self._emit(TextSettled(part))
-        usage = decode_usage(self._usage_body.obj("usageMetadata")) if self._usage_body else Usage()
+        body = read_body(self._usage_chunk or {}, UpstreamWireError)
+        usage = decode_usage(body.obj("usageMetadata"))
         if usage != Usage():
             self._emit(UsageSeen(usage))
 
@@ -672,8 +704,9 @@ class Decoder(StreamDecoder):
             return
         try:
             body = load_json(frame.data, UpstreamWireError)
-            for chunk in body if isinstance(body, list) else [body]:
-                self._answer.read(read_body(chunk, UpstreamWireError))
+            for chunk in body if isinstance(body, list) else (body,):
+                if not self._answer.read_plain_text(chunk):
+                    self._answer.read(read_body(chunk, UpstreamWireError))
         except WireError:
             self._answer.settle()
             raise
