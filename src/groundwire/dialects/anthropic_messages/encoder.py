@@ -15,6 +15,7 @@ their id:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import count, pairwise
 from typing import NamedTuple, TypeVar
@@ -124,6 +125,12 @@ def encode_fetch_result(result: SearchResult, call: SearchCall, block_id: str) -
     return _encode_result_block("web_fetch", result, block_id, _encode_page(result, call))
 
 
+@lru_cache(maxsize=16)
+def _plain_page_token(key: bytes) -> str:
+    """The token of a page without excerpts, as most pages are."""
+    return sign_token({"excerpts": []}, key)
+
+
 def _encode_listed_page(page: ListedPage, key: bytes) -> JsonObject:
     source = page.source
     kept: JsonObject = {"excerpts": list(source.excerpts)}
@@ -131,11 +138,12 @@ def _encode_listed_page(page: ListedPage, key: bytes) -> JsonObject:
         kept["found"] = False
     if page.quotes:
         kept["quotes"] = list(page.quotes)
+    is_plain = page.found and not page.quotes and not source.excerpts
     return {
         "type": "web_search_result",
         "url": source.url,
         "title": source.title,
-        "encrypted_content": sign_token(kept, key),
+        "encrypted_content": _plain_page_token(key) if is_plain else sign_token(kept, key),
         "page_age": source.date or None,
     }
 
@@ -515,6 +523,10 @@ _TEXT_HEAD = (
     b'data: {"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":'
 )
 _TEXT_TAIL = b"}}\n\n"
+_BLOCK_START = b'event: content_block_start\ndata: {"type":"content_block_start","index":%d,"content_block":'
+_TEXT_START = _BLOCK_START + b'{"type":"text","text":""}}\n\n'
+_CITED_TEXT_START = _BLOCK_START + b'{"citations":[],"type":"text","text":""}}\n\n'
+_BLOCK_STOP = b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n'
 
 
 class Encoder(StreamEncoder):
@@ -687,6 +699,8 @@ class Encoder(StreamEncoder):
         if block_key[0] == "text":
             self._open_text_part = block_key[1]
             self._text_head = _TEXT_HEAD % self._index
+            self.send_raw((_CITED_TEXT_START if "citations" in block else _TEXT_START) % self._index)
+            return
         self._send({"type": "content_block_start", "index": self._index, "content_block": block})
 
     def _close_block(self) -> None:
@@ -696,7 +710,7 @@ class Encoder(StreamEncoder):
             signature = self._signature or sign_token({}, self.reply.key)
             self._delta({"type": "signature_delta", "signature": signature})
             self._signature = ""
-        self._send({"type": "content_block_stop", "index": self._index})
+        self.send_raw(_BLOCK_STOP % self._index)
         self._open = self._open_text_part = None
         self._index += 1
 

@@ -485,8 +485,9 @@ class MessageItemReader(ItemReader):
             return
         text = self.text(index, kind)
         text.complete(part.text("refusal" if kind == "refusal" else "text"))
-        for annotation in part.objs("annotations"):
-            self._settler.annotate(text, annotation)
+        if part.get("annotations") != text.annotations:
+            for annotation in part.objs("annotations"):
+                self._settler.annotate(text, annotation)
         text.emit_extras(part)
         text.is_done = True
         self._settler.advance()
@@ -770,6 +771,7 @@ class TextPartReader:
         "_other_annotations",
         "_pending",
         "_stripper",
+        "annotations",
         "is_complete",
         "is_done",
         "is_last",
@@ -797,6 +799,8 @@ class TextPartReader:
         self.is_done = False
         self.is_last = False
         self.is_settled = False
+        self.annotations: list[Json] = []
+        """The annotations as they arrived: `done` events repeat them."""
         self.seen: set[AnnotationKey] = set()
         self._pending = _PendingAnnotations()
 
@@ -956,6 +960,7 @@ class CitationSettler:
 
     def annotate(self, text: TextPartReader, fields: Fields) -> None:
         """Add an annotation, which may be a repetition."""
+        text.annotations.append(fields.raw)
         annotation = decode_annotation(fields)
         if annotation is None:
             if text.keep_annotation(fields):
