@@ -117,7 +117,7 @@ class StreamDecoder(ABC):
         """Queue an event; events after a terminal one are dropped."""
         if self._ended:
             return
-        if isinstance(event, TextDelta):
+        if type(event) is TextDelta:
             self.text_buffer.add(event.part, event.text)
         elif isinstance(event, CONTENT_EVENTS):
             if self._is_empty:
@@ -217,7 +217,8 @@ class StreamEncoder(ABC):
         for event in events:
             if self._ended:
                 break
-            self._ended = isinstance(event, _TERMINAL)
+            if type(event) is not TextDelta:
+                self._ended = isinstance(event, _TERMINAL)
             self.on_event(event)
         return self._take()
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeVar
 
 from groundwire.dialects.base import StreamDecoder
 from groundwire.dialects.fields import Fields, as_object
@@ -173,7 +173,11 @@ class ContentReader:
     def read_text(self, text: str) -> None:
         """Read a part that is plain text."""
         self.part_starts.append(self._length)
-        self._emit_text(TextDelta, text)
+        if self._open is not TextDelta:
+            self._begin(TextDelta)
+        self.emit(TextDelta(self._open_part, text))
+        self._texts.append(text)
+        self._length += len(text)
 
     def _read_part(self, part: Fields) -> None:
         if part.raw.get("text") is not None:
@@ -278,15 +282,8 @@ _TEXT_CHUNK_FIELDS = frozenset({"candidates", "usageMetadata", "modelVersion", "
 _TEXT_CANDIDATE_FIELDS = frozenset({"content", "index", "groundingMetadata"})
 
 
-def _plain_text_of(chunk: Json) -> str:
-    """Text of a chunk that has nothing else but what every chunk repeats; empty for other chunks.
-
-    Nearly all chunks of a stream are such, so this is the fast path.
-    """
-    if not isinstance(chunk, dict) or not _TEXT_CHUNK_FIELDS.issuperset(chunk):
-        return ""
-    candidates = chunk.get("candidates")
-    candidate = candidates[0] if isinstance(candidates, list) and len(candidates) == 1 else None
+def _plain_text_of(candidate: Json) -> str:
+    """Text of the first candidate, if it has nothing else."""
     if not isinstance(candidate, dict) or not _TEXT_CANDIDATE_FIELDS.issuperset(candidate):
         return ""
     content = candidate.get("content")
@@ -505,13 +502,15 @@ class ResponseReader:
         self._started = self._answered = self._settled = self._failed = False
 
     def read_plain_text(self, chunk: Json) -> bool:
-        """Read a chunk that is only text; returns whether it is."""
-        text = _plain_text_of(chunk) if self._started else ""
+        """Read a chunk that is text and what every chunk repeats, as nearly all are; returns whether it is."""
+        if not self._answered or not isinstance(chunk, dict) or not _TEXT_CHUNK_FIELDS.issuperset(chunk):
+            return False
+        candidates = chunk.get("candidates")
+        text = _plain_text_of(candidates[0]) if isinstance(candidates, list) and len(candidates) == 1 else ""
         if not text:
             return False
-        self._answered = True
         self._content.read_text(text)
-        if "usageMetadata" in cast("JsonObject", chunk):
+        if "usageMetadata" in chunk:
             self._usage_chunk = chunk
         return True
 
