@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from gateway.contenders import CONTENDERS, Contender
 from gateway.processes import BenchmarkFailed, WorkerProcess
-from gateway.rounds import Measured, Rounds, RunningContender, measure_all
+from gateway.rounds import Drivers, Measured, Rounds, RunningContender, measure_all
 from gateway.tables import show
 
 QUICK = Rounds(1, 0.3)
@@ -24,6 +24,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help=f"number of rounds (default {FULL.times})")
     parser.add_argument("--quick", action="store_true", help="one short round")
     parser.add_argument("--only", nargs="+", choices=CONTENDERS, default=list(CONTENDERS), metavar="NAME")
+    parser.add_argument(
+        "--work", nargs="+", default=[], metavar="WORDS", help='workloads with these words, e.g. "paced Chat"'
+    )
     return parser.parse_args()
 
 
@@ -42,15 +45,17 @@ def start(stack: ExitStack, contender: Contender, root: Path, upstream: int) -> 
     return RunningContender(contender, server)
 
 
-def measure(names: list[str], rounds: Rounds) -> tuple[Measured, list[str]]:
+def measure(names: list[str], work: list[str], rounds: Rounds) -> tuple[Measured, list[str]]:
     """Return the figures, and the names of the contenders that started."""
     with ExitStack() as stack:
         root = Path(stack.enter_context(TemporaryDirectory()))
-        upstream = int(stack.enter_context(WorkerProcess("stub")).read_line())
-        load = stack.enter_context(WorkerProcess("load"))
-        started = [start(stack, CONTENDERS[name], root, upstream) for name in CONTENDERS if name in names]
+        upstream = stack.enter_context(WorkerProcess("stub"))
+        port = int(upstream.read_line())
+        drivers = Drivers(stack.enter_context(WorkerProcess("load")), upstream)
+        started = [start(stack, CONTENDERS[name], root, port) for name in CONTENDERS if name in names]
         running = [contender for contender in started if contender is not None]
-        return measure_all(running, load, rounds, log), [contender.contender.name for contender in running]
+        measured = measure_all(running, drivers, work, rounds, log)
+        return measured, [contender.contender.name for contender in running]
 
 
 def interrupt(*_: object) -> NoReturn:
@@ -64,7 +69,7 @@ def main() -> int:
     rounds = QUICK if options.quick else FULL
     rounds = Rounds(options.rounds or rounds.times, rounds.seconds)
     try:
-        measured, names = measure(options.only, rounds)
+        measured, names = measure(options.only, options.work, rounds)
     except KeyboardInterrupt:
         return 130
     if not names:

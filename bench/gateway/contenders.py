@@ -18,8 +18,13 @@ from gateway.processes import BENCH, Running, free_port, started
 from gateway.workloads import Workload
 
 LEAST_BYTES_OF_A_DELTA = 20
+START_SECONDS = 1.0
+"""Paced streams are started over this time."""
 KEY = f"sk-{token_hex(24)}"
 """API key of the clients: LiteLLM does not start without one."""
+
+LIVE = "x-groundwire-citations: live\r\n"
+"""Send text at once: without it, text is held until its citations are known, and nothing is paced."""
 
 Command = Callable[[Path, int, int], tuple[list[str], dict[str, str]]]
 """Returns the command and its environment, for a working folder, a port and the port of the upstream."""
@@ -35,9 +40,14 @@ class Contender(NamedTuple):
     copies: bool = True
     by_model: bool = False
     """Whether the model name selects the upstream; otherwise the path does."""
+    most_streams: int = 10_000
+    """Paced streams at the same time; with more, it does not finish in reasonable time."""
+    paced_headers: str = ""
     start_timeout: float = 30.0
 
-    def can(self, workload: Workload) -> bool:
+    def can(self, workload: Workload, concurrency: int = 1) -> bool:
+        if workload.variant == "paced" and concurrency > self.most_streams:
+            return False
         return self.copies if workload.same else self.translates
 
     def job(self, workload: Workload, port: int, concurrency: int, seconds: float) -> Job:
@@ -50,8 +60,9 @@ class Contender(NamedTuple):
             named, url_path = model, f"/{workload.variant}"
             url_path += "" if workload.same else f"/{workload.upstream_dialect}"
             url_path += request_path(workload.client_dialect, model, stream=workload.stream)
+        paced = workload.variant == "paced"
         return Job(
-            "ask",
+            "pace" if paced else "ask",
             port,
             url_path,
             request_body(workload.client_dialect, named, stream=workload.stream).decode(),
@@ -61,6 +72,8 @@ class Contender(NamedTuple):
             VARIANTS[workload.variant].deltas * LEAST_BYTES_OF_A_DELTA,
             KEY,
             FIRST_TOKEN.decode(),
+            self.paced_headers if paced else "",
+            START_SECONDS if paced else 0.0,
         )
 
     @contextmanager
@@ -105,6 +118,11 @@ def _minimal(_: Path, port: int, upstream: int) -> tuple[list[str], dict[str, st
     return command, {"PYTHONPATH": str(BENCH), "UPSTREAM": f"http://127.0.0.1:{upstream}"}
 
 
+def _raw(_: Path, port: int, upstream: int) -> tuple[list[str], dict[str, str]]:
+    command = [sys.executable, "-m", "gateway.raw", str(port), str(upstream)]
+    return command, {"PYTHONPATH": str(BENCH)}
+
+
 def _groundwire(folder: Path, port: int, upstream: int) -> tuple[list[str], dict[str, str]]:
     lines: list[str] = []
     for variant in VARIANTS:
@@ -119,10 +137,10 @@ def _groundwire(folder: Path, port: int, upstream: int) -> tuple[list[str], dict
             )
     config = folder / "groundwire.toml"
     config.write_text("\n".join(lines) + "\n")
-    program = str(Path(sys.executable).parent / "groundwire")
     # No contender writes an access log.
-    command = [program, "serve", "--port", str(port), "--log-level", "error"]
-    return command, {"GROUNDWIRE_CONFIG": str(config)}
+    command = [sys.executable, "-m", "groundwire", "serve", "--port", str(port), "--log-level", "error"]
+    # With PYTHONPATH, another checkout than the installed one can be measured.
+    return command, {"GROUNDWIRE_CONFIG": str(config), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
 
 
 _PREFIXES = {
@@ -164,9 +182,11 @@ CONTENDERS = {
     for contender in (
         Contender("direct", None, translates=False),
         Contender("nginx", _nginx, translates=False),
+        Contender("raw", _raw, translates=False),
+        Contender("raw translator", _raw, translates=True, copies=False),
         Contender("pass-through", _minimal, translates=False),
         Contender("translator", _minimal, translates=True, copies=False),
-        Contender("groundwire", _groundwire, translates=True, by_model=True),
-        Contender("LiteLLM", _litellm, translates=True, by_model=True, start_timeout=120.0),
+        Contender("groundwire", _groundwire, translates=True, by_model=True, paced_headers=LIVE),
+        Contender("LiteLLM", _litellm, translates=True, by_model=True, most_streams=32, start_timeout=120.0),
     )
 }

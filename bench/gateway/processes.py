@@ -73,6 +73,13 @@ def _start_time(pid: int) -> str:
     return ""
 
 
+def pin(pid: int, *, last: bool = False) -> None:
+    """Bind a process to the first core or the last: contenders and the processes that drive them."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) > 1:
+        os.sched_setaffinity(pid, {cores[-1] if last else cores[0]})
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -96,6 +103,7 @@ def started(
             start_new_session=True,
         ) as process,
     ):
+        pin(process.pid)
         try:
             _wait(process, port, log, timeout)
             yield Running(process.pid, port)
@@ -134,7 +142,8 @@ class WorkerProcess:
     """A process of the benchmark that reads jobs from its standard input and exits when it is closed."""
 
     def __init__(self, module: str) -> None:
-        environment = {**os.environ, "PYTHONPATH": str(BENCH)}
+        path = os.pathsep.join(filter(None, (str(BENCH), os.environ.get("PYTHONPATH"))))
+        environment = {**os.environ, "PYTHONPATH": path}
         self._process = subprocess.Popen(
             [sys.executable, "-m", f"gateway.{module}"],
             stdin=subprocess.PIPE,
@@ -143,6 +152,7 @@ class WorkerProcess:
             env=environment,
             start_new_session=True,  # Ctrl-C must reach only the benchmark, which stops the others in order
         )
+        pin(self._process.pid, last=True)
 
     def __enter__(self) -> WorkerProcess:
         return self
@@ -155,6 +165,10 @@ class WorkerProcess:
             self._process.kill()
             self._process.wait(GRACE)
         cast("TextIO", self._process.stdout).close()
+
+    def cpu(self) -> float:
+        """Seconds of CPU time so far."""
+        return _cpu(self._process.pid)
 
     def read_line(self) -> str:
         line = cast("TextIO", self._process.stdout).readline()

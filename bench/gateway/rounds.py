@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 from time import sleep
 from typing import NamedTuple
@@ -42,6 +42,16 @@ class Rows:
         return median(found) if found else None
 
 
+class Drivers(NamedTuple):
+    """The processes on both sides of a contender."""
+
+    load: WorkerProcess
+    upstream: WorkerProcess
+
+    def cpu(self) -> float:
+        return self.load.cpu() + self.upstream.cpu()
+
+
 class RunningContender(NamedTuple):
     """A contender and its server process."""
 
@@ -60,34 +70,41 @@ class Measured(NamedTuple):
     """Milliseconds to the first token, one stream at a time."""
     events: Rows
     """CPU microseconds per event; the key has the number of events in place of the concurrency."""
+    late: Rows
+    """Milliseconds between two reads of a paced stream, 99th percentile."""
+    drivers: Rows
+    """CPU seconds per second of the load generator and the upstream together."""
     memory_before: dict[str, float]
     """Resident megabytes before the first request."""
     memory_after: dict[str, float]
     """Resident megabytes after the last request."""
+    failed: set[tuple[Workload, int, str]]
     delivered: dict[tuple[Workload, str], str]
     """Whether the text arrived unchanged, and the number of citations."""
 
 
 def empty() -> Measured:
-    return Measured(Rows(), Rows(), Rows(), Rows(), {}, {}, {})
+    return Measured(Rows(), Rows(), Rows(), Rows(), Rows(), Rows(), {}, {}, set(), {})
 
 
 def measure_all(
-    contenders: list[RunningContender], load: WorkerProcess, rounds: Rounds, log: Log
+    contenders: list[RunningContender], drivers: Drivers, work: Sequence[str], rounds: Rounds, log: Log
 ) -> Measured:
-    """Run every workload on every contender."""
+    """Run every workload on every contender; if `work` is not empty, those with one of its words."""
     measured = empty()
     sleep(SETTLE_SECONDS)  # servers continue to initialise after they listen
     measured.memory_before.update(_memory(contenders))
-    _check_answers(contenders, load, measured, log)
+    _check_answers(contenders, drivers.load, measured, log)
+    steps = [step for step in _steps() if not work or any(word in step.title for word in work)]
     for number in range(1, rounds.times + 1):
         log(f"round {number} of {rounds.times}")
-        for measure, (workload, concurrency) in _steps():
-            for running in _capable(contenders, workload, measured):
+        for step in steps:
+            for running in _capable(contenders, step, measured):
                 try:
-                    measure(running, load, (workload, concurrency), rounds.seconds, measured)
+                    step.measure(running, drivers, step.key, rounds.seconds, measured)
                 except BenchmarkFailed as failure:
-                    log(f"{running.contender.name}, {workload.title}, concurrency {concurrency}: {failure}")
+                    log(f"{running.contender.name}, {step.title}: {failure}")
+                    measured.failed.add((step.workload, step.concurrency, running.contender.name))
     measured.memory_after.update(_memory(contenders))
     return measured
 
@@ -96,14 +113,18 @@ def _memory(contenders: list[RunningContender]) -> dict[str, float]:
     return {running.contender.name: running.server.memory() for running in contenders if running.server.pid}
 
 
-def _capable(
-    contenders: list[RunningContender], workload: Workload, measured: Measured
-) -> list[RunningContender]:
+def _capable(contenders: list[RunningContender], step: Step, measured: Measured) -> list[RunningContender]:
     """Contenders that support a workload and answered it in the first check."""
+    workload = step.workload
     plain = (
         workload if workload in WORKLOADS else next(one for one in WORKLOADS if _kind(one) == _kind(workload))
     )
-    return [running for running in contenders if (plain, running.contender.name) in measured.delivered]
+    return [
+        running
+        for running in contenders
+        if (plain, running.contender.name) in measured.delivered
+        and running.contender.can(workload, step.concurrency)
+    ]
 
 
 def _kind(workload: Workload) -> tuple[str, str, bool]:
@@ -131,44 +152,60 @@ def _check_answers(
             measured.delivered[workload, name] = f"{state}, {citations}"
 
 
-def _run(running: RunningContender, load: WorkerProcess, key: Key, seconds: float) -> tuple[JobResult, float]:
+def _run(running: RunningContender, drivers: Drivers, key: Key, seconds: float) -> tuple[JobResult, float]:
     """Run a job; return its result and the CPU seconds of the server, or of the client if there is none."""
     workload, concurrency = key
     job = running.contender.job(workload, running.server.port, concurrency, seconds)
     before = running.server.cpu() if running.server.pid else 0.0
-    result = load.run(job)
+    result = drivers.load.run(job)
     return result, running.server.cpu() - before if running.server.pid else result["cpu"]
 
 
-def _cost(
-    running: RunningContender, load: WorkerProcess, key: Key, seconds: float, measured: Measured
-) -> None:
-    result, cpu = _run(running, load, key, 0.0 if key[0].variant == "paced" else seconds)
+def _cost(running: RunningContender, drivers: Drivers, key: Key, seconds: float, measured: Measured) -> None:
+    before = drivers.cpu()
+    result, cpu = _run(running, drivers, key, seconds)
+    measured.late.add(*key, running.contender.name, result["late"] * 1000)
+    measured.drivers.add(*key, running.contender.name, (drivers.cpu() - before) / result["seconds"])
     measured.costs.add(*key, running.contender.name, cpu / result["requests"] * 1000)
     measured.rates.add(*key, running.contender.name, result["requests"] / result["seconds"])
 
 
 def _first_token(
-    running: RunningContender, load: WorkerProcess, key: Key, seconds: float, measured: Measured
+    running: RunningContender, drivers: Drivers, key: Key, seconds: float, measured: Measured
 ) -> None:
-    result, _ = _run(running, load, key, 4 * seconds)
+    result, _ = _run(running, drivers, key, 4 * seconds)
     measured.first_tokens.add(*key, running.contender.name, median(result["first_token"]) * 1000)
 
 
 def _length(
-    running: RunningContender, load: WorkerProcess, key: Key, seconds: float, measured: Measured
+    running: RunningContender, drivers: Drivers, key: Key, seconds: float, measured: Measured
 ) -> None:
     workload, length = key
-    result, cpu = _run(running, load, (workload._replace(variant=f"n{length}"), 1), seconds)
+    result, cpu = _run(running, drivers, (workload._replace(variant=f"n{length}"), 1), seconds)
     measured.events.add(*key, running.contender.name, cpu / result["requests"] / length * 1e6)
 
 
-Measure = Callable[[RunningContender, WorkerProcess, Key, float, Measured], None]
+Measure = Callable[[RunningContender, Drivers, Key, float, Measured], None]
 
 
-def _steps() -> Iterator[tuple[Measure, Key]]:
-    yield from (
-        (_cost, (workload, concurrency)) for workload in WORKLOADS for concurrency in workload.concurrency
-    )
-    yield from ((_first_token, (workload, 1)) for workload in FIRST_TOKENS)
-    yield from ((_length, (workload, length)) for workload in GROWTH_WORKLOADS for length in LENGTHS)
+class Step(NamedTuple):
+    """One measurement of a workload."""
+
+    measure: Measure
+    workload: Workload
+    concurrency: int
+    """Or the number of events, where the growth is measured."""
+
+    @property
+    def key(self) -> Key:
+        return self.workload, self.concurrency
+
+    @property
+    def title(self) -> str:
+        return f"{self.workload.title}, {self.concurrency}"
+
+
+def _steps() -> Iterator[Step]:
+    yield from (Step(_cost, workload, number) for workload in WORKLOADS for number in workload.concurrency)
+    yield from (Step(_first_token, workload, 1) for workload in FIRST_TOKENS)
+    yield from (Step(_length, workload, length) for workload in GROWTH_WORKLOADS for length in LENGTHS)

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush, heapreplace
+from itertools import count
 from typing import cast
 
 from gateway.payloads import VARIANTS, Canned, Variant, canned
@@ -40,11 +43,48 @@ class CannedAnswers:
         return VARIANTS[name], self._cache[key]
 
 
+class Pacer:
+    """Sends the frames of all paced streams, with one timer of the event loop for all of them."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._due: list[tuple[float, int, asyncio.Transport, Iterator[bytes], float]] = []
+        self._number = count()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self, transport: asyncio.Transport, frames: Iterable[bytes], pause: float) -> None:
+        """Send these frames, the first one after the pause."""
+        due = self._loop.time() + pause
+        heappush(self._due, (due, next(self._number), transport, iter(frames), pause))
+        if self._due[0][0] == due:
+            self._set_timer()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(self._due[0][0], self._send_due)
+
+    def _send_due(self) -> None:
+        self._timer = None
+        due, now = self._due, self._loop.time()
+        while due and due[0][0] <= now:
+            when, number, transport, frames, pause = due[0]
+            frame = next(frames, None)
+            if frame is None or transport.is_closing():
+                heappop(due)
+            else:
+                transport.write(frame)
+                heapreplace(due, (when + pause, number, transport, frames, pause))
+        if due:
+            self._set_timer()
+
+
 class Stub(asyncio.Protocol):
     """A server connection. Requests are answered one after the other."""
 
-    def __init__(self, answers: CannedAnswers) -> None:
+    def __init__(self, answers: CannedAnswers, pacer: Pacer) -> None:
         self._answers = answers
+        self._pacer = pacer
         self._pending = b""
         self._loop = asyncio.get_running_loop()
         self._paused = False
@@ -84,20 +124,9 @@ class Stub(asyncio.Protocol):
         elif variant.pause:
             # Pacing starts after the first token; everything before it is sent at once.
             self._transport.write(answer.head + b"".join(answer.frames[: answer.lead]))
-            self._pace(answer.frames[answer.lead - 1 :], 1, self._loop.time(), variant.pause)
+            self._pacer.start(self._transport, answer.frames[answer.lead :], variant.pause)
         else:
             self._transport.write(answer.head + b"".join(answer.frames))
-
-    def _pace(self, frames: tuple[bytes, ...], index: int, started: float, pause: float) -> None:
-        if index == len(frames) or self._transport.is_closing():
-            return
-        due = started + index * pause
-        self._loop.call_at(due, self._write_next, frames, index, started, pause)
-
-    def _write_next(self, frames: tuple[bytes, ...], index: int, started: float, pause: float) -> None:
-        if not self._transport.is_closing():
-            self._transport.write(frames[index])
-            self._pace(frames, index + 1, started, pause)
 
     def _flood(self, frames: bytes) -> None:
         if not self._transport.is_closing():
@@ -115,8 +144,9 @@ class Stub(asyncio.Protocol):
 async def serve() -> None:
     """Print the port, and serve until standard input is closed."""
     answers = CannedAnswers()
+    pacer = Pacer()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Stub(answers), "127.0.0.1", 0, backlog=BACKLOG)
+    server = await loop.create_server(lambda: Stub(answers, pacer), "127.0.0.1", 0, backlog=BACKLOG)
     print(server.sockets[0].getsockname()[1], flush=True)
     await asyncio.to_thread(sys.stdin.read)
     server.close()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gateway.rounds import Measured
+from gateway.rounds import Measured, Rows
 from gateway.workloads import (
     ADDED_MS,
     FIRST_TOKENS,
     GROWTH_WORKLOADS,
+    LATE_MS,
     LENGTHS,
     MAX_GROWTH,
     MEMORY_LIMIT,
@@ -25,6 +26,8 @@ def show(measured: Measured, names: Sequence[str]) -> None:
     _delivered(measured, names)
     _costs(measured, names)
     _limits(measured)
+    _late(measured, names)
+    _drivers(measured, names)
     _rates(measured, names)
     _first_tokens(measured, names)
     _memory(measured)
@@ -32,6 +35,9 @@ def show(measured: Measured, names: Sequence[str]) -> None:
 
 
 def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> None:
+    rows = [row for row in rows if any(row[words:])]
+    if not rows:
+        return
     print(f"\n{title}\n\n| {' | '.join(heads)} |\n|{'---|' * words}{'--:|' * (len(heads) - words)}")
     for row in rows:
         print(f"| {' | '.join(row)} |")
@@ -60,12 +66,18 @@ def _costs(measured: Measured, names: Sequence[str]) -> None:
         [
             workload.title,
             str(concurrency),
-            *(_shown(measured.costs.of(workload, concurrency, name)) for name in names),
+            *(_cost(measured, workload, concurrency, name) for name in names),
         ]
         for workload in WORKLOADS
         for concurrency in workload.concurrency
     ]
-    _table("CPU ms per request (direct: CPU of the client)", ["workload", "concurrency", *names], rows)
+    title = "CPU ms per request (direct: CPU of the client)"
+    _table(title, ["workload", "concurrency", *names], rows, words=2)
+
+
+def _cost(measured: Measured, workload: Workload, concurrency: int, name: str) -> str:
+    figure = _shown(measured.costs.of(workload, concurrency, name))
+    return figure or ("failed" if (workload, concurrency, name) in measured.failed else "")
 
 
 def _limits(measured: Measured) -> None:
@@ -74,9 +86,10 @@ def _limits(measured: Measured) -> None:
         for workload in WORKLOADS
         for concurrency in workload.concurrency
         for limit in workload.limits
+        if _cost(measured, workload, concurrency, OURS)
     ]
     heads = ["workload", "concurrency", "limit", "ms", "groundwire ms", "ratio", ""]
-    _table("Limits for groundwire", heads, rows)
+    _table("Limits for groundwire", heads, rows, words=3)
 
 
 def _limit(measured: Measured, workload: Workload, concurrency: int, limit: Limit) -> list[str]:
@@ -86,7 +99,37 @@ def _limit(measured: Measured, workload: Workload, concurrency: int, limit: Limi
     ratio = None if ours is None or theirs is None else ours / theirs
     shown = "" if ratio is None else f"1/{1 / ratio:.1f}" if ratio < 1 else f"{ratio:.2f}"
     figures = [_shown(most), _shown(ours), shown]
-    return [workload.title, str(concurrency), str(limit), *figures, _verdict(ours, most)]
+    verdict = "MISS: failed" if (workload, concurrency, OURS) in measured.failed else _verdict(ours, most)
+    # A process that cannot keep up reads several events at once, which makes each of them cheaper.
+    for name, unfair in (
+        (limit.contender, f"not comparable: {limit.contender} is late"),
+        (OURS, "MISS: late"),
+    ):
+        if (measured.late.of(workload, concurrency, name) or 0.0) > LATE_MS:
+            verdict = unfair
+            break
+    return [workload.title, str(concurrency), str(limit), *figures, verdict]
+
+
+def _late(measured: Measured, names: Sequence[str]) -> None:
+    title = f"Paced streams: p99 of the time between two reads, in ms (late: more than {LATE_MS:.0f})"
+    _table(title, ["workload, streams", *names], _paced_rows(measured.late, names))
+
+
+def _drivers(measured: Measured, names: Sequence[str]) -> None:
+    title = (
+        "Cores used by the load generator and the upstream, which share one: close to 1, they are the limit"
+    )
+    _table(title, ["workload, streams", *names], _paced_rows(measured.drivers, names))
+
+
+def _paced_rows(figures: Rows, names: Sequence[str]) -> list[list[str]]:
+    return [
+        [f"{workload.title}, {streams}", *(_shown(figures.of(workload, streams, name)) for name in names)]
+        for workload in WORKLOADS
+        for streams in workload.concurrency
+        if workload.variant == "paced"
+    ]
 
 
 def _rates(measured: Measured, names: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from json.encoder import encode_basestring
 from typing import Any, NamedTuple, TypeAlias
 
 Parsed: TypeAlias = Any  # parsed JSON that is not validated
@@ -70,6 +71,16 @@ def _from_annotation(annotation: Parsed) -> PageCitation:
     )
 
 
+_MESSAGES_TEXT = (
+    b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,'
+    b'"delta":{"type":"text_delta","text":%s}}\n\n'
+)
+_CHAT_TEXT = (
+    b'data: {"id":"chatcmpl-0","object":"chat.completion.chunk","created":0,"model":"bench",'
+    b'"choices":[{"index":0,"delta":{"content":%s},"finish_reason":null}]}\n\n'
+)
+
+
 class ToMessages:
     """Encodes Anthropic Messages."""
 
@@ -91,8 +102,8 @@ class ToMessages:
 
     def event(self, kind: str, item: Parsed) -> bytes:
         if kind == "text":
-            delta = {"type": "text_delta", "text": item}
-        elif kind == "citation":
+            return _MESSAGES_TEXT % encode_basestring(item).encode()
+        if kind == "citation":
             delta = {"type": "citations_delta", "citation": self._located(item)}
         else:
             closed = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
@@ -129,7 +140,7 @@ class ToChat:
 
     def event(self, kind: str, item: Parsed) -> bytes:
         if kind == "text":
-            return self._frame({"content": item})
+            return _CHAT_TEXT % encode_basestring(item).encode()
         if kind == "citation":
             return self._frame({"annotations": [self._annotation(item)]})
         return self._frame({}, "stop") + b"data: [DONE]\n\n"

@@ -18,7 +18,7 @@ class Limit(NamedTuple):
         return (
             f"{self.contender} / {1 / self.times:.0f}"
             if self.times < 1
-            else f"{self.times:.0f} x {self.contender}"
+            else f"{self.times:g} x {self.contender}"
         )
 
 
@@ -50,24 +50,26 @@ def _litellm(part: int) -> Limit:
     return Limit(1 / part, "LiteLLM")
 
 
-_SAME = (_litellm(25), Limit(3, "pass-through"))
-_CROSS = (_litellm(15),)
+_UNARY = (Limit(6, "raw"), _litellm(60))
+_UNARY_CROSS = (_litellm(25),)
+_BURST = (Limit(4, "raw"),)
+_PACED = (Limit(3, "nginx"), Limit(1.6, "raw"))
+_PACED_CROSS = (Limit(2.5, "raw translator"),)
+_STREAMS = (32, 500)
 
 WORKLOADS = (
-    Workload(CHAT, CHAT, stream=False, limits=_SAME),
-    Workload(MESSAGES, MESSAGES, stream=False, limits=_SAME),
-    Workload(MESSAGES, GEMINI, stream=False, limits=_CROSS),
-    Workload(MESSAGES, RESPONSES, stream=False, limits=_CROSS),
-    Workload(CHAT, GEMINI, stream=False, limits=_CROSS),
-    Workload(CHAT, CHAT, stream=True, limits=(_litellm(60),)),
-    Workload(MESSAGES, MESSAGES, stream=True, limits=(_litellm(60),)),
-    Workload(MESSAGES, GEMINI, stream=True, limits=(_litellm(30),)),
-    Workload(CHAT, GEMINI, stream=True, limits=(_litellm(30),)),
-    Workload(MESSAGES, RESPONSES, stream=True, limits=(_litellm(10),)),
-    Workload(
-        CHAT, CHAT, stream=True, variant="paced", concurrency=(32,), limits=(_litellm(8), Limit(4, "nginx"))
-    ),
-    Workload(MESSAGES, GEMINI, stream=True, variant="paced", concurrency=(32,), limits=(_litellm(8),)),
+    Workload(CHAT, CHAT, stream=False, limits=_UNARY),
+    Workload(MESSAGES, MESSAGES, stream=False, limits=_UNARY),
+    Workload(MESSAGES, GEMINI, stream=False, limits=_UNARY_CROSS),
+    Workload(MESSAGES, RESPONSES, stream=False, limits=_UNARY_CROSS),
+    Workload(CHAT, GEMINI, stream=False, limits=_UNARY_CROSS),
+    Workload(CHAT, CHAT, stream=True, limits=_BURST),
+    Workload(MESSAGES, MESSAGES, stream=True, limits=_BURST),
+    Workload(MESSAGES, GEMINI, stream=True, limits=(_litellm(80),)),
+    Workload(CHAT, GEMINI, stream=True, limits=(_litellm(80),)),
+    Workload(MESSAGES, RESPONSES, stream=True, limits=(_litellm(30),)),
+    Workload(CHAT, CHAT, stream=True, variant="paced", concurrency=_STREAMS, limits=_PACED),
+    Workload(MESSAGES, GEMINI, stream=True, variant="paced", concurrency=_STREAMS, limits=_PACED_CROSS),
 )
 
 FIRST_TOKENS = (
@@ -76,6 +78,9 @@ FIRST_TOKENS = (
 )
 ADDED_MS = 1.0
 """Limit for the time added to the first token, with one stream at a time."""
+
+LATE_MS = 100.0
+"""A paced stream is late if the 99th percentile of the time between two reads is longer."""
 
 MEMORY_LIMIT = Limit(1 / 3, "LiteLLM")
 

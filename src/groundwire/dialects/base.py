@@ -12,10 +12,10 @@ guarantee what holds for every dialect:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from groundwire.dialects.json import dump_json
+from groundwire.dialects.json import dump_json, quote_json
 from groundwire.dialects.source_audit import (
     CONTENT_EVENTS,
     EMPTY_ANSWER,
@@ -117,7 +117,7 @@ class StreamDecoder(ABC):
         """Queue an event; events after a terminal one are dropped."""
         if self._ended:
             return
-        if isinstance(event, TextDelta):
+        if type(event) is TextDelta:
             self.text_buffer.add(event.part, event.text)
         elif isinstance(event, CONTENT_EVENTS):
             if self._is_empty:
@@ -130,6 +130,12 @@ class StreamDecoder(ABC):
             self._ended = True
             self._warn(event)
         self._events.append(event)
+
+    def emit_text(self, part: int, text: str) -> None:
+        """Queue a text delta: the fast form of `emit`."""
+        if not self._ended:
+            self.text_buffer.add(part, text)
+            self._events.append(TextDelta(part, text))
 
     def audit(self, body: JsonObject) -> None:
         """Collect the sources in a whole body for the source audit."""
@@ -168,21 +174,20 @@ class StreamDecoder(ABC):
         self.emit(Failed(Interrupted("the stream ended before the answer was complete")))
         return []
 
-    def _is_plain(self, before: int) -> bool:
-        """Whether a frame emitted one text delta and nothing else, as nearly all do."""
-        events = self._events
-        return len(events) == before + 1 and type(events[before]) is TextDelta
-
     def _collect(self, read: Callable[[bytes], list[Frame]], data: bytes) -> list[Event]:
         try:
+            events, on_frame = self._events, self.on_frame
             for frame in () if self._ended else read(data):
-                if b'"http' in frame.data:
-                    self._audit.audit_frame(frame.data)
-                before = len(self._events)
-                self.on_frame(frame)
-                if not self._is_plain(before) and not self._warned_unsafe_url and has_unsafe_url(frame.data):
+                document = frame.data
+                if b'"http' in document:
+                    self._audit.audit_frame(document)
+                before = len(events)
+                on_frame(frame)
+                if len(events) == before + 1 and type(events[before]) is TextDelta:
+                    continue  # a text delta and nothing else, as nearly all frames
+                if not self._warned_unsafe_url and has_unsafe_url(document):
                     self._warned_unsafe_url = True
-                    self._events.insert(before, ADDRESS_REMOVED)
+                    events.insert(before, ADDRESS_REMOVED)
         except (WireError, UpstreamError) as error:
             self.emit(Failed(error))
         events, self._events = self._events, []
@@ -205,7 +210,17 @@ class StreamEncoder(ABC):
             return b""
         self._ended = isinstance(event, _TERMINAL)
         self.on_event(event)
-        return self._flush()
+        return self._take()
+
+    def feed_all(self, events: Iterable[Event]) -> bytes:
+        """Return the bytes for these events, in one piece."""
+        for event in events:
+            if self._ended:
+                break
+            if type(event) is not TextDelta:
+                self._ended = isinstance(event, _TERMINAL)
+            self.on_event(event)
+        return self._take()
 
     def close(self) -> bytes:
         """End the stream; without a terminal event before, send an interruption error."""
@@ -223,19 +238,20 @@ class StreamEncoder(ABC):
         """Queue one frame."""
         self._chunks.append(encode_frame(name, dump_json(payload)))
 
-    def send_text(self, name: str, head: str, text: str, tail: str) -> None:
-        """Queue one frame with a fixed JSON template around a text: the fast form of `send`."""
-        self._chunks.append(encode_frame(name, head + dump_json(text) + tail))
+    def send_text(self, head: bytes, text: str, tail: bytes) -> None:
+        """Queue one frame of a template and a text: the fast form of `send`."""
+        self._chunks.append(head + quote_json(text) + tail)
 
     def send_raw(self, data: bytes) -> None:
         """Queue bytes verbatim."""
         self._chunks.append(data)
 
-    def _flush(self) -> bytes:
-        if not self._chunks:
+    def _take(self) -> bytes:
+        chunks = self._chunks
+        if not chunks:
             return b""
-        data = b"".join(self._chunks)
-        self._chunks.clear()
+        data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        chunks.clear()
         return data
 
 

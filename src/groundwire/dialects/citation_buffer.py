@@ -49,6 +49,11 @@ class CitationBuffer:
         """Take an event and return the events that can be encoded now."""
         if not self._exact:
             return [event]
+        if type(event) is TextDelta and event.part in self._unsettled:
+            self._held.append(event)
+            first = self._held[0]
+            # More text of a part that is held: it waits as well.
+            return [] if type(first) is TextDelta and first.part in self._unsettled else self._release()
         match event:
             case Cited():
                 self._citations.append(event)

@@ -4,6 +4,11 @@ Reading: malformed text, NaN and infinities, excessive nesting and integers of t
 errors. A lone surrogate becomes U+FFFD, because it could never be encoded again.
 Writing: never NaN, never a lone surrogate, and no raw U+0085, U+2028 or U+2029: many SSE clients break lines
 there.
+
+msgspec, if it is installed, reads texts and quotes strings; whatever it rejects is read again by the standard
+library, which decides about values and errors. Importing it takes longer than reading a few texts, so the
+first ones are left to the standard library. Objects are always written by the standard library: msgspec
+writes NaN as null, and other digits for some floats.
 """
 
 from __future__ import annotations
@@ -11,9 +16,10 @@ from __future__ import annotations
 import json
 import re
 from array import array
+from collections.abc import Callable
 from itertools import accumulate
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from groundwire.errors import WireError
 
@@ -21,6 +27,8 @@ if TYPE_CHECKING:
     from groundwire.model import Json
 
 MAX_DEPTH = 128
+LIBRARY_AFTER = 64
+"""How many texts are read before msgspec is imported."""
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -46,36 +54,100 @@ _decode = json.JSONDecoder(parse_constant=_reject_constant, parse_float=_finite)
 _write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
+class JsonLibrary(NamedTuple):
+    """A JSON implementation."""
+
+    read: Callable[[bytes], Json]
+    """Parses a text, or raises one of `errors`."""
+    quote: Callable[[str], bytes]
+    """Writes a string, or raises one of `errors`."""
+    errors: tuple[type[Exception], ...]
+
+
+def _read_text(data: bytes) -> Json:
+    """Parse one value. `json.loads` does the same, but too slowly for the short texts of streams."""
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff").strip(_WHITESPACE)
+    value: Json
+    value, end = _decode(text)
+    if end != len(text):
+        raise ValueError(f"expected nothing more at character {end}")
+    if b"\\u" in data and _ESCAPED_SURROGATE.search(data):
+        value = _replace_surrogates(value)
+    return value
+
+
+def _quote_text(text: str) -> bytes:
+    return encode_basestring(text).encode()
+
+
+STANDARD = JsonLibrary(_read_text, _quote_text, (ValueError, RecursionError))
+
+
+def msgspec_library() -> JsonLibrary:
+    """msgspec, or the standard library if it is not installed."""
+    try:
+        # Imported late for the start-up time of commands that read few texts.
+        from msgspec import MsgspecError  # noqa: PLC0415
+        from msgspec.json import Decoder, Encoder  # noqa: PLC0415
+    except ImportError:
+        return STANDARD
+    return JsonLibrary(Decoder().decode, Encoder().encode, (MsgspecError, ValueError, RecursionError))
+
+
+class _Library:
+    """The implementation in use."""
+
+    __slots__ = ("_left", "errors", "quote", "read")
+
+    def __init__(self) -> None:
+        self.use(STANDARD)
+        self.read = self._read_first
+        self._left = LIBRARY_AFTER
+
+    def use(self, library: JsonLibrary) -> None:
+        self.read, self.quote, self.errors = library
+
+    def _read_first(self, data: bytes) -> Json:
+        self._left -= 1
+        if self._left <= 0:
+            self.use(msgspec_library())
+        return _read_text(data)
+
+
+_library = _Library()
+
+
+def use_library(library: JsonLibrary) -> None:
+    """Choose the implementation: a server does so when it starts, and tests compare both."""
+    _library.use(library)
+
+
 def load_json(data: bytes | str, fault: type[WireError]) -> Json:
     """Parse a JSON text; raises `fault` if it is malformed."""
     if isinstance(data, str):
         data = data.encode("utf-8", "replace")
     try:
-        value = _read(data.decode("utf-8", "replace"))
-    except RecursionError:
-        raise fault("nested too deeply") from None
-    except ValueError as error:
-        # The message of a JSONDecodeError is about positions; its text never holds the document.
-        raise fault(f"malformed JSON ({error})") from None
+        value = _library.read(data)
+    except _library.errors:
+        value = _read_again(data, fault)
     if (
         len(data) > 2 * MAX_DEPTH
         and data.count(b"[") + data.count(b"{") > MAX_DEPTH
         and JsonScan().feed(data).deepest > MAX_DEPTH
     ):
         raise fault("nested too deeply")
-    if b"\\u" in data and _ESCAPED_SURROGATE.search(data):
-        value = _replace_surrogates(value)
     return value
 
 
-def _read(text: str) -> Json:
-    """Parse one value. `json.loads` does the same, but too slowly for the short texts of streams."""
-    text = text.removeprefix("\ufeff").strip(_WHITESPACE)
-    value: Json
-    value, end = _decode(text)
-    if end != len(text):
-        raise ValueError(f"expected nothing more at character {end}")
-    return value
+def _read_again(data: bytes, fault: type[WireError]) -> Json:
+    """Parse a text that is malformed, or in which something has to be replaced."""
+    try:
+        return _read_text(data)
+    except RecursionError:
+        raise fault("nested too deeply") from None
+    except ValueError as error:
+        # The message of a JSONDecodeError is about positions; its text never holds the document.
+        raise fault(f"malformed JSON ({error})") from None
 
 
 class JsonScan:
@@ -133,6 +205,16 @@ def dump_json(value: Json) -> str:
     if "\u2028" in text or "\u2029" in text or "\x85" in text:
         text = _LINE_BREAKERS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     return text
+
+
+def quote_json(text: str) -> bytes:
+    """A string as JSON, in UTF-8: the fast form of `dump_json`."""
+    if not text.isascii() and ("\u2028" in text or "\u2029" in text or "\x85" in text):
+        return dump_json(text).encode()
+    try:
+        return _library.quote(text)
+    except _library.errors:
+        return dump_json(text).encode()
 
 
 def _replace_surrogates(value: Json) -> Json:

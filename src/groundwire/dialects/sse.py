@@ -9,6 +9,7 @@ frames too, so that decoders do not have to care.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from groundwire.errors import UpstreamWireError
@@ -72,8 +73,9 @@ class FrameReader:
         return [] if self._reader is None else self._reader.close()
 
 
-_LINE_END = re.compile(rb"\r\n|\n|\r")
 _CR = 13
+_SHORT = 2048
+"""A shorter beginning of an event is parsed when the rest has arrived; a longer one is not copied again."""
 
 
 def _split_lines(data: bytes) -> tuple[list[bytes], bytes]:
@@ -88,17 +90,49 @@ def _split_lines(data: bytes) -> tuple[list[bytes], bytes]:
 
 
 class SseReader:
-    """Parser of server-sent events, line by line."""
+    """Parser of server-sent events: those that arrive whole at once, others line by line."""
 
-    __slots__ = ("_data", "_event", "_rest", "_size")
+    __slots__ = ("_block", "_data", "_event", "_rest", "_size")
 
     def __init__(self) -> None:
+        self._block = b""  # the beginning of an event, not parsed yet
         self._rest = bytearray()
         self._event = ""
         self._data: list[bytes] = []
         self._size = 0
 
     def feed(self, data: bytes) -> list[Frame]:
+        if self._block:
+            data, self._block = self._block + data, b""
+        if b"\r" in data or (self._rest and self._rest[-1] == _CR):
+            return self._feed_lines(data)
+        frames: list[Frame] = []
+        if self._rest or self._data or self._event:
+            # The rest of an event that is parsed line by line.
+            end = data.find(b"\n\n") + 2
+            if end < 2:
+                return self._feed_lines(data)
+            frames += self._feed_lines(data[:end])
+            data = data[end:]
+        *blocks, rest = data.split(b"\n\n")
+        for block in blocks:
+            first, is_named, second = block.partition(b"\n")
+            if not is_named and first.startswith(b"data: "):
+                frames.append(_new_frame(Frame, ("", first[6:])))
+            elif first.startswith(b"event: ") and second.startswith(b"data: ") and b"\n" not in second:
+                frames.append(_new_frame(Frame, (_event_name(first[7:]), second[6:])))
+            else:
+                for line in block.split(b"\n"):
+                    self._line(line, frames)
+                self._line(b"", frames)
+        if len(rest) < _SHORT:
+            _check_size(len(rest))
+            self._block = rest
+        else:
+            frames += self._feed_lines(rest)
+        return frames
+
+    def _feed_lines(self, data: bytes) -> list[Frame]:
         if not data:
             return []
         frames: list[Frame] = []
@@ -123,20 +157,24 @@ class SseReader:
             del self._rest[-1]
             known = 1 if data.startswith(b"\n") else 0
         else:
-            match = _LINE_END.search(data)
-            if match is None or (match[0] == b"\r" and match.end() == len(data)):
+            end = data.find(b"\n")
+            half = data.find(b"\r", 0, end if end >= 0 else len(data))
+            if half >= 0:
+                end = half
+            if end < 0 or half == len(data) - 1:
                 self._rest += data  # a CR at the very end may be half of a CRLF
                 _check_size(self._size + len(self._rest))
                 return None
-            self._rest += data[: match.start()]
-            known = match.end()
+            self._rest += data[:end]
+            known = end + (2 if data.startswith(b"\r\n", end) else 1)
         _check_size(self._size + len(self._rest))
         line, self._rest = self._rest, bytearray()
         self._line(line, frames)
         return known
 
     def close(self) -> list[Frame]:
-        frames: list[Frame] = []
+        block, self._block = self._block, b""
+        frames = self._feed_lines(block)
         rest = bytes(self._rest).removesuffix(b"\r")
         self._rest.clear()
         if rest:
@@ -166,7 +204,21 @@ class SseReader:
         if name == b"data":
             self._data.append(b"")
         elif name == b"event":
-            self._event = content.strip().decode("utf-8", "replace")
+            self._event = _event_name(bytes(content))
+
+
+_new_frame = tuple.__new__
+
+
+def _event_name(name: bytes) -> str:
+    return _usual_name(name) if len(name) < 64 else _decode_name(name)
+
+
+def _decode_name(name: bytes) -> str:
+    return name.strip().decode("utf-8", "replace")
+
+
+_usual_name = lru_cache(maxsize=256)(_decode_name)
 
 
 _STRUCTURE = re.compile(rb'["\\\[\]{}]')

@@ -170,11 +170,12 @@ class Assembler:
 
     def feed(self, event: Event) -> None:
         """Add one event."""
+        if type(event) is TextDelta and not event.phase:  # as most of them
+            draft = self._drafts.get(event.part) or self._draft(event.part)
+            draft.kind = Text
+            draft.chunks.append(event.text)
+            return
         match event:
-            case TextDelta(part, text, ""):
-                draft = self._draft(part)
-                draft.kind = Text
-                draft.chunks.append(text)
             case TextDelta() | ReasoningDelta() | ToolCallDelta():
                 self._extend(event)
             case SearchCalled(part, whole) | SearchReturned(part, whole) | PartAdded(part, whole):

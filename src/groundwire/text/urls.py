@@ -7,6 +7,8 @@ import re
 # One parser for everything: the host that is displayed is the host that is compared. A backslash counts as a
 # slash, as in browsers, so that a URL cannot show one host and lead to another.
 _URL = re.compile(r"(https?)://([^/?#]*)([^?#]*)(?:\?([^#]*))?", re.IGNORECASE)
+# URLs that need no change: all of them lower-case hosts, and no character that is invisible or encoded.
+_PLAIN_URL = re.compile(r"https?://[a-z0-9.-]*[a-z0-9](?::[0-9]+)?(?:[/?#][!#-;=?-\[\]-~]*)?")
 _HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(?::(.*))?", re.DOTALL)
 _RESERVED = frozenset(' <>"')
 _TRACKING = re.compile(
@@ -24,6 +26,8 @@ def safe_url(url: str) -> str:
     Gemini sends raw spaces in the URLs of its weather cards. Invisible characters and those that change the
     direction of text are encoded too.
     """
+    if _PLAIN_URL.fullmatch(url):
+        return url
     url = url.strip().replace("\\", "/")
     match = _URL.match(url)
     return "" if match is None or not _host(match)[0] else _printable(url)

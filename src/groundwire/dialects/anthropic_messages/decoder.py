@@ -614,14 +614,13 @@ class Decoder(StreamDecoder):
         """Fast path for nine of ten frames: a text delta of an open text block."""
         if not isinstance(document, dict) or document.get("type") != "content_block_delta":
             return False
-        delta = document.get("delta")
-        if not isinstance(delta, dict) or delta.get("type") != "text_delta":
+        delta, index = document.get("delta"), document.get("index")
+        if not isinstance(delta, dict) or delta.get("type") != "text_delta" or not isinstance(index, int):
             return False
-        index, text = document.get("index"), delta.get("text")
-        block = self._blocks.get(index) if isinstance(index, int) else None
-        if not isinstance(text, str) or not isinstance(block, TextBlockReader):
+        text, block = delta.get("text"), self._blocks.get(index)
+        if not isinstance(text, str) or type(block) is not TextBlockReader:
             return False
-        self.emit(TextDelta(block.part, text))
+        self.emit_text(block.part, text)
         return True
 
     def start(self, message: Fields) -> None:

@@ -15,6 +15,7 @@ their id:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import count, pairwise
 from typing import NamedTuple, TypeVar
@@ -124,6 +125,12 @@ def encode_fetch_result(result: SearchResult, call: SearchCall, block_id: str) -
     return _encode_result_block("web_fetch", result, block_id, _encode_page(result, call))
 
 
+@lru_cache(maxsize=16)
+def _plain_page_token(key: bytes) -> str:
+    """The token of a page without excerpts, as most pages are."""
+    return sign_token({"excerpts": []}, key)
+
+
 def _encode_listed_page(page: ListedPage, key: bytes) -> JsonObject:
     source = page.source
     kept: JsonObject = {"excerpts": list(source.excerpts)}
@@ -131,11 +138,12 @@ def _encode_listed_page(page: ListedPage, key: bytes) -> JsonObject:
         kept["found"] = False
     if page.quotes:
         kept["quotes"] = list(page.quotes)
+    is_plain = page.found and not page.quotes and not source.excerpts
     return {
         "type": "web_search_result",
         "url": source.url,
         "title": source.title,
-        "encrypted_content": sign_token(kept, key),
+        "encrypted_content": _plain_page_token(key) if is_plain else sign_token(kept, key),
         "page_age": source.date or None,
     }
 
@@ -255,6 +263,14 @@ class CitationSplitter:
         else:
             heappush(self._starts, (start, self._count, citation))
         self._last_citations = None
+
+    def is_whole(self, end: int, citations: tuple[Citation, ...]) -> bool:
+        """Whether the text up to `end` is one piece, with these citations of the text before it."""
+        if self._starts and self._starts[0][0] < end:
+            return False
+        if self._ends and self._ends[0][0] < end:
+            return False
+        return self._last_citations is citations
 
     def pieces(self, text: str, start: int) -> Iterator[CitedText]:
         """Split the text, which begins at offset `start` of the answer."""
@@ -501,6 +517,18 @@ def _split_evenly(items: Sequence[_Item], shares: int) -> list[tuple[_Item, ...]
     return [tuple(items[start : max(end, start + 1)]) for start, end in pairwise(edges)]
 
 
+# Most of a stream consists of frames that differ only in their text.
+_TEXT_HEAD = (
+    b"event: content_block_delta\n"
+    b'data: {"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":'
+)
+_TEXT_TAIL = b"}}\n\n"
+_BLOCK_START = b'event: content_block_start\ndata: {"type":"content_block_start","index":%d,"content_block":'
+_TEXT_START = _BLOCK_START + b'{"type":"text","text":""}}\n\n'
+_CITED_TEXT_START = _BLOCK_START + b'{"citations":[],"type":"text","text":""}}\n\n'
+_BLOCK_STOP = b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n'
+
+
 class Encoder(StreamEncoder):
     """Encodes events as a message stream, one block at a time."""
 
@@ -514,6 +542,8 @@ class Encoder(StreamEncoder):
         self._started = self._has_text = False
         self._index = 0
         self._open: tuple[str, int] | None = None
+        self._open_text_part: int | None = None
+        self._text_head = b""
         self._citations: tuple[Citation, ...] = ()
         self._signature = ""
         self._position = 0
@@ -524,7 +554,8 @@ class Encoder(StreamEncoder):
             self._write(due)
 
     def _write(self, event: Event) -> None:
-        self._begin(event)
+        if not self._started:
+            self._begin(event)
         match event:
             case TextDelta():
                 self._write_text(event)
@@ -542,7 +573,7 @@ class Encoder(StreamEncoder):
                 pass
 
     def _begin(self, event: Event) -> None:
-        if self._started or isinstance(event, Failed):
+        if isinstance(event, Failed):
             return
         self._started = True
         head = event if isinstance(event, Started) else Started()
@@ -552,17 +583,17 @@ class Encoder(StreamEncoder):
         self._send({"type": "ping"})
 
     def _write_text(self, event: TextDelta) -> None:
+        text, end = event.text, self._position + len(event.text)
+        if event.part == self._open_text_part and self._splitter.is_whole(end, self._citations):
+            if text:
+                self.send_text(self._text_head, text, _TEXT_TAIL)
+            self._position = end
+            return
         for piece in self._splitter.pieces(event.text, self._position):
             if self._open != ("text", event.part) or self._citations != piece.citations:
                 self._open_text(event.part, piece)
-            # A template rather than a dict: most of a stream consists of these frames.
-            self.send_text(
-                "content_block_delta",
-                f'{{"type":"content_block_delta","index":{self._index},"delta":{{"type":"text_delta","text":',
-                piece.text,
-                "}}",
-            )
-        self._position += len(event.text)
+            self.send_text(self._text_head, piece.text, _TEXT_TAIL)
+        self._position = end
 
     def _open_text(self, part: int, piece: CitedText) -> None:
         if not self._has_text:
@@ -665,6 +696,11 @@ class Encoder(StreamEncoder):
         self._close_block()
         self._open = block_key
         self._citations = ()
+        if block_key[0] == "text":
+            self._open_text_part = block_key[1]
+            self._text_head = _TEXT_HEAD % self._index
+            self.send_raw((_CITED_TEXT_START if "citations" in block else _TEXT_START) % self._index)
+            return
         self._send({"type": "content_block_start", "index": self._index, "content_block": block})
 
     def _close_block(self) -> None:
@@ -674,8 +710,8 @@ class Encoder(StreamEncoder):
             signature = self._signature or sign_token({}, self.reply.key)
             self._delta({"type": "signature_delta", "signature": signature})
             self._signature = ""
-        self._send({"type": "content_block_stop", "index": self._index})
-        self._open = None
+        self.send_raw(_BLOCK_STOP % self._index)
+        self._open = self._open_text_part = None
         self._index += 1
 
     def _delta(self, delta: JsonObject) -> None:

@@ -166,14 +166,18 @@ class ContentReader:
 
     def read(self, content: Fields) -> None:
         """Read the parts of a content."""
-        parts = content.get("parts")
-        if isinstance(parts, list) and len(parts) == 1 and isinstance(text := _plain_text(parts[0]), str):
-            self.part_starts.append(self._length)  # fast path: nearly every chunk of a stream
-            self._emit_text(TextDelta, text)
-            return
         for part in many(content, "parts"):
             self.part_starts.append(self._length)
             self._read_part(part)
+
+    def read_text(self, text: str) -> None:
+        """Read a part that is plain text."""
+        self.part_starts.append(self._length)
+        if self._open is not TextDelta:
+            self._begin(TextDelta)
+        self.emit(TextDelta(self._open_part, text))
+        self._texts.append(text)
+        self._length += len(text)
 
     def _read_part(self, part: Fields) -> None:
         if part.raw.get("text") is not None:
@@ -274,9 +278,22 @@ _PART_READERS: dict[str, Callable[[ContentReader, Fields], None]] = {
 }
 
 
-def _plain_text(part: Json) -> Json:
-    """The text of a part that has no other field."""
-    return part.get("text") if isinstance(part, dict) and len(part) == 1 else None
+_TEXT_CHUNK_FIELDS = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId", "createTime"})
+_TEXT_CANDIDATE_FIELDS = frozenset({"content", "index", "groundingMetadata"})
+
+
+def _plain_text_of(candidate: Json) -> str:
+    """Text of the first candidate, if it has nothing else."""
+    if not isinstance(candidate, dict) or not _TEXT_CANDIDATE_FIELDS.issuperset(candidate):
+        return ""
+    content = candidate.get("content")
+    parts = content.get("parts") if isinstance(content, dict) else None
+    part = parts[0] if isinstance(parts, list) and len(parts) == 1 else None
+    if not isinstance(part, dict) or len(part) != 1 or candidate.get("groundingMetadata"):
+        return ""
+    index, text = candidate.get("index"), part.get("text")
+    is_first = index is None or (type(index) is int and not index)
+    return text if is_first and isinstance(text, str) else ""
 
 
 def _with_camel_signature(rest: JsonObject) -> JsonObject:
@@ -478,11 +495,24 @@ class ResponseReader:
         self._grounding = GroundingReader()
         self._pages: list[tuple[str, str]] = []
         self._opened: set[str] = set()
-        self._usage_body: Fields | None = None
+        self._usage_chunk: Json = None
         self._finish = ""
         self._candidate: JsonObject = {}
         self._feedback: JsonObject = {}
         self._started = self._answered = self._settled = self._failed = False
+
+    def read_plain_text(self, chunk: Json) -> bool:
+        """Read a chunk that is text and what every chunk repeats, as nearly all are; returns whether it is."""
+        if not self._answered or not isinstance(chunk, dict) or not _TEXT_CHUNK_FIELDS.issuperset(chunk):
+            return False
+        candidates = chunk.get("candidates")
+        text = _plain_text_of(candidates[0]) if isinstance(candidates, list) and len(candidates) == 1 else ""
+        if not text:
+            return False
+        self._content.read_text(text)
+        if "usageMetadata" in chunk:
+            self._usage_chunk = chunk
+        return True
 
     def read(self, body: Fields) -> None:
         """Read one chunk, or the whole body."""
@@ -511,7 +541,7 @@ class ResponseReader:
                 return
 
     def _read_usage(self, body: Fields) -> None:
-        self._usage_body = body  # cumulative: only the last one is decoded, at the end
+        self._usage_chunk = body.raw  # cumulative: only the last one is decoded, at the end
 
     def _read_feedback(self, body: Fields) -> None:
         self._feedback = body.obj("promptFeedback").raw
@@ -543,7 +573,8 @@ class ResponseReader:
             self._emit(event)
         for part in self._content.text_parts:
             self._emit(TextSettled(part))
-        usage = decode_usage(self._usage_body.obj("usageMetadata")) if self._usage_body else Usage()
+        body = read_body(self._usage_chunk or {}, UpstreamWireError)
+        usage = decode_usage(body.obj("usageMetadata"))
         if usage != Usage():
             self._emit(UsageSeen(usage))
 
@@ -672,8 +703,9 @@ class Decoder(StreamDecoder):
             return
         try:
             body = load_json(frame.data, UpstreamWireError)
-            for chunk in body if isinstance(body, list) else [body]:
-                self._answer.read(read_body(chunk, UpstreamWireError))
+            for chunk in body if isinstance(body, list) else (body,):
+                if not self._answer.read_plain_text(chunk):
+                    self._answer.read(read_body(chunk, UpstreamWireError))
         except WireError:
             self._answer.settle()
             raise

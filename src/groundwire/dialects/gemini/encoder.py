@@ -332,6 +332,7 @@ class Encoder(StreamEncoder):
         super().__init__(reply)
         self._assembler = Assembler()
         self._head = encode_head("", reply)
+        self._text_head = self._text_tail = b""
         self._texts: list[str] = []
         self._calls: dict[int, list[ToolCallDelta]] = {}
         self._extras: dict[int, JsonObject] = {}
@@ -359,6 +360,7 @@ class Encoder(StreamEncoder):
                 self._send_part(encode_part(value))
             case Started(model=model):
                 self._head = encode_head(model, self.reply)
+                self._text_head = b""
             case Finished():
                 self._finish()
             case Failed(error):
@@ -376,8 +378,20 @@ class Encoder(StreamEncoder):
         piece: JsonObject = {"text": text, "thought": True} if thought else {"text": text}
         if extras:
             self._send_part({**piece, **extras})
-        else:
+        elif thought:
             self._send_candidate(piece)
+        else:
+            self._send_plain(text)
+
+    def _send_plain(self, text: str) -> None:
+        """Send text from a template: most chunks differ only in it."""
+        if not self._text_head:
+            content: JsonObject = {"parts": [{"text": 0}], "role": "model"}
+            chunk: JsonObject = {"candidates": [{"content": content, "index": 0}], **self._head}
+            head, tail = dump_json(chunk).split('"text":0', 1)
+            self._text_head = f'data: {head}"text":'.encode()
+            self._text_tail = f"{tail}\n\n".encode()
+        self.send_text(self._text_head, text, self._text_tail)
 
     def _note_extras(self, part: int, extras: Extras) -> None:
         """Send a signature with its part; where the text was already sent, with an empty piece after it."""
@@ -451,6 +465,9 @@ class JsonArrayEncoder(Encoder):
         super().on_event(event)
         if self._ended:
             self.send_raw(b"\r\n]")
+
+    def _send_plain(self, text: str) -> None:
+        self._send_candidate({"text": text})
 
     def send(self, _name: str, payload: JsonObject) -> None:
         self.send_raw(f"{self._separator}{dump_json(payload)}".encode("utf-8", "replace"))

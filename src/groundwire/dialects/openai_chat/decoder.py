@@ -261,7 +261,7 @@ class Decoder(StreamDecoder):
         if text := self._stripper.feed(delta):
             if self._lists.pages is not self._emitted_pages:
                 self._emit_pages()
-            self.emit(TextDelta(self._text_part, text))
+            self.emit_text(self._text_part, text)
 
     def _on_refusal(self, message: Fields) -> None:
         text = message.text("refusal")

@@ -26,7 +26,6 @@ from groundwire.dialects.openai_chat.tools import (
     expects_legacy,
 )
 from groundwire.dialects.openai_chat.usage import encode_usage
-from groundwire.dialects.sse import encode_frame
 from groundwire.errors import GroundwireError
 from groundwire.model import (
     Answer,
@@ -62,7 +61,7 @@ class Encoder(StreamEncoder):
         self._legacy = expects_legacy(reply.request)
         self._model = reply.model
         self._opened = False
-        self._text_template = ("", "")
+        self._text_head = self._text_tail = b""
 
     def on_event(self, event: Event) -> None:
         """Encode one event."""
@@ -95,8 +94,7 @@ class Encoder(StreamEncoder):
             self._send_delta({"refusal": event.text})
         elif event.text:
             self._open()
-            before, after = self._text_template
-            self.send_raw(encode_frame("", f"{before}{dump_json(event.text)}{after}"))
+            self.send_text(self._text_head, event.text, self._text_tail)
 
     def _store_call_fields(self, part: int, verbatim: JsonObject) -> None:
         """Store verbatim fields of a call for its first delta; send them now if that is already out."""
@@ -159,7 +157,8 @@ class Encoder(StreamEncoder):
             self._opened = True
             # Most chunks are text: the JSON around the text is encoded once.
             before, _, after = dump_json(self._chunk({"content": 0}, _UNFINISHED)).rpartition('"content":0')
-            self._text_template = (f'{before}"content":', after)
+            self._text_head = f'data: {before}"content":'.encode()
+            self._text_tail = f"{after}\n\n".encode()
             self._send_delta({"role": "assistant", "content": "", "refusal": None})
 
     def _send_delta(self, delta: JsonObject) -> None:

@@ -14,6 +14,7 @@ from heapq import heappop, heappush
 from typing import TypeAlias
 
 from groundwire.dialects.base import Reply, StreamEncoder
+from groundwire.dialects.json import dump_json
 from groundwire.dialects.openai_responses.errors import encode_error_object
 from groundwire.dialects.openai_responses.history import (
     MAX_EXTRA_SLICES,
@@ -72,6 +73,9 @@ from groundwire.model import (
 )
 from groundwire.model.extras import merge_extras
 from groundwire.model.parts import Phase
+
+# Most of a stream consists of frames that differ only in their text and number.
+_DELTA_TAIL = b',"logprobs":[],"sequence_number":%d}\n\n'
 
 SendEvent: TypeAlias = Callable[[str, JsonObject], None]
 """Sends one event: its name without `response.`, and its fields."""
@@ -138,7 +142,12 @@ class Encoder(StreamEncoder):
         if not text.phase and event.phase != "refusal":
             text.phase = event.phase
         if event.text and not text.is_closed:
-            text.write(event.text)
+            if text.delta_head:
+                text.add(event.text)
+                self.send_text(text.delta_head, event.text, _DELTA_TAIL % self._sequence_number)
+                self._sequence_number += 1
+            else:
+                text.write(event.text)
             self._placer.grow()
 
     def _open_text(self, part: int, phase: Phase) -> TextPartWriter:
@@ -451,17 +460,28 @@ class TextPartWriter:
         self._chunks: list[str] = []
         self._annotations = AnnotationList()
         self._final_content: JsonObject | None = None
+        self.delta_head = b"" if phase == "refusal" else self._encode_delta_head()
+        """The frame of a delta up to its text; empty for a refusal."""
         self._send("content_part.added", {"part": encode_text(Text("", phase), [])})
+
+    def _encode_delta_head(self) -> bytes:
+        kind = "response.output_text.delta"
+        fields = dump_json({"type": kind, **self._position})[:-1]
+        return f'event: {kind}\ndata: {fields},"delta":'.encode()
 
     @property
     def end(self) -> int:
         """End offset so far, in the whole text."""
         return self.start + self.length
 
-    def write(self, text: str) -> None:
-        """Send more text."""
+    def add(self, text: str) -> None:
+        """Add text that has been sent."""
         self._chunks.append(text)
         self.length += len(text)
+
+    def write(self, text: str) -> None:
+        """Send more text."""
+        self.add(text)
         if self.phase == "refusal":
             self._send("refusal.delta", {"delta": text})
         else:
