@@ -247,7 +247,7 @@ class Groundwire:
     @property
     def engines(self) -> frozenset[str]:
         """The providers that only find pages: no model writes their answers."""
-        return frozenset(self._engine_factory.names)
+        return self._engines
 
     async def count_tokens(self, request: Request, *, provider: str, model: str) -> int | None:
         """Count the tokens of a request at its provider; None if the provider cannot count them."""
@@ -330,6 +330,7 @@ class Groundwire:
             index_folder=Path(self.config.data_dir) / "index",
             store=self.config.store,
         )
+        self._engines = frozenset(engines)
         write = self._writing_model()
         return {
             **{name: self._http_plugin(row) for name, row in self._specs.items()},

@@ -287,13 +287,18 @@ class HttpCycle:
         here."""
         try:
             await app(self.scope, self.receive, self.send)
-        except BaseException:
+        except asyncio.CancelledError:  # the server closes
+            await self._end()
+            raise
+        except Exception:
             log.exception("the application failed")
             await self._end()
         else:
             if not self.response_complete and not self.disconnected:
                 log.error("the application returned before the response was complete")
                 await self._end()
+        finally:
+            self.scope.pop(CONNECTION_KEY, None)  # a reference cycle
 
     async def _end(self) -> None:
         if self.response_started:

@@ -28,7 +28,6 @@ from groundwire.model import (
 from groundwire.model.value import value
 from groundwire.providers.passthrough.frames import (
     SENTINEL,
-    are_plain_frames,
     frame_at,
     frame_data,
     frames_in,
@@ -200,12 +199,9 @@ def scan_body(language: Dialect, body: JsonObject, data: bytes = b"") -> list[Ev
     return [*events, UsageSeen(usage), Finished()] if usage else [*events, Finished()]
 
 
-def is_content_only(noteworthy: tuple[bytes, ...], data: bytes) -> bool:
-    """Are these frames of content alone, as nearly all are? Valid until the answer is settled."""
-    if data.find(b"\n\n") != len(data) - 2:
-        if not are_plain_frames(data):
-            return False
-    elif not is_plain_frame(data[:-2]):
+def _is_content_frame(noteworthy: tuple[bytes, ...], data: bytes) -> bool:
+    """Is this a frame of content alone, as nearly all are? Valid until the answer is settled."""
+    if not is_plain_frame(data[:-2]):
         return False
     # `find`, because `in` raises and clears an exception for every search in bytes.
     for variant in noteworthy:  # noqa: SIM110  a generator would cost more than the search
@@ -246,14 +242,17 @@ class ContentCheck:
                 and data.find(b"\r", start, end) < 0
             ):
                 return start <= end
-        if not is_content_only(self._noteworthy, data) or has_unsafe_url(data):
+        if data.find(b"\n\n") != len(data) - 2:
+            *frames, rest = data.split(b"\n\n")
+            return not rest and all(self.is_content(frame + b"\n\n") for frame in frames)
+        if not _is_content_frame(self._noteworthy, data) or has_unsafe_url(data):
             return False
         self._before, self._after = _form_of(data)
         return True
 
 
 def _form_of(data: bytes) -> tuple[bytes, bytes]:
-    """What precedes and follows the text in a frame; empty if there is none."""
+    """What precedes and follows the text in one frame; empty if there is none."""
     for field in _TEXT_FIELDS:
         if (offset := data.find(field)) >= 0:
             start = offset + len(field)
