@@ -15,7 +15,7 @@ from gateway.environments import LITELLM, environment, nginx
 from gateway.load import Job
 from gateway.payloads import ENDS, FIRST_TOKEN, MODELS, VARIANTS, provider, request_body, request_path
 from gateway.processes import BENCH, Running, free_port, started
-from gateway.workloads import Workload
+from gateway.workloads import WORKERS_WORKLOAD, Workload
 
 LEAST_BYTES_OF_A_DELTA = 20
 START_SECONDS = 1.0
@@ -43,10 +43,18 @@ class Contender(NamedTuple):
     most_streams: int = 10_000
     """Paced streams at the same time; with more, it does not finish in reasonable time."""
     paced_headers: str = ""
+    pinned: bool = True
+    """Whether it has one core for itself, which the load generator and the upstream do not use."""
+    only: str = ""
+    """The title of the only workload that it runs, at its highest concurrency."""
+    proof: str = ""
+    """A header of the responses that it made itself; without it, the workload is not its own."""
     start_timeout: float = 30.0
 
     def can(self, workload: Workload, concurrency: int = 1) -> bool:
         if workload.variant == "paced" and concurrency > self.most_streams:
+            return False
+        if self.only and self.only != workload.title:
             return False
         return self.copies if workload.same else self.translates
 
@@ -86,7 +94,9 @@ class Contender(NamedTuple):
         port = free_port()
         command, variables = self.command(folder, port, upstream)
         plain = {"PATH": os.environ.get("PATH", ""), "HOME": str(folder), "LANG": "C.UTF-8"}
-        with started(command, {**plain, **variables}, folder / "log", port, self.start_timeout) as server:
+        environment = {**plain, **variables}
+        log, timeout = folder / "log", self.start_timeout
+        with started(command, environment, log, port, timeout, pinned=self.pinned) as server:
             yield server
 
 
@@ -123,7 +133,11 @@ def _raw(_: Path, port: int, upstream: int) -> tuple[list[str], dict[str, str]]:
     return command, {"PYTHONPATH": str(BENCH)}
 
 
-def _groundwire(folder: Path, port: int, upstream: int) -> tuple[list[str], dict[str, str]]:
+def _two_workers(folder: Path, port: int, upstream: int) -> tuple[list[str], dict[str, str]]:
+    return _groundwire(folder, port, upstream, "--workers", "2")
+
+
+def _groundwire(folder: Path, port: int, upstream: int, *more: str) -> tuple[list[str], dict[str, str]]:
     lines: list[str] = []
     for variant in VARIANTS:
         for dialect_name, model in MODELS.items():
@@ -139,6 +153,7 @@ def _groundwire(folder: Path, port: int, upstream: int) -> tuple[list[str], dict
     config.write_text("\n".join(lines) + "\n")
     # No contender writes an access log.
     command = [sys.executable, "-m", "groundwire", "serve", "--port", str(port), "--log-level", "error"]
+    command += more
     # With PYTHONPATH, another checkout than the installed one can be measured.
     return command, {"GROUNDWIRE_CONFIG": str(config), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
 
@@ -177,6 +192,11 @@ def _litellm(folder: Path, port: int, upstream: int) -> tuple[list[str], dict[st
     return [*command, "--num_workers", "1", "--telemetry", "False"], {**QUIET, "LITELLM_MASTER_KEY": KEY}
 
 
+def _litellm_rust(folder: Path, port: int, upstream: int) -> tuple[list[str], dict[str, str]]:
+    command, variables = _litellm(folder, port, upstream)
+    return command, {**variables, "LITELLM_RUST": "1"}
+
+
 CONTENDERS = {
     contender.name: contender
     for contender in (
@@ -187,6 +207,23 @@ CONTENDERS = {
         Contender("pass-through", _minimal, translates=False),
         Contender("translator", _minimal, translates=True, copies=False),
         Contender("groundwire", _groundwire, translates=True, by_model=True, paced_headers=LIVE),
+        Contender(
+            "2 workers",
+            _two_workers,
+            translates=True,
+            by_model=True,
+            pinned=False,
+            only=WORKERS_WORKLOAD.title,
+        ),
         Contender("LiteLLM", _litellm, translates=True, by_model=True, most_streams=32, start_timeout=120.0),
+        Contender(
+            "LiteLLM Rust",
+            _litellm_rust,
+            translates=True,
+            by_model=True,
+            most_streams=32,
+            proof="x-litellm-rust",
+            start_timeout=120.0,
+        ),
     )
 }

@@ -64,8 +64,10 @@ class JobResult(TypedDict):
     cpu: float
     first_token: list[float]
     """Seconds to the first token, one per request."""
+    head: str
+    """The head of the last response."""
     body: str
-    """The last response body, in base64."""
+    """Its body, in base64."""
     late: float
     """Seconds between two reads of a paced stream, 99th percentile."""
 
@@ -154,6 +156,10 @@ class LoadConnection(asyncio.Protocol):
                 future.exception()  # mark as retrieved, even if no task awaits it
 
 
+def head(response: bytes) -> str:
+    return response.partition(b"\r\n\r\n")[0].decode("latin-1").lower()
+
+
 def content(response: bytes) -> bytes:
     """The body of a response, whatever its framing."""
     head, _, rest = response.partition(b"\r\n\r\n")
@@ -190,6 +196,7 @@ async def send_repeatedly(job: Job) -> JobResult:
         seconds=perf_counter() - started,
         cpu=process_time() - cpu,
         first_token=[seconds for client in clients for seconds in client.first_token],
+        head=head(clients[0].body),
         body=b64encode(content(clients[0].body)).decode(),
         late=0.0,
     )
@@ -285,6 +292,7 @@ def _read_streams(streams: list[PacedStream], job: Job) -> JobResult:
         seconds=seconds,
         cpu=cpu,
         first_token=[],
+        head=head(responses[0]),
         body=b64encode(content(responses[0])).decode(),
         late=ordered[int(len(ordered) * 0.99)],
     )
@@ -316,7 +324,9 @@ async def run(job: Job, open_connections: list[LoadConnection]) -> JobResult:
         open_connections.clear()
     else:
         open_connections += await open_streams(job)
-    return JobResult(requests=len(open_connections), seconds=0.0, cpu=0.0, first_token=[], body="", late=0.0)
+    return JobResult(
+        requests=len(open_connections), seconds=0.0, cpu=0.0, first_token=[], head="", body="", late=0.0
+    )
 
 
 async def serve() -> None:

@@ -18,7 +18,6 @@ from gateway.load import Job, JobResult
 
 BENCH = Path(__file__).parent.parent
 GRACE = 10.0
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class BenchmarkFailed(Exception):
@@ -36,8 +35,8 @@ class Running(NamedTuple):
         return sum(map(_cpu, tree(self.pid)))
 
     def memory(self) -> float:
-        """Resident megabytes."""
-        return sum(map(_resident, tree(self.pid))) / 1e6
+        """Megabytes, with the share of this process in pages that several use (PSS)."""
+        return sum(map(_proportional, tree(self.pid))) / 1e6
 
 
 def tree(pid: int) -> list[int]:
@@ -61,9 +60,10 @@ def _cpu(pid: int) -> float:
     return 0.0
 
 
-def _resident(pid: int) -> int:
-    with suppress(OSError):
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
+def _proportional(pid: int) -> int:
+    with suppress(OSError, ValueError, IndexError):
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        return int(rollup.partition("\nPss:")[2].split()[0]) * 1024
     return 0
 
 
@@ -88,7 +88,13 @@ def free_port() -> int:
 
 @contextmanager
 def started(
-    command: Sequence[str], environment: Mapping[str, str], log: Path, port: int, timeout: float
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    log: Path,
+    port: int,
+    timeout: float,
+    *,
+    pinned: bool = False,
 ) -> Iterator[Running]:
     """Start a server, wait until it listens, and stop it with its children at the end."""
     with (
@@ -103,7 +109,8 @@ def started(
             start_new_session=True,
         ) as process,
     ):
-        pin(process.pid)
+        if pinned:
+            pin(process.pid)
         try:
             _wait(process, port, log, timeout)
             yield Running(process.pid, port)

@@ -6,14 +6,26 @@ from base64 import b64decode
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
-from time import sleep
+from time import monotonic, sleep
 from typing import NamedTuple
 
 from gateway.contenders import Contender
 from gateway.load import JobResult
 from gateway.payloads import read_answer, whole_text
 from gateway.processes import BenchmarkFailed, Running, WorkerProcess
-from gateway.workloads import FIRST_TOKENS, GROWTH_WORKLOADS, LENGTHS, WORKLOADS, Workload
+from gateway.workloads import (
+    CAPACITY_CONTENDERS,
+    CAPACITY_SECONDS,
+    CAPACITY_WORKLOAD,
+    FIRST_STREAMS,
+    FIRST_TOKENS,
+    GROWTH_WORKLOADS,
+    LATE_MS,
+    LENGTHS,
+    MOST_STREAMS,
+    WORKLOADS,
+    Workload,
+)
 
 SETTLE_SECONDS = 2.0
 Key = tuple[Workload, int]
@@ -59,6 +71,16 @@ class RunningContender(NamedTuple):
     server: Running
 
 
+class Capacity(NamedTuple):
+    """A number of paced streams that were not late, and one that was too many."""
+
+    streams: int
+    too_many: int
+    """0 if the search ended before."""
+    reason: str
+    """Why that was too many, or why the search ended."""
+
+
 class Measured(NamedTuple):
     """All figures of the tables."""
 
@@ -75,16 +97,18 @@ class Measured(NamedTuple):
     drivers: Rows
     """CPU seconds per second of the load generator and the upstream together."""
     memory_before: dict[str, float]
-    """Resident megabytes before the first request."""
+    """Megabytes (PSS) before the first request."""
     memory_after: dict[str, float]
-    """Resident megabytes after the last request."""
+    """Megabytes (PSS) after the last request."""
+    capacity: dict[str, Capacity]
+    """Paced streams that one core carries."""
     failed: set[tuple[Workload, int, str]]
     delivered: dict[tuple[Workload, str], str]
     """Whether the text arrived unchanged, and the number of citations."""
 
 
 def empty() -> Measured:
-    return Measured(Rows(), Rows(), Rows(), Rows(), Rows(), Rows(), {}, {}, set(), {})
+    return Measured(Rows(), Rows(), Rows(), Rows(), Rows(), Rows(), {}, {}, {}, set(), {})
 
 
 def measure_all(
@@ -106,7 +130,39 @@ def measure_all(
                     log(f"{running.contender.name}, {step.title}: {failure}")
                     measured.failed.add((step.workload, step.concurrency, running.contender.name))
     measured.memory_after.update(_memory(contenders))
+    if any(word in "streams per core" for word in work) if work else rounds.times > 1:
+        for running in contenders:
+            if running.contender.name in CAPACITY_CONTENDERS:
+                log(f"streams per core of {running.contender.name}")
+                measured.capacity[running.contender.name] = _capacity(running, drivers)
     return measured
+
+
+def _capacity(running: RunningContender, drivers: Drivers) -> Capacity:
+    """Search by doubling, then by halving the interval to an eighth."""
+    deadline = monotonic() + CAPACITY_SECONDS
+    low, high, streams, reason = 0, 0, FIRST_STREAMS, ""
+    while streams <= MOST_STREAMS and (not high or high - low > max(high // 8, 1)):
+        if monotonic() > deadline:
+            return Capacity(low, high, "the time is over")
+        if problem := _problem_with(running, drivers, streams):
+            high, reason = streams, problem
+        else:
+            low = streams
+        streams = (low + high) // 2 if high else 2 * streams
+    return Capacity(low, high, reason or "no more were tried")
+
+
+def _problem_with(running: RunningContender, drivers: Drivers, streams: int) -> str:
+    before = drivers.cpu()
+    try:
+        result, _ = _run(running, drivers, (CAPACITY_WORKLOAD, streams), 0.0)
+    except BenchmarkFailed as failure:
+        return f"failed: {str(failure)[:60]}"
+    busy = (drivers.cpu() - before) / result["seconds"]
+    if result["late"] * 1000 <= LATE_MS:
+        return ""
+    return f"p99 {result['late'] * 1000:.0f} ms, load generator and upstream used {busy:.2f} cores"
 
 
 def _memory(contenders: list[RunningContender]) -> dict[str, float]:
@@ -144,6 +200,9 @@ def _check_answers(
                 result = load.run(running.contender.job(workload, running.server.port, 1, 0.0))
             except BenchmarkFailed as failure:
                 log(f"{name} does not support {workload.title}: {failure}")
+                continue
+            if running.contender.proof not in result["head"]:
+                log(f"{name} does not handle {workload.title} itself: no header {running.contender.proof}")
                 continue
             text, citations = read_answer(
                 workload.client_dialect, b64decode(result["body"]), stream=workload.stream

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
-from gateway.rounds import Measured, Rows
+from gateway.rounds import Capacity, Measured, Rows
 from gateway.workloads import (
     ADDED_MS,
     FIRST_TOKENS,
@@ -12,11 +13,12 @@ from gateway.workloads import (
     LATE_MS,
     LENGTHS,
     MAX_GROWTH,
-    MEMORY_LIMIT,
+    MEMORY_MB,
     WORKLOADS,
     Limit,
     Workload,
 )
+from gateway.workloads import WORKERS_WORKLOAD as WORKERS
 
 OURS = "groundwire"
 
@@ -31,6 +33,8 @@ def show(measured: Measured, names: Sequence[str]) -> None:
     _rates(measured, names)
     _first_tokens(measured, names)
     _memory(measured)
+    _workers(measured)
+    _capacity(measured)
     _growth(measured, names)
 
 
@@ -153,20 +157,44 @@ def _first_tokens(measured: Measured, names: Sequence[str]) -> None:
             added[name] = None if figure is None or direct is None else figure - direct
         verdict = _verdict(added.get(OURS), ADDED_MS)
         rows.append([workload.title, *(_shown(added[name]) for name in names), verdict])
-    _table(f"Time added to the first token, in ms (limit {ADDED_MS:.0f})", ["workload", *names, ""], rows)
+    _table(f"Time added to the first token, in ms (limit {ADDED_MS:g})", ["workload", *names, ""], rows)
 
 
 def _memory(measured: Measured) -> None:
-    rows = []
-    for title, figures in (
-        ("before the first request", measured.memory_before),
-        ("after the last request", measured.memory_after),
-    ):
-        theirs = figures.get(MEMORY_LIMIT.contender)
-        most = None if theirs is None else theirs * MEMORY_LIMIT.times
-        names = list(figures)
-        rows.append([title, *(_shown(figures[name]) for name in names), _verdict(figures.get(OURS), most)])
-    _table(f"Resident memory in MB (limit {MEMORY_LIMIT})", ["", *names, ""], rows)
+    names = list(measured.memory_after)
+    rows = [
+        [title, *(_shown(figures[name]) for name in names), verdict]
+        for title, figures, verdict in (
+            ("before the first request", measured.memory_before, ""),
+            ("after the last", measured.memory_after, _verdict(measured.memory_after.get(OURS), MEMORY_MB)),
+        )
+    ]
+    _table(f"Memory in MB (PSS, limit {MEMORY_MB:.0f})", ["", *names, ""], rows)
+
+
+def _workers(measured: Measured) -> None:
+    one = measured.rates.of(WORKERS, 32, OURS)
+    two = measured.rates.of(WORKERS, 32, "2 workers")
+    if one is not None and two is not None:
+        busy = measured.drivers.of(WORKERS, 32, "2 workers")
+        print(
+            f"\nTwo workers, {WORKERS.title}, 32 connections: {two / one:.2f} times the requests of "
+            f"one per second, on {os.cpu_count()} cores, of which load generator and upstream use {_shown(busy)}"
+        )
+
+
+def _capacity(measured: Measured) -> None:
+    ours = measured.capacity.get(OURS)
+    rows = [
+        [name, str(found.streams), str(found.too_many or ""), found.reason, _ratio(found.streams, ours)]
+        for name, found in measured.capacity.items()
+    ]
+    heads = ["contender", "streams", "too many", "why", f"{OURS} carries"]
+    _table(f"Streams per core, an event every 20 ms, p99 at most {LATE_MS:.0f} ms", heads, rows)
+
+
+def _ratio(streams: int, ours: Capacity | None) -> str:
+    return "" if ours is None or not streams else f"{ours.streams / streams:.2f} x"
 
 
 def _growth(measured: Measured, names: Sequence[str]) -> None:

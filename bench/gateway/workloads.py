@@ -76,13 +76,24 @@ FIRST_TOKENS = (
     Workload(CHAT, CHAT, stream=True, variant="brief"),
     Workload(MESSAGES, MESSAGES, stream=True, variant="brief"),
 )
-ADDED_MS = 1.0
+ADDED_MS = 0.7
 """Limit for the time added to the first token, with one stream at a time."""
 
 LATE_MS = 100.0
 """A paced stream is late if the 99th percentile of the time between two reads is longer."""
 
-MEMORY_LIMIT = Limit(1 / 3, "LiteLLM")
+MEMORY_MB = 45.0
+"""Limit for the memory after the last request (PSS)."""
+
+WORKERS_WORKLOAD = next(workload for workload in WORKLOADS if workload.title == "burst Messages <- Gemini")
+"""What two workers are measured with: a gateway costs much more than load generator and upstream."""
+
+CAPACITY_WORKLOAD = Workload(CHAT, CHAT, stream=True, variant="paced")
+CAPACITY_CONTENDERS = ("nginx", "raw", "groundwire", "LiteLLM")
+"""How many paced streams one core carries before they are late."""
+FIRST_STREAMS, MOST_STREAMS = 16, 4096
+CAPACITY_SECONDS = 90.0
+"""No further number of streams is tried after this time."""
 
 LENGTHS = (10, 100, 1000, 10_000)
 GROWTH_WORKLOADS = (Workload(CHAT, CHAT, stream=True), Workload(MESSAGES, GEMINI, stream=True))

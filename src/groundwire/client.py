@@ -28,6 +28,7 @@ from groundwire.credentials.oauth import token_url
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential, Secret
 from groundwire.credentials.session import Refresher
+from groundwire.dialects.json import msgspec_library, use_library
 from groundwire.engine.engines.api import ApiEngineSpec
 from groundwire.errors import ConfigError, GroundwireError, InvalidQuery, MissingCredential
 from groundwire.model import (
@@ -261,6 +262,7 @@ class Groundwire:
         """Import the modules that the first request needs, so that it does not wait for them."""
         for name in ("transport.response", *(f"dialects.{row.dialect}" for row in self._specs.values())):
             import_module(f"groundwire.{name}")
+        use_library(msgspec_library())
 
     async def page(self, url: str, *, live: bool = True) -> Page:
         """Return a page from the index; if it is not there and `live` is set, fetch it from the web."""

@@ -100,8 +100,9 @@ class _Library:
     __slots__ = ("_left", "errors", "quote", "read")
 
     def __init__(self) -> None:
-        self.use(STANDARD)
-        self.read = self._read_first
+        self.read: Callable[[bytes], Json] = self._read_first
+        self.quote = STANDARD.quote
+        self.errors = STANDARD.errors
         self._left = LIBRARY_AFTER
 
     def use(self, library: JsonLibrary) -> None:

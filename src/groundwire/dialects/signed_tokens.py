@@ -27,7 +27,16 @@ _ALPHABET = bytes.maketrans(b"+/", b"-_")
 
 def sign_token(data: JsonObject, key: bytes) -> str:
     """Create a signed token that contains `data`."""
-    payload = _base64(dump_json(data).encode())
+    return _sign_text(dump_json(data), key)
+
+
+def sign_span(start: int, end: int, key: bytes) -> str:
+    """Create a signed token that contains a span: the fast form of `sign_token`, one for each citation."""
+    return _sign_text(f'{{"span":[{start},{end}]}}', key)
+
+
+def _sign_text(text: str, key: bytes) -> str:
+    payload = _base64(text.encode())
     return f"{_PREFIX}{payload}.{_sign(payload, key)}"
 
 

@@ -160,8 +160,8 @@ class SourceAudit:
         urls: list[str] = []
         is_read = False
         for key, value in node.items():
-            if isinstance(value, str):
-                if value[:4] != "http":
+            if type(value) is str:
+                if not value.startswith("http"):
                     continue
                 if value in self.read:
                     is_read = True

@@ -122,9 +122,7 @@ class SseReader:
             elif first.startswith(b"event: ") and second.startswith(b"data: ") and b"\n" not in second:
                 frames.append(_new_frame(Frame, (_event_name(first[7:]), second[6:])))
             else:
-                for line in block.split(b"\n"):
-                    self._line(line, frames)
-                self._line(b"", frames)
+                frames += self._feed_lines(block + b"\n\n")
         if len(rest) < _SHORT:
             _check_size(len(rest))
             self._block = rest

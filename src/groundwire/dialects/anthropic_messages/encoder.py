@@ -30,7 +30,7 @@ from groundwire.dialects.citation_buffer import CitationBuffer
 from groundwire.dialects.extras import add_extension
 from groundwire.dialects.features import Feature
 from groundwire.dialects.json import dump_json
-from groundwire.dialects.signed_tokens import sign_token
+from groundwire.dialects.signed_tokens import sign_span, sign_token
 from groundwire.model import (
     Answer,
     Assembler,
@@ -194,7 +194,7 @@ class CitationWriter:
         if isinstance(verbatim, dict):
             return verbatim
         source = evidence.source
-        token = sign_token({"span": list(span or (0, 0))}, self._reply.key)
+        token = sign_span(*(span or (0, 0)), self._reply.key)
         if source.url:
             return {
                 "type": WEB_CITATION,

@@ -502,7 +502,7 @@ class ResponseReader:
         self._started = self._answered = self._settled = self._failed = False
 
     def read_plain_text(self, chunk: Json) -> bool:
-        """Read a chunk that is text and what every chunk repeats, as nearly all are; returns whether it is."""
+        """Read a chunk that is only text, as nearly all are; returns whether it is one."""
         if not self._answered or not isinstance(chunk, dict) or not _TEXT_CHUNK_FIELDS.issuperset(chunk):
             return False
         candidates = chunk.get("candidates")
