@@ -6,6 +6,7 @@ checked where the address leads: Debian's documentation, the installed sources, 
 
     python bench/answers.py                      # all tables
     python bench/answers.py --only handbook      # one table
+    python bench/answers.py --part tuning        # one part only
     python bench/answers.py --index FOLDER       # keep the built index there, and use it the next time
     python bench/answers.py --json
 """
@@ -100,16 +101,16 @@ class Indexes:
         return unfinished.rename(folder)
 
 
-def answered(folder: Path, subject: Subject) -> list[Graded]:
+def answered(folder: Path, subject: Subject, parts: Sequence[Part] = PARTS) -> list[Graded]:
     """All questions about a subject, answered as the embedded engine does."""
-    return asyncio.run(_answered(folder, subject))
+    return asyncio.run(_answered(folder, subject, parts))
 
 
-async def _answered(folder: Path, subject: Subject) -> list[Graded]:
+async def _answered(folder: Path, subject: Subject, parts: Sequence[Part]) -> list[Graded]:
     engine = LocalEngine(folder / "index")
     provider = EngineProvider(engine, searches_parts=True)
     graded = []
-    for part in PARTS:
+    for part in parts:
         for question in load_questions(part, subject):
             query = " ".join(question.text.split())
             found, answer, _ = await provider.extract(query, SearchOptions())
@@ -177,7 +178,8 @@ def silence(where: str, graded: Sequence[Graded]) -> list[Row]:
     for part in PARTS:
         mine = [item for item in graded if item.part == part and not item.question.is_answerable]
         wrong = sum(item.grade.answered for item in mine)
-        rows.append({"part": part, "index": where, "questions": len(mine), "answered": wrong})
+        if mine:
+            rows.append({"part": part, "index": where, "questions": len(mine), "answered": wrong})
     return rows
 
 
@@ -234,8 +236,9 @@ def ranking() -> list[Row]:
 class Measurements:
     """The tables of one run. Answers are composed once for each index and subject."""
 
-    def __init__(self, indexes: Indexes) -> None:
+    def __init__(self, indexes: Indexes, parts: Sequence[Part] = PARTS) -> None:
         self._answers: dict[tuple[str, Subject], list[Graded]] = {}
+        self._parts = parts
         builders: dict[str, Callable[[], Path | None]] = {
             "plain": indexes.plain,
             "documentation": indexes.documentation,
@@ -247,7 +250,9 @@ class Measurements:
         """The graded answers; none if the index cannot be built here."""
         if (where, subject) not in self._answers:
             folder = self._folder(where)
-            self._answers[where, subject] = [] if folder is None else answered(folder, subject)
+            self._answers[where, subject] = (
+                [] if folder is None else answered(folder, subject, self._parts)
+            )
         return self._answers[where, subject]
 
     def table(self, name: str) -> list[Row]:
@@ -320,12 +325,13 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", choices=TABLES, action="append", help="a table; may be repeated")
+    parser.add_argument("--part", choices=PARTS, action="append", help="a part; may be repeated")
     parser.add_argument("--index", type=Path, help="folder to keep the built indexes in")
     parser.add_argument("--misses", action="store_true", help="also print the tuning questions that failed")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        measurements = Measurements(Indexes(arguments.index or Path(temporary)))
+        measurements = Measurements(Indexes(arguments.index or Path(temporary)), arguments.part or PARTS)
         tables = {}
         for name in arguments.only or TABLES:
             tables[name] = measurements.table(name)
