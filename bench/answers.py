@@ -250,9 +250,7 @@ class Measurements:
         """The graded answers; none if the index cannot be built here."""
         if (where, subject) not in self._answers:
             folder = self._folder(where)
-            self._answers[where, subject] = (
-                [] if folder is None else answered(folder, subject, self._parts)
-            )
+            self._answers[where, subject] = [] if folder is None else answered(folder, subject, self._parts)
         return self._answers[where, subject]
 
     def table(self, name: str) -> list[Row]:

@@ -65,6 +65,7 @@ class LocalEngine:
             passages=found.passages,
             queries=(found.interpretation.text,),
             is_answer=found.is_answer,
+            probability=found.probability,
             understood=found.interpretation.text,
             warnings=self._warnings + _not_live(options),
             advice=() if await asyncio.to_thread(has_everything, index) else (_PARTIAL_INDEX,),
