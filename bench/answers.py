@@ -35,6 +35,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.engine.cited_text import cited_text, plain, section_text  # noqa: E402
 from tests.engine.grading import Grade, grade  # noqa: E402
+from tests.engine.misspellings import misspelt  # noqa: E402
 from tests.engine.question_sets import HANDBOOK, PARTS, Part, Question, Subject, load_questions  # noqa: E402
 
 from groundwire.engine.compose.answer import Composition  # noqa: E402
@@ -45,7 +46,7 @@ from groundwire.model import Evidence, SearchOptions  # noqa: E402
 from groundwire.providers.engine_provider import EngineProvider  # noqa: E402
 
 Row: TypeAlias = dict[str, str | int | float]
-TABLES = ("python", "documentation", "handbook", "unanswerable", "truth", "ranking")
+TABLES = ("python", "documentation", "handbook", "misspelt", "unanswerable", "truth", "ranking")
 
 
 class Graded(NamedTuple):
@@ -117,6 +118,46 @@ async def _answered(folder: Path, subject: Subject, parts: Sequence[Part]) -> li
             graded.append(Graded(part, question, answer, grade(question, answer, found.passages)))
     await engine.close()
     return graded
+
+
+async def _misspelt(folder: Path, subject: Subject, seeds: int) -> tuple[float, float, int, int]:
+    """Right page first with the tuning questions as written and with random errors, and how many of either
+    were not answered."""
+    engine = LocalEngine(folder / "index")
+    provider = EngineProvider(engine, searches_parts=True)
+    right: dict[bool, list[bool]] = {False: [], True: []}
+    silent = Counter[bool]()
+    for question in load_questions("tuning", subject):
+        text = " ".join(question.text.split())
+        if question.kind == "misspelt" or not question.is_answerable:
+            continue
+        forms = [(False, text), *((True, misspelt(text, seed)) for seed in range(seeds))]
+        for has_errors, query in forms:
+            found, answer, _ = await provider.extract(query, SearchOptions())
+            graded = grade(question, answer, found.passages)
+            right[has_errors].append(graded.right_first)
+            silent[has_errors] += not graded.answered
+    await engine.close()
+    return share(right[False]), share(right[True]), silent[False], silent[True]
+
+
+def misspelt_questions(folders: Iterable[tuple[str, Path | None, Subject]], seeds: int = 2) -> list[Row]:
+    """What random typing errors cost. The errors are the same in every run."""
+    rows: list[Row] = []
+    for where, folder, subject in folders:
+        if folder is not None:
+            written, typed, silent, silent_typed = asyncio.run(_misspelt(folder, subject, seeds))
+            rows.append(
+                {
+                    "index": where,
+                    "right page first": written,
+                    "with errors": typed,
+                    "kept": typed / written,
+                    "wrongly silent": silent,
+                    "silent with errors": silent_typed,
+                }
+            )
+    return rows
 
 
 def by_kind(graded: Sequence[Graded]) -> list[Row]:
@@ -257,6 +298,13 @@ class Measurements:
         """One of `TABLES`."""
         if name == "ranking":
             return ranking()
+        if name == "misspelt":
+            subjects: dict[str, Subject] = {
+                "plain": "python",
+                "documentation": "python",
+                "handbook": "handbook",
+            }
+            return misspelt_questions((where, self._folder(where), of) for where, of in subjects.items())
         if name in ("unanswerable", "truth"):
             return self._over_all(name)
         subject: Subject = "handbook" if name == "handbook" else "python"
