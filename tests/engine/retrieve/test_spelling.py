@@ -78,7 +78,7 @@ def test_the_dictionary_has_words_and_names(query: str, expected: str) -> None:
 
 def test_suggestions_are_given_for_unknown_words_only() -> None:
     speller = Speller(words_with_prefix, DICTIONARY)
-    assert list(speller.suggestions("comprehensio"))[0] == "comprehension"
+    assert next(iter(speller.suggestions("comprehensio"))) == "comprehension"
     assert list(speller.suggestions("loop")) == []
 
 

@@ -17,8 +17,8 @@ from groundwire.engine.words import stop_words
 WordsWithPrefix: TypeAlias = Callable[[str], Sequence[tuple[str, int]]]
 """The words of an index that begin with a prefix, each with the number of passages that have it."""
 
-_WORD = re.compile(r"(?<![\w.`(@/\\-])[^\W\d_]{4,}(?![\w.`(])")
-"""A plain word: paths, options and numbers are not corrected."""
+_WORD = re.compile(r"(?<![\w.`(@/\\\"“„-])[^\W\d_]{4,}(?![\w.`(])")
+"""A plain word: paths, options, numbers and quoted words are not corrected."""
 _NAME = re.compile(r"(?<![\w/\\-])[A-Za-z_][\w.]*[\w]")
 _NAME_PART = re.compile(r"[^\W\d_]{4,}")
 _SURE_LENGTH = 6
