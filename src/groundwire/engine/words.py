@@ -35,6 +35,8 @@ _TOKEN = re.compile(r"[^\W_]+")
 _LEXICAL_TOKEN = re.compile(rf"[{_CJK}]+|\d+(?:[.,:]\d+)*|[^\W_{_CJK}]+(?:['’][^\W\d_{_CJK}]+)?")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
+# The parts of an address are no words of the sentence: `people@example.org` says nothing about people.
+_MAIL_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _CODE_NAME = re.compile(r"\b[^\W\d]\w*(?:\.\w+)*")
 # Begins with capitals in either case: texts have few, so little else is tried.
 _CAMEL_CASE = re.compile(r"[A-ZÀ-Þ](?:(?<=[a-zß-ÿ].)|[A-ZÀ-Þ][a-zß-ÿ])")
@@ -157,6 +159,8 @@ class _Term(NamedTuple):
 
 def analyse(text: str) -> TextTerms:
     """The terms of a text."""
+    if "@" in text:
+        text = _MAIL_ADDRESS.sub(" ", text)
     terms = [term for token in _LEXICAL_TOKEN.findall(text) for term in _terms(token)]
     return TextTerms(
         tuple([in_order for _, in_order, _, _, _ in terms]),
