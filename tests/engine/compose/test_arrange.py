@@ -194,7 +194,7 @@ def test_the_code_that_opens_a_section_is_shown_before_the_comment_on_it() -> No
     composition = compose("command to roll back a service", [page])
     assert (
         composition.text
-        == "    slipway rollback SERVICE\n\nA rollback of a service does not undo migrations."
+        == "    slipway rollback SERVICE\n\n\nA rollback of a service does not undo migrations."
     )
     check(composition, [page])
 

@@ -174,7 +174,7 @@ def compose_parts(parts: Sequence[QuestionPart], *, max_sources: int | None = No
     for part in parts:
         allowed = None if max_sources is None else max(0, max_sources - len(pages))
         answer = _compose_part(part, allowed)
-        text += "" if not text else "\n" if text.endswith("\n") else "\n\n"
+        text += "\n\n" if text else ""
         text += f"{_heading(part.question)}\n\n"
         citations += (_shifted(citation, len(text)) for citation in answer.citations)
         pages.update(item.source.url for citation in answer.citations for item in citation.evidence)
@@ -248,10 +248,10 @@ class _AnswerBuilder:
                     self._write_contradictions(entry.item, reported)
 
     def _separate(self, separator: str) -> None:
-        """Begins the next sentence, or the next paragraph after one blank line."""
+        """Begins the next sentence or the next paragraph. The number of an exhibit is written after its last
+        line break, so a paragraph after it needs a blank line of its own."""
         if self._parts:
-            is_ended = separator != " " and self._parts[-1].endswith("\n")
-            self._append("\n" if is_ended else separator)
+            self._append(separator)
 
     def _write_contradictions(self, item: SelectedStatement, reported: set[tuple[str, int]]) -> None:
         for other in item.contradicting:

@@ -18,14 +18,14 @@ sys.path.insert(0, str(ROOT))
 
 from tests.engine.question_sets import HANDBOOK, load_questions  # noqa: E402
 
+from groundwire.engine.compose.answer import QuestionPart, compose_parts  # noqa: E402
+from groundwire.engine.compose.events import composition_events  # noqa: E402
 from groundwire.engine.crawl.files import crawl_path  # noqa: E402
 from groundwire.engine.crawl.results import CrawledPage, CrawlOptions  # noqa: E402
+from groundwire.engine.index.base import Index  # noqa: E402
 from groundwire.engine.index.location import open_index  # noqa: E402
 from groundwire.engine.pages import EngineResult, Page  # noqa: E402
 from groundwire.engine.retrieve.rank import find_passages  # noqa: E402
-from groundwire.engine.compose.answer import QuestionPart, compose_parts  # noqa: E402
-from groundwire.engine.compose.events import composition_events  # noqa: E402
-from groundwire.engine.index.base import Index  # noqa: E402
 from groundwire.model import Answer, Assembler, SearchOptions  # noqa: E402
 from groundwire.text.markdown import render_body  # noqa: E402
 from groundwire.text.sources import label_of, number_answer  # noqa: E402
@@ -45,14 +45,15 @@ an index, each with its source. The pages are the handbook of an invented compan
 them, spelling included; a random choice with a fixed seed, so nothing is left out because it is answered
 badly. How often answers are right is [measured](search-index.md).
 
-`scripts/answers.py` generates this page; `make check` compares it.
+`scripts/sample_answers.py` generates this page; `make check` compares it.
 """
 
 
 def chosen() -> list[str]:
     """The questions, in the order of their file."""
     questions = [" ".join(question.text.split()) for question in load_questions("tuning", "handbook")]
-    numbers = sorted(random.Random(SEED).sample(range(len(questions)), COUNT))
+    chooser = random.Random(SEED)  # noqa: S311  a choice that is the same in every run
+    numbers = sorted(chooser.sample(range(len(questions)), COUNT))
     return [questions[number] for number in numbers]
 
 
@@ -100,7 +101,7 @@ def main() -> int:
     if "--check" in sys.argv[1:]:
         if PAGE.exists() and PAGE.read_text("utf-8") == page:
             return 0
-        print(f"{PAGE.relative_to(ROOT)} is out of date; run scripts/answers.py", file=sys.stderr)
+        print(f"{PAGE.relative_to(ROOT)} is out of date; run scripts/sample_answers.py", file=sys.stderr)
         return 1
     PAGE.write_text(page, "utf-8")
     return 0
