@@ -53,6 +53,12 @@ _ACCENTS = str.maketrans("äöüéèêáàâíìóòôúùûñç", "aoueeeaaaiio
 # The longest ending that leaves four letters is removed, once. That brings `parse`, `parsed` and `parsing`
 # together, and `Datei` and `Dateien`. It also joins a few unrelated words, which costs little.
 _ENDINGS = re.compile(r"(?<=....)(?:ations?|ungen|ings?|ung|ers|ern|edly|ed|es|er|en|em|e|s|n)$")
+# Participles and infinitives with `zu` of separable German verbs: `hochgeladen` and `hochzuladen` are forms
+# of `hochladen`.
+_SEPARABLE = re.compile(
+    r"^(ab|an|auf|aus|bei|durch|ein|fest|frei|her|herunter|hin|hoch|los|mit|nach|um|vor|weg|weiter|zuruck|zusammen)"
+    r"(?:ge|zu)(\w{3,}?)(?:en|t)$"
+)
 _NO_PLURAL = frozenset("siu")
 _DOUBLED = re.compile(r"([bdgmnprt])\1$")
 
@@ -129,6 +135,7 @@ def stem_word(word: str) -> str:
         return word[:3]
     if not word.isascii():
         word = word.translate(_ACCENTS)
+    word = _SEPARABLE.sub(r"\1\2en", word)
     stem = _DOUBLED.sub(r"\1", _ENDINGS.sub("", word, count=1))
     return f"{stem[:-1]}i" if stem.endswith("y") else stem
 

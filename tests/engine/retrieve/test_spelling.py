@@ -68,8 +68,17 @@ DICTIONARY = make_dictionary(
         ("asyncio.gahter", "asyncio.gather"),
         ("earlyloop", "early loop"),
         ("nreak", "break"),
+        ("hwo loop", "how loop"),
     ],
-    ids=["correct", "no page has it", "camel case", "dotted", "joined", "neighbour of the initial"],
+    ids=[
+        "correct",
+        "no page has it",
+        "camel case",
+        "dotted",
+        "joined",
+        "neighbour of the initial",
+        "question word",
+    ],
 )
 def test_the_dictionary_has_words_and_names(query: str, expected: str) -> None:
     speller = Speller(words_with_prefix, DICTIONARY)

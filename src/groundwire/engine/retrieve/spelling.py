@@ -19,6 +19,10 @@ WordsWithPrefix: TypeAlias = Callable[[str], Sequence[tuple[str, int]]]
 
 _WORD = re.compile(r"(?<![\w.`(@/\\\"“„-])[^\W\d_]{4,}(?![\w.`(])")
 """A plain word: paths, options, numbers and quoted words are not corrected."""
+_FIRST = re.compile(r"^[^\W\d_]{3}\b")
+_QUESTION_WORDS = frozenset(
+    ("how", "what", "why", "who", "when", "where", "which", "wie", "was", "wer", "wann", "warum")
+)
 _NAME = re.compile(r"(?<![\w/\\-])[A-Za-z_][\w.]*[\w]")
 _NAME_PART = re.compile(r"[^\W\d_]{4,}")
 _SURE_LENGTH = 6
@@ -91,7 +95,15 @@ class Speller(NamedTuple):
                 return match[0]
             return next(self.suggestions(word), match[0])
 
-        return _WORD.sub(corrected, _NAME.sub(self._corrected_name, query))
+        return _WORD.sub(corrected, _NAME.sub(self._corrected_name, _FIRST.sub(self._question_word, query)))
+
+    def _question_word(self, match: re.Match[str]) -> str:
+        """The first word of a question, if it is a misspelt question word such as `hwo` and `wat`."""
+        word = match[0].casefold()
+        if self.dictionary.has(word) or self._passages(word) > _RARE:
+            return match[0]
+        meant = [known for known in sorted(_QUESTION_WORDS) if edit_distance(word, known, 1) == 1]
+        return min(meant, key=lambda known: typing_cost(word, known), default=match[0])
 
     def suggestions(self, word: str) -> Iterator[str]:
         """What an unknown word may mean, most likely first; nothing if it is spelt correctly."""
