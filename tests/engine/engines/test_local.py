@@ -18,7 +18,7 @@ from groundwire.engine.knowledge import CORE_EDITION, BuildProgress, build
 from groundwire.engine.knowledge.addresses import CONTENTS_URL
 from groundwire.engine.pages import Engine, EngineResult, Page
 from groundwire.errors import ConfigError
-from groundwire.model import NOTHING_FOUND, SearchOptions, Warned
+from groundwire.model import NOTHING_FOUND, NOTICES, SearchOptions, Warned
 from tests.engine.knowledge.memory import MemoryIndex
 
 pytestmark = pytest.mark.server
@@ -72,6 +72,19 @@ def test_a_thin_answer_has_advice_until_the_index_is_complete(tmp_path: Path) ->
     assert not [event for event in composition_events("zorkmid", found, firm) if isinstance(event, Warned)]
     asyncio.run(LocalEngine(tmp_path).complete())
     assert find(LocalEngine(tmp_path), "zorkmid").advice == ()
+
+
+@pytest.mark.usefixtures("few")
+def test_a_corrected_or_translated_question_is_reported(tmp_path: Path) -> None:
+    corrected = find(LocalEngine(tmp_path), "convert an object to a JSON strnig")
+    assert [warning.code for warning in corrected.warnings] == ["query_corrected"]
+    assert "convert an object to a JSON string" in corrected.warnings[0].message
+    translated = find(LocalEngine(tmp_path), "Wie lese ich eine JSON-Datei?")
+    assert {warning.code for warning in translated.warnings} <= NOTICES
+    assert find(LocalEngine(tmp_path), "convert an object to a JSON string").warnings == ()
+    unanswered = find(LocalEngine(tmp_path), "how do I bake an applle cake")
+    assert [advice.code for advice in unanswered.advice] == ["did_you_mean", "index_partial"]
+    assert "apple" in unanswered.advice[0].message
 
 
 @pytest.mark.usefixtures("few")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
@@ -20,7 +20,7 @@ from groundwire.engine.knowledge import (
     refresh,
 )
 from groundwire.engine.pages import EngineResult, Page
-from groundwire.engine.retrieve.rank import find_passages
+from groundwire.engine.retrieve.rank import RankedPassages, find_passages
 from groundwire.errors import GroundwireError
 from groundwire.model import SearchOptions, Warned
 
@@ -65,9 +65,13 @@ class LocalEngine:
             passages=found.passages,
             queries=(found.interpretation.text,),
             is_answer=found.is_answer,
+            probability=found.probability,
             understood=found.interpretation.text,
-            warnings=self._warnings + _not_live(options),
-            advice=() if await asyncio.to_thread(has_everything, index) else (_PARTIAL_INDEX,),
+            warnings=(*_notices(found), *self._warnings, *_not_live(options)),
+            advice=(
+                *_suggestions(found),
+                *(() if await asyncio.to_thread(has_everything, index) else (_PARTIAL_INDEX,)),
+            ),
         )
 
     async def page(self, url: str) -> Page | None:
@@ -123,6 +127,21 @@ class LocalEngine:
             if self._temporary is not None:
                 self._temporary.cleanup()
                 self._temporary = None
+
+
+def _notices(found: RankedPassages) -> Iterator[Warned]:
+    """What was searched, if it is not what the user typed."""
+    kind, text = found.interpretation.kind, found.interpretation.text
+    if found.is_answer and kind == "corrected":
+        yield Warned("query_corrected", f"Showing results for “{text}”.")
+    elif found.is_answer and kind == "translated":
+        yield Warned("query_translated", f"Showing results for the English words “{text}”.")
+
+
+def _suggestions(found: RankedPassages) -> Iterator[Warned]:
+    """The corrected question, if it is not the one that was searched."""
+    if found.corrected and not (found.is_answer and found.corrected == found.interpretation.text):
+        yield Warned("did_you_mean", f"Did you mean “{found.corrected}”?")
 
 
 def _not_live(options: SearchOptions) -> tuple[Warned, ...]:
