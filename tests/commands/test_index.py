@@ -232,14 +232,15 @@ def test_a_terminal_shows_progress(shell: Shell, docs: Path, monkeypatch: pytest
 def test_the_built_in_index_is_updated_on_request(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     from groundwire.engine import knowledge
     from groundwire.engine.index.base import Index, Stored
+    from groundwire.engine.knowledge import builder
 
-    def refresh(index: Index, report: knowledge.ReportProgress) -> Stored:
+    def refresh(index: Index, report: knowledge.ReportProgress, **_: object) -> Stored:
         report(knowledge.BuildProgress(1, 2, "json"))
         return index.put(
             [Page("https://docs.python.org/3/library/json.html", "json", "JSON encoder and decoder.")]
         )
 
-    monkeypatch.setattr(knowledge, "refresh", refresh)
+    monkeypatch.setattr(builder, "refresh", refresh)
     assert shell.run("refresh") == 0
     assert shell.out == "1 added, 0 updated, 0 unchanged\n"
     assert shell.run("refresh", "--json") == 0

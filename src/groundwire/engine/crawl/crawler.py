@@ -226,14 +226,7 @@ class BatchIndexer:
 
     def _put(self) -> None:
         if self._batch:
-            stored = self._index.put(self._batch)
-            before = self._stored
-            self._stored = Stored(
-                before.added + stored.added,
-                before.updated + stored.updated,
-                before.unchanged + stored.unchanged,
-                before.duplicates + stored.duplicates,
-            )
+            self._stored += self._index.put(self._batch)
             self._batch.clear()
         self._characters = 0
         self._checkpoint()

@@ -6,6 +6,7 @@ Building it needs modules that a search does not, so they are imported by the fu
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeAlias
 
 from groundwire.engine.index.base import Index, Stored
@@ -49,11 +50,19 @@ def add_core(index: Index, report: ReportProgress = ignore_progress) -> Stored:
     return build.build_core(index, report)
 
 
-def refresh(index: Index, report: ReportProgress = ignore_progress) -> Stored:
-    """Adds everything and removes what no longer exists. It may be interrupted and started again."""
+def refresh(
+    index: Index,
+    report: ReportProgress = ignore_progress,
+    *,
+    documentation: Path | None = None,
+    resumes: bool = False,
+) -> Stored:
+    """Adds everything, with a local copy of Python's documentation if one is given, and removes what no
+    longer exists. It may be interrupted and started again; with `resumes`, files of the documentation that
+    are stored already are not read again."""
     from groundwire.engine.knowledge import build  # noqa: PLC0415
 
-    return build.build_all(index, report)
+    return build.build_all(index, report, documentation, resumes=resumes)
 
 
 def has_core(index: Index) -> bool:
