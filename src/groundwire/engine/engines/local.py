@@ -12,6 +12,7 @@ from typing import TypeAlias
 from groundwire.engine.index.base import Index
 from groundwire.engine.knowledge import ReportProgress, add_core, has_core, has_everything, ignore_progress
 from groundwire.engine.knowledge.background import BackgroundBuild
+from groundwire.engine.knowledge.purposes import keep_purposes
 from groundwire.engine.pages import EngineResult, Page
 from groundwire.engine.retrieve.rank import find_passages
 from groundwire.errors import GroundwireError
@@ -85,6 +86,7 @@ class LocalEngine:
         with self._opening:
             if self._index is None:
                 self._index = self._opened_somewhere()
+                keep_purposes(self._folder)
             return self._index
 
     def _opened_somewhere(self) -> Index:

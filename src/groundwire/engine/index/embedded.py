@@ -127,8 +127,9 @@ class EmbeddedIndex:
             with translate_errors(self._folder), self._writing(_LOCK_TIMEOUT) as (store, passages):
                 unsure = page_table.last_id(store)
                 with page_table.transaction(store):
-                    total += page_table.add_pages(store, batch)
-                self._passages = bring_up_to_date(self._folder, store, passages, unsure)
+                    stored, fresh = page_table.add_pages(store, batch)
+                total += stored
+                self._passages = bring_up_to_date(self._folder, store, passages, unsure, fresh)
         return total
 
     def remove(self, *, urls: Iterable[str] = (), collection: str = "") -> int:
