@@ -75,7 +75,7 @@ def add(arguments: Namespace, console: Console, folder: Path, store: str) -> int
             console.note("Stopped. What is stored stays; the same command goes on from there.")
             raise
     adding.conclude()
-    if tally.pages:
+    if tally.pages or tally.removed:
         return exit_codes.OK
     console.note("groundwire: no page was found")
     return exit_codes.UPSTREAM if tally.network else exit_codes.NOTHING_FOUND
@@ -98,11 +98,17 @@ class _IndexAdd:
         """Crawl and store."""
         arguments = self._arguments
         fetcher = open_fetcher(sources, private=arguments.private)
-        gathering = Crawler(fetcher, _scope(arguments), kept=self._kept)
+        gathering = Crawler(fetcher, _scope(arguments), kept=self._kept, stored=self._stored_urls)
         outcomes = gathering.outcomes(
             sources, collection=arguments.collection or "", language=arguments.language or ""
         )
-        return await self._store(outcomes, fetcher, gathering.checkpoint)
+        try:
+            return await self._store(outcomes, fetcher, gathering.checkpoint)
+        finally:
+            gathering.close()
+
+    def _stored_urls(self, collection: str) -> set[str]:
+        return {info.url for info in self._index.pages(collection)}
 
     async def run_python(self) -> CrawlTally:
         """Store Python's documentation."""
@@ -187,7 +193,7 @@ def stored_line(stored: Stored) -> str:
 
 def tally_lines(tally: CrawlTally) -> list[str]:
     """The result as lines of text, with the skipped pages and the reasons."""
-    lines = [stored_line(tally.stored)]
+    lines = [stored_line(tally.stored) + (f", {tally.removed:,} removed" if tally.removed else "")]
     if tally.skipped:
         lines.append(f"{sum(entry.count for entry in tally.skipped):,} skipped:")
     for entry in tally.skipped:
@@ -201,6 +207,7 @@ def encode_tally(tally: CrawlTally) -> JsonObject:
     """The result as JSON."""
     return {
         **encode_stored(tally.stored),
+        "removed": tally.removed,
         "skipped": [
             {"why": entry.why, "count": entry.count, "examples": list(entry.examples)}
             for entry in tally.skipped
