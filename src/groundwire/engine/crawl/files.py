@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urljoin
 
 from groundwire.engine.crawl.file_record import FileRecord, state_of
+from groundwire.engine.crawl.package_archive import crawl_package_archive, is_package_archive
 from groundwire.engine.crawl.results import (
     CrawledPage,
     CrawlOptions,
@@ -184,6 +185,10 @@ async def _gather_file(
     """A file that the user named is read whatever its name; others only if their suffix is known."""
     if is_warc(path.name) and path.is_file():
         async for outcome in crawl_warc(path):
+            yield outcome
+        return
+    if named and is_package_archive(path.name) and path.is_file():
+        async for outcome in crawl_package_archive(path, scope):
             yield outcome
         return
     media_type = media_type_of(path.name)
