@@ -17,7 +17,7 @@ from groundwire.engine.crawl.crawler import BatchIndexer, Crawler, CrawlSource, 
 from groundwire.engine.crawl.results import CrawledPage, CrawlOptions, CrawlResult
 from groundwire.engine.index.base import Index, PageInfo, Stored
 from groundwire.engine.knowledge import DOCUMENTATION, BuildProgress
-from groundwire.engine.knowledge.background import BuildStatus, decline_documentation, read_status
+from groundwire.engine.knowledge.background import BuildStatus, settle_documentation, read_status
 from groundwire.errors import GroundwireError, TimedOut
 from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.arguments import UsageError
@@ -74,6 +74,8 @@ def add(arguments: Namespace, console: Console, folder: Path, store: str) -> int
             adding.conclude()
             console.note("Stopped. What is stored stays; the same command goes on from there.")
             raise
+    if is_python:
+        settle_documentation(folder)
     adding.conclude()
     if tally.pages or tally.removed:
         return exit_codes.OK
@@ -326,7 +328,7 @@ def _show(index: Index, _: Path, arguments: Namespace, console: Console) -> int:
 def _remove(index: Index, folder: Path, arguments: Namespace, console: Console) -> int:
     count = index.remove(urls=arguments.what, collection=arguments.collection or "")
     if arguments.collection == DOCUMENTATION:
-        decline_documentation(folder)
+        settle_documentation(folder)
     if arguments.json:
         _print_json(console, {"removed": count})
     else:

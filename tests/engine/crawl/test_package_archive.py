@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from groundwire.engine.crawl.crawler import collection_of
 from groundwire.engine.crawl.files import crawl_path
 from groundwire.engine.crawl.results import CrawledPage, CrawlOptions, SkippedSource
 from groundwire.engine.knowledge.package_documents import is_package_document
@@ -66,6 +67,7 @@ async def crawled(path: Path, scope: CrawlOptions | None = None) -> dict[str, st
 
 
 async def test_a_source_archive_is_read_like_a_folder(sdist: Path) -> None:
+    assert collection_of(sdist) == "thing"
     pages = await crawled(sdist)
     assert list(pages) == [f"file://{sdist}/README.md", f"file://{sdist}/docs/usage.md"]
     assert "turn the crank twice" in pages[f"file://{sdist}/docs/usage.md"]

@@ -20,7 +20,7 @@ from groundwire.engine.knowledge.background import (
     BackgroundBuild,
     BuildRecorder,
     BuildStatus,
-    decline_documentation,
+    settle_documentation,
     documentation_mark,
     environment_mark,
     is_due,
@@ -174,7 +174,7 @@ def test_a_local_copy_of_the_documentation_is_added_once(tmp_path: Path, copy: P
 
 @pytest.mark.usefixtures("few", "copy")
 def test_documentation_that_the_user_removed_before_the_build_is_not_added(tmp_path: Path) -> None:
-    decline_documentation(tmp_path)
+    settle_documentation(tmp_path)
     index = MemoryIndex()
     complete_index(index, tmp_path)
     assert documented(index) == []

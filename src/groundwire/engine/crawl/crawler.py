@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from groundwire.engine.crawl.file_record import FileRecord
 from groundwire.engine.crawl.files import crawl_path
+from groundwire.engine.crawl.package_archive import archive_name, is_package_archive
 from groundwire.engine.crawl.results import (
     CrawledPage,
     CrawlOptions,
@@ -133,8 +134,10 @@ class Crawler:
 
 
 def collection_of(what: CrawlSource) -> str:
-    """The default collection of a source: the name of the folder, or the host."""
+    """The default collection of a source: the name of the folder or the package, or the host."""
     if isinstance(what, Path):
+        if is_package_archive(what.name) and what.is_file():
+            return archive_name(what.name)
         folder = what if what.is_dir() else what.parent
         return os.fsencode(folder.resolve().name).decode("utf-8", "replace") or "files"
     return host_of(what)

@@ -42,6 +42,11 @@ def is_package_archive(name: str) -> bool:
     return name.lower().endswith(_SUFFIXES)
 
 
+def archive_name(name: str) -> str:
+    """The name of the package: what is before the version in the name of its archive."""
+    return name.partition("-")[0] or name
+
+
 async def crawl_package_archive(path: Path, scope: CrawlOptions) -> AsyncGenerator[CrawlResult, None]:
     """Every document of an archive."""
     outcomes = _outcomes(path, scope)

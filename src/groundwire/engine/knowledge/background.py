@@ -68,7 +68,8 @@ class BuildStatus:
     environment: str = ""
     """What the last complete build was of: see `environment_mark`."""
     documentation: str = ""
-    """The copy of Python's documentation that was added, or that the user removed."""
+    """The copy of Python's documentation that was added, or that was there when the user added or removed the
+    documentation."""
     reading: str = ""
     """The copy that is being read."""
 
@@ -241,7 +242,7 @@ class BackgroundBuild:
         return True
 
 
-def decline_documentation(folder: Path) -> None:
-    """The user removed the documentation: it is not added again until there is another copy."""
+def settle_documentation(folder: Path) -> None:
+    """The user added or removed the documentation: a build leaves it alone until there is another copy."""
     with suppress(GroundwireError), locked(folder / STATUS_FILE, 1.0) as descriptor:
         BuildRecorder(descriptor).record(documentation=documentation_mark(local_copy()))

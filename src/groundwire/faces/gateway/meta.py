@@ -34,7 +34,9 @@ async def readyz(app: HttpApp, context: RequestContext, _: Mapping[str, str]) ->
     else:
         problems = [problem for check in app.readiness_checks if (problem := await check())]
         index = await asyncio.to_thread(app.groundwire.build_index)
-        details: JsonObject = {"index": index.summary} if index and index.phase != "complete" else {}
+        # The reason of a failure may have paths; everybody can read this.
+        is_shown = index is not None and index.phase in ("building", "interrupted")
+        details: JsonObject = {"index": index.summary} if index is not None and is_shown else {}
         await _send_status(context, 503 if problems else 200, "; ".join(problems) or "ready", details)
 
 
