@@ -17,7 +17,7 @@ from groundwire.engine.crawl.crawler import BatchIndexer, Crawler, CrawlSource, 
 from groundwire.engine.crawl.results import CrawledPage, CrawlOptions, CrawlResult
 from groundwire.engine.index.base import Index, PageInfo, Stored
 from groundwire.engine.knowledge import DOCUMENTATION, BuildProgress
-from groundwire.engine.knowledge.background import BuildStatus, settle_documentation, read_status
+from groundwire.engine.knowledge.background import BuildStatus, read_status, settle_documentation
 from groundwire.errors import GroundwireError, TimedOut
 from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.arguments import UsageError

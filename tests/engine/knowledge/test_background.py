@@ -20,11 +20,11 @@ from groundwire.engine.knowledge.background import (
     BackgroundBuild,
     BuildRecorder,
     BuildStatus,
-    settle_documentation,
     documentation_mark,
     environment_mark,
     is_due,
     read_status,
+    settle_documentation,
 )
 from groundwire.engine.knowledge.builder import complete_index
 from groundwire.engine.pages import Page
