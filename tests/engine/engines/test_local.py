@@ -14,8 +14,9 @@ from groundwire.engine.compose.events import composition_events
 from groundwire.engine.engines.local import LocalEngine
 from groundwire.engine.index.base import Index
 from groundwire.engine.index.location import open_index
-from groundwire.engine.knowledge import CORE_EDITION, BuildProgress, build
+from groundwire.engine.knowledge import CORE_EDITION, BuildProgress, build, refresh
 from groundwire.engine.knowledge.addresses import CONTENTS_URL
+from groundwire.engine.knowledge.background import BackgroundBuild, BuildStatus
 from groundwire.engine.pages import Engine, EngineResult, Page
 from groundwire.errors import ConfigError
 from groundwire.model import NOTHING_FOUND, NOTICES, SearchOptions, Warned
@@ -70,7 +71,8 @@ def test_a_thin_answer_has_advice_until_the_index_is_complete(tmp_path: Path) ->
     assert [warning.code for warning in warnings] == ["index_partial", NOTHING_FOUND]
     firm = Composition("Yes.", found=True)
     assert not [event for event in composition_events("zorkmid", found, firm) if isinstance(event, Warned)]
-    asyncio.run(LocalEngine(tmp_path).complete())
+    with open_index(tmp_path) as index:
+        refresh(index)
     assert find(LocalEngine(tmp_path), "zorkmid").advice == ()
 
 
@@ -155,23 +157,47 @@ def test_an_error_is_raised_if_no_index_can_be_opened(tmp_path: Path) -> None:
         find(LocalEngine(tmp_path, opener=refused), "json")
 
 
-@pytest.mark.usefixtures("few")
-async def test_the_full_index_is_built_on_request_and_once(tmp_path: Path) -> None:
-    async def learned() -> tuple[int, int, EngineResult]:
-        engine = LocalEngine(tmp_path)
-        before = await engine.find("Return a list of paths matching a pathname pattern", ANY)
-        assert not any("glob.py" in passage.url for passage in before.passages)
-        first, found = await asyncio.gather(engine.complete(), engine.find("json.dumps", ANY))
-        assert found.passages
-        second = await engine.complete()
-        after = await engine.find("Return a list of paths matching a pathname pattern", ANY)
-        await engine.close()
-        return first.added, second.added + second.unchanged, after
+class FixedBuild(BackgroundBuild):
+    """A background build in a given state."""
 
-    added, again, after = await asyncio.wait_for(learned(), 60)
-    assert added > 0
-    assert again == 0
-    assert "glob.py" in after.passages[0].url
+    def __init__(self, status: BuildStatus) -> None:
+        self.fixed = status
+        self.asked = 0
+
+    def status(self) -> BuildStatus:
+        self.asked += 1
+        return self.fixed
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize(
+    ("status", "warnings", "advice"),
+    [
+        (BuildStatus("building", 3, 9), ["index_building"], []),
+        (BuildStatus("failed", message="the disk is full"), ["index_incomplete"], []),
+        (BuildStatus("complete"), [], []),
+        (BuildStatus("interrupted"), [], ["index_partial"]),
+    ],
+)
+def test_an_answer_says_how_far_the_index_is(
+    tmp_path: Path, status: BuildStatus, warnings: list[str], advice: list[str]
+) -> None:
+    found = find(LocalEngine(tmp_path, background=FixedBuild(status)), "json.dumps")
+    assert found.passages
+    assert [warning.code for warning in found.warnings] == warnings
+    assert [item.code for item in found.advice] == advice
+    if status.phase == "building":
+        assert "(3 of 9)" in found.warnings[0].message
+
+
+@pytest.mark.usefixtures("few")
+def test_an_index_that_is_not_kept_is_not_completed(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    build_status = FixedBuild(BuildStatus("building"))
+    found = find(LocalEngine(tmp_path / "file" / "index", background=build_status), "json.dumps")
+    assert found.passages
+    assert [warning.code for warning in found.warnings] == ["index_not_kept"]
+    assert build_status.asked == 0
 
 
 @pytest.mark.usefixtures("few")
