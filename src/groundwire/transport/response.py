@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 
-from groundwire.errors import Interrupted, TimedOut, UpstreamWireError
+from groundwire.errors import GroundwireError, Interrupted, TimedOut, UpstreamWireError
 from groundwire.transport.decoders import ENCODINGS, Decompressor
 from groundwire.transport.errors import connection_error, describe_error
 from groundwire.transport.http import Deadlines, HttpRequest
@@ -79,7 +79,7 @@ class Response:
         self._timer: asyncio.TimerHandle | None = None
         self._peeked = b""
         self._receive: Callable[[bytes], bool] | None = None
-        self._receive_error: Exception | None = None
+        self._receive_error: GroundwireError | None = None
         self.status = head.status
         self.headers = head.headers
         encoding = head.headers.get("content-encoding")
@@ -166,7 +166,7 @@ class Response:
         try:
             if self._receive is None or not self._receive(chunk):
                 return False
-        except Exception as error:  # noqa: BLE001  raised in the task that receives
+        except GroundwireError as error:  # raised in the task that receives
             self._receive_error = error
         self._receive = None
         return True
