@@ -6,17 +6,15 @@ Sentence Encoder for 16 languages, which also compares texts of two languages, i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from groundwire.engine.dense.packages import ENGLISH, EncoderPackage, usable_packages
+from groundwire.engine.dense.packages import ENGLISH, MULTILINGUAL, EncoderPackage, usable_packages
+from groundwire.errors import GroundwireError
 
 if TYPE_CHECKING:
     from groundwire.engine.dense.arrays import Floats
-
-_LONGEST_TEXT = 600
-"""Characters of a passage that are encoded: the cost is linear, and passages seldom change their subject."""
 
 
 class SentenceEncoder(Protocol):
@@ -35,11 +33,6 @@ class SentenceEncoder(Protocol):
     @property
     def languages(self) -> tuple[str, ...]:
         """The languages of texts that it is meant for; empty for any."""
-        ...
-
-    @property
-    def scale(self) -> tuple[float, float]:
-        """The cosines of a question with an unrelated passage and with a passage that answers it, roughly."""
         ...
 
     def encode(self, texts: Sequence[str]) -> Floats:
@@ -63,7 +56,7 @@ class Model(Protocol):
         ...
 
 
-FindEncoders: TypeAlias = "Callable[[Path], Sequence[SentenceEncoder]]"
+FindEncoders: TypeAlias = Callable[[Path], Sequence[SentenceEncoder]]
 
 
 def find_encoders(cache: Path) -> list[SentenceEncoder]:
@@ -74,12 +67,6 @@ def find_encoders(cache: Path) -> list[SentenceEncoder]:
     return [_load(package, cache) for package in usable_packages()]
 
 
-def passage_text(title: str, text: str) -> str:
-    """What is encoded of a passage: its title, and the beginning of its text."""
-    beginning = text.strip()[:_LONGEST_TEXT]
-    return f"{title}. {beginning}" if title else beginning
-
-
 class PackagedEncoder:
     """Tokenizer and model of a package."""
 
@@ -87,7 +74,6 @@ class PackagedEncoder:
         self.name = package.name
         self.dimensions = dimensions
         self.languages = ("en",) if package == ENGLISH else ()
-        self.scale = _SCALES[package.package]
         self._tokenizer = tokenizer
         self._model = model
 
@@ -98,4 +84,18 @@ class PackagedEncoder:
 
 def _load(package: EncoderPackage, cache: Path) -> SentenceEncoder:
     # numpy takes a tenth of a second to import.
-    from groundwire.engine.dense import minilm, prepared  # noqa: PLC0415
+    from groundwire.engine.dense import minilm, multilingual  # noqa: PLC0415
+    from groundwire.engine.dense.prepared import load_multilingual  # noqa: PLC0415
+    from groundwire.engine.dense.word_pieces import read_tokenizer  # noqa: PLC0415
+
+    if package == MULTILINGUAL:
+        return PackagedEncoder(package, *load_multilingual(cache), multilingual.DIMENSIONS)
+    weights, vocabulary = package.path(package.weights), package.path(package.vocabulary)
+    if weights is None or vocabulary is None:
+        raise GroundwireError(package.problem())
+    try:
+        tokenizer = read_tokenizer(vocabulary, minilm.LONGEST_INPUT)
+        model = minilm.MiniLm(minilm.read_safetensors(weights))
+    except (OSError, ValueError, KeyError) as error:
+        raise GroundwireError(f"{weights.parent} cannot be read ({error})") from error
+    return PackagedEncoder(package, tokenizer, model, minilm.DIMENSIONS)

@@ -23,7 +23,7 @@ _EPS = 1e-12
 _PIECES_AT_ONCE = 1024
 """Pieces of one pass, padding included: the activations of about that many fit the processor's cache."""
 _MULTIPLE = 16
-"""Texts are padded to a multiple of this many pieces: other heights of a matrix take twice the time in BLAS."""
+"""A text alone is padded to a multiple of this many pieces: low matrices of other heights take BLAS longer."""
 _MASKED = -1e9
 _GELU = (1.5957691, 0.0713548)
 """The tanh approximation of GELU as a logistic function: twice the square root of 2/pi, and 0.044715 of it."""
@@ -61,7 +61,9 @@ class MiniLm:
 
     def _encode_together(self, texts: Sequence[Sequence[int]]) -> Floats:
         lengths = np.array([len(text) for text in texts])
-        longest = -(-int(lengths.max()) // _MULTIPLE) * _MULTIPLE
+        longest = int(lengths.max())
+        if len(texts) == 1:
+            longest = -(-longest // _MULTIPLE) * _MULTIPLE
         ids = np.zeros((len(texts), longest), np.int64)
         for row, text in enumerate(texts):
             ids[row, : len(text)] = text

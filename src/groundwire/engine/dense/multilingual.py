@@ -27,7 +27,7 @@ ARRAYS = (*OTHER_ARRAYS, *(f"{name}{size}" for name in CONVOLUTION_ARRAYS for si
 """The names of the weights, apart from the table and `eps`."""
 
 
-class Model:
+class MultilingualModel:
     """Encodes texts that are given as ids of pieces. The table has a row of bytes for each id."""
 
     def __init__(self, table: np.typing.NDArray[np.uint8], weights: Mapping[str, Floats], eps: float) -> None:

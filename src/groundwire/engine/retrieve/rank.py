@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from groundwire.engine.index.base import Index
 from groundwire.engine.knowledge.addresses import (
@@ -20,7 +20,7 @@ from groundwire.engine.knowledge.addresses import (
     titled_name,
 )
 from groundwire.engine.knowledge.prior import package_of, page_prior
-from groundwire.engine.knowledge.purposes import purpose_index
+from groundwire.engine.knowledge.purposes import PurposeMatch, purpose_index
 from groundwire.engine.pages import Page, Passage, page_passages
 from groundwire.engine.retrieve.filters import date_range
 from groundwire.engine.retrieve.gate import (
@@ -50,6 +50,10 @@ _OWN_PAGE = 0.5
 """Weights: the lexical score relative to the best one, the similarity of a purpose, a name or a package in
 the question, the share of the question that a passage covers, and the same once more for pages that the user
 added. Chosen on the tuning questions of tests/engine/questions."""
+_MEANING = 0.5
+_MEANT = 1.0
+_UNRELATED = 0.3
+_LEAST_MEANT = 0.5
 _MISSING = 0.5
 """How much a purpose loses if the passage has none of the question's other known words. Chosen likewise."""
 _COMPARED = 15
@@ -75,41 +79,69 @@ class RankedPassages(NamedTuple):
         return self.probability >= THRESHOLD
 
 
-def find_passages(index: Index, query: str, options: SearchOptions, limit: int) -> RankedPassages:
+class MeaningSearch(Protocol):
+    """Search by meaning: vectors of passages and of phrases about purposes. Scores are cosines."""
+
+    def search(self, query: str, options: SearchOptions, limit: int) -> list[Passage]:
+        """The passages closest in meaning, best first; none without vectors."""
+        ...
+
+    def similarities(self, query: str, passages: Sequence[Passage]) -> list[float | None]:
+        """The similarities of passages; None for those without a vector."""
+        ...
+
+    def purposes(self, query: str, limit: int) -> list[PurposeMatch]:
+        """The names and pages whose purposes are closest in meaning, best first."""
+        ...
+
+
+class PassageSource(NamedTuple):
+    """What passages are found with."""
+
+    index: Index
+    words_with_prefix: WordsWithPrefix
+    meaning: MeaningSearch | None = None
+
+
+def find_passages(
+    index: Index, query: str, options: SearchOptions, limit: int, meaning: MeaningSearch | None = None
+) -> RankedPassages:
     """The passages for the best interpretation of a question."""
-    words_with_prefix = lru_cache(maxsize=None)(index.words_with_prefix)
+    source = PassageSource(index, lru_cache(maxsize=None)(index.words_with_prefix), meaning)
     ranked = [
-        rank(index, interpretation, options, limit, words_with_prefix)
-        for interpretation in interpretations(query, words_with_prefix)
+        rank(source, interpretation, options, limit)
+        for interpretation in interpretations(query, source.words_with_prefix)
     ]
     return max(ranked, key=lambda found: found.probability + _TYPED_BONUS * (found is ranked[0]))
 
 
 def rank(
-    index: Index,
-    interpretation: Interpretation,
-    options: SearchOptions,
-    limit: int,
-    words_with_prefix: WordsWithPrefix,
+    source: PassageSource, interpretation: Interpretation, options: SearchOptions, limit: int
 ) -> RankedPassages:
     """The passages for one interpretation."""
-    query = interpretation.text
-    found = index.search(query, options, _CANDIDATES * limit)
+    query, meaning = interpretation.text, source.meaning
+    found = source.index.search(query, options, _CANDIDATES * limit)
     highest = max((passage.score for passage in found), default=1.0) or 1.0
-    targets = _targets(query)
+    targets = _targets(query, meaning)
     words = frozenset(tokenize(query))
     ranked: dict[tuple[str, int], Passage] = {}
-    for passage in (*found, *_target_passages(index, targets, options)):
-        lexical = passage.score / highest * page_prior(passage.url, passage.title, words)
+    candidates = [
+        *found,
+        *(replace(item, score=0.0) for item in (meaning.search(query, options, limit) if meaning else ())),
+        *_target_passages(source.index, targets, options),
+    ]
+    similarities = meaning.similarities(query, candidates) if meaning else [None] * len(candidates)
+    for passage, similarity in zip(candidates, similarities, strict=True):
+        prior = page_prior(passage.url, passage.title, words)
         about = targets.get(_target_of(passage, targets), _NO_TARGET).strength
         if package_of(passage.url) in words:
             about += _NAMED
-        strength = _LEXICAL * lexical + about
+        strength = (_LEXICAL * passage.score / highest + _MEANING * (similarity or 0.0)) * prior + about
         key = (passage.url, passage.start)
         if key not in ranked or strength > ranked[key].score:
             ranked[key] = replace(passage, score=strength, about=min(1.0, about))
     best = list(_without_doubles(_by_score(ranked.values())))[:limit]
-    weights = word_weights(query, words_with_prefix)
+    weights = word_weights(query, source.words_with_prefix)
     compared = [_compared(passage, weights, targets) for passage in best[:_COMPARED]]
     passages = tuple(_by_score((*compared, *best[_COMPARED:])))
     features = gate_features(interpretation, passages, weights)
@@ -147,12 +179,17 @@ Targets: TypeAlias = dict[str, Target]
 _NO_TARGET = Target()
 
 
-def _targets(query: str) -> Targets:
+def _targets(query: str, meaning: MeaningSearch | None) -> Targets:
     """Names and documentation pages that the question is about."""
     targets = {
         match.target: Target(_PURPOSE * match.similarity, match.phrase)
         for match in purpose_index().match(query, _MOST_TARGETS)
     }
+    for match in meaning.purposes(query, _MOST_TARGETS) if meaning else ():
+        known = targets.get(match.target, _NO_TARGET)
+        strength = _MEANT * max(0.0, match.similarity - _UNRELATED)
+        if known.strength or match.similarity >= _LEAST_MEANT:
+            targets[match.target] = Target(known.strength + strength, known.phrase or match.phrase)
     for name in mentioned_names(query):
         known = targets.get(name, _NO_TARGET)
         targets[name] = known._replace(strength=known.strength + _NAMED)
