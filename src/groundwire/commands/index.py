@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from groundwire.commands.config import load_config
+from groundwire.commands.index_vectors import add_vectors
 from groundwire.commands.runner import error_line, report_error
 from groundwire.dialects.json import dump_json
 from groundwire.engine.crawl.crawler import BatchIndexer, Crawler, CrawlSource, CrawlTally, parse_source
@@ -72,7 +73,8 @@ def add(arguments: Namespace, console: Console, folder: Path, store: str) -> int
             adding.conclude()
             console.note("Stopped. What is stored stays; the same command goes on from there.")
             raise
-    adding.conclude()
+        adding.conclude()
+        add_vectors(index, console)
     if tally.pages:
         return exit_codes.OK
     console.note("groundwire: no page was found")
@@ -334,6 +336,7 @@ def _stats(index: Index, arguments: Namespace, console: Console) -> int:
                 "bytes_on_disk": stats.bytes_on_disk,
                 "collections": dict(stats.collections),
                 "format": stats.format,
+                "vectors": dict(stats.vectors),
             },
         )
         return exit_codes.OK
@@ -342,6 +345,7 @@ def _stats(index: Index, arguments: Namespace, console: Console) -> int:
         ("passages", f"{stats.passages:,}"),
         ("on disk", f"{stats.bytes_on_disk / 1_000_000:,.1f} MB"),
         *((f"  {one_line(name) or '(none)'}", f"{count:,}") for name, count in stats.collections),
+        *((f"vectors of {name}", f"{count:,}") for name, count in stats.vectors),
     ]
     for line in align_columns(rows):
         console.write(line + "\n")
@@ -364,6 +368,7 @@ def _refresh(index: Index, arguments: Namespace, console: Console) -> int:
         _print_json(console, encode_stored(stored))
     else:
         console.print(stored_line(stored))
+    add_vectors(index, console)
     return exit_codes.OK
 
 

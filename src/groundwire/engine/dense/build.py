@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from groundwire.engine.dense.encoder import FindEncoders, SentenceEncoder, find_encoders
-from groundwire.engine.dense.packages import ENGLISH, encoder_problem, usable_packages
+from groundwire.engine.dense.packages import ENGLISH, MeaningUnavailable, encoder_problem, usable_packages
 from groundwire.engine.dense.texts import PHRASES, VectorKey, vector_key
 from groundwire.engine.dense.vector_file import vectors_path
 from groundwire.engine.index.base import Index, PassageStore, StoredText
 from groundwire.engine.knowledge.purposes import purpose_index
-from groundwire.errors import GroundwireError, TimedOut
+from groundwire.errors import TimedOut
 
 if TYPE_CHECKING:
     from groundwire.engine.dense.vectors import VectorWriter
@@ -50,14 +50,14 @@ def complete_vectors(
     """Computes the vectors that are missing; returns their number, 0 without the extra.
 
     It asks `should_stop` after each batch. What another process is computing is left to that. Raises
-    `GroundwireError` if the vectors cannot be stored.
+    `MeaningUnavailable` if the vectors cannot be stored.
     """
     store = index.passage_store()
     if store is None or (finder is None and encoder_problem()):
         return 0
     try:
         jobs = list(_jobs(store, finder or _checked_encoders))
-        total = sum(job.count for job in jobs)
+        total = sum(job.wanted for job in jobs)
         done = new = 0
         for job in jobs:
             if should_stop():
@@ -65,9 +65,9 @@ def complete_vectors(
             for added, present in _run(job, should_stop):
                 new += added
                 report(done + present, total)
-            done += job.count
+            done += job.wanted
     except OSError as error:
-        raise GroundwireError(
+        raise MeaningUnavailable(
             f"The vectors in {store.folder} cannot be stored ({error.strerror or error}). "
             "Searches match words; `groundwire index refresh` continues."
         ) from error
@@ -75,12 +75,12 @@ def complete_vectors(
 
 
 class _Job(NamedTuple):
-    """The texts that one file of vectors is for."""
+    """The texts that one file of vectors is for, and their number."""
 
     encoder: SentenceEncoder
     path: Path
     texts: Callable[[], Iterator[str]]
-    count: int
+    wanted: int
 
 
 def _jobs(store: PassageStore, finder: FindEncoders) -> Iterator[_Job]:
@@ -117,7 +117,7 @@ def _run(job: _Job, should_stop: ShouldStop) -> Iterator[tuple[int, int]]:
                 if should_stop():
                     return
     except TimedOut:
-        yield 0, job.count
+        yield 0, job.wanted
 
 
 def _kept_keys(writer: VectorWriter, wanted: set[VectorKey]) -> set[VectorKey]:

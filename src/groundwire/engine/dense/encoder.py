@@ -1,7 +1,8 @@
 """Sentence encoders: texts to vectors whose dot product says how close their meanings are.
 
-`ENGLISH` is all-MiniLM-L6-v2, better for English questions about English texts. `MULTILINGUAL` is the Universal
-Sentence Encoder for 16 languages, which also compares texts of two languages, in a fifth of the time.
+`ENGLISH` is all-MiniLM-L6-v2, better for English questions about English texts. `MULTILINGUAL` is the
+Universal Sentence Encoder for 16 languages, which also compares texts of two languages, and takes a fifth of
+the time.
 """
 
 from __future__ import annotations
@@ -10,8 +11,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from groundwire.engine.dense.packages import ENGLISH, MULTILINGUAL, EncoderPackage, usable_packages
-from groundwire.errors import GroundwireError
+from groundwire.engine.dense.packages import (
+    ENGLISH,
+    MULTILINGUAL,
+    EncoderPackage,
+    MeaningUnavailable,
+    usable_packages,
+)
 
 if TYPE_CHECKING:
     from groundwire.engine.dense.arrays import Floats
@@ -62,7 +68,7 @@ FindEncoders: TypeAlias = Callable[[Path], Sequence[SentenceEncoder]]
 def find_encoders(cache: Path) -> list[SentenceEncoder]:
     """The installed encoders, preferred ones first; none without the extra.
 
-    The first call writes about 80 MB to the folder `cache`. Raises `GroundwireError` if that fails.
+    The first call writes about 80 MB to the folder `cache`. Raises `MeaningUnavailable` if that fails.
     """
     return [_load(package, cache) for package in usable_packages()]
 
@@ -92,10 +98,10 @@ def _load(package: EncoderPackage, cache: Path) -> SentenceEncoder:
         return PackagedEncoder(package, *load_multilingual(cache), multilingual.DIMENSIONS)
     weights, vocabulary = package.path(package.weights), package.path(package.vocabulary)
     if weights is None or vocabulary is None:
-        raise GroundwireError(package.problem())
+        raise MeaningUnavailable(package.problem())
     try:
         tokenizer = read_tokenizer(vocabulary, minilm.LONGEST_INPUT)
         model = minilm.MiniLm(minilm.read_safetensors(weights))
     except (OSError, ValueError, KeyError) as error:
-        raise GroundwireError(f"{weights.parent} cannot be read ({error})") from error
+        raise MeaningUnavailable(f"{weights.parent} cannot be read ({error})") from error
     return PackagedEncoder(package, tokenizer, model, minilm.DIMENSIONS)

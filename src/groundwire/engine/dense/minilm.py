@@ -23,10 +23,10 @@ _EPS = 1e-12
 _PIECES_AT_ONCE = 1024
 """Pieces of one pass, padding included: the activations of about that many fit the processor's cache."""
 _MULTIPLE = 16
-"""A text alone is padded to a multiple of this many pieces: low matrices of other heights take BLAS longer."""
+"""A text alone is padded to a multiple of this many pieces: low matrices of other heights are slow."""
 _MASKED = -1e9
 _GELU = (1.5957691, 0.0713548)
-"""The tanh approximation of GELU as a logistic function: twice the square root of 2/pi, and 0.044715 of it."""
+"""The tanh approximation of GELU, as a logistic function: 2 * sqrt(2 / pi), and 0.044715 times that."""
 
 
 def read_safetensors(path: Path) -> dict[str, Floats]:
@@ -100,15 +100,15 @@ class MiniLm:
             .transpose(0, 2, 1, 3)
             for part in ("query", "key", "value")
         )
-        scores = query @ key.transpose(0, 1, 3, 2)
+        scores: Floats = query @ key.transpose(0, 1, 3, 2)
         scores *= np.float32(_HEAD_WIDTH**-0.5)
         if mask is not None:
             scores += mask
         scores -= scores.max(axis=-1, keepdims=True)
         np.exp(scores, out=scores)
         scores /= scores.sum(axis=-1, keepdims=True)
-        joined: Floats = (scores @ value).transpose(0, 2, 1, 3).reshape(-1, DIMENSIONS)
-        return joined
+        heads: Floats = scores @ value
+        return heads.transpose(0, 2, 1, 3).reshape(-1, DIMENSIONS)
 
     def _linear(self, values: Floats, name: str) -> Floats:
         product: Floats = values @ self._weights[f"{name}weight"]
@@ -119,7 +119,7 @@ class MiniLm:
         """Layer normalisation: rows of mean 0 and variance 1, scaled and moved. Changes `values`."""
         values -= values.mean(axis=1, keepdims=True)
         variance = np.einsum("ij,ij->i", values, values) / DIMENSIONS
-        values *= (1 / np.sqrt(variance + _EPS))[:, None]
+        values *= (1 / np.sqrt(variance + np.float32(_EPS)))[:, None]
         values *= self._weights[f"{name}weight"]
         values += self._weights[f"{name}bias"]
         return values

@@ -19,6 +19,10 @@ SWITCH = "GROUNDWIRE_SEMANTIC"
 """The environment variable that turns search by meaning off: `0`."""
 
 
+class MeaningUnavailable(GroundwireError):
+    """There is no search by meaning, for the reason in the message."""
+
+
 @value
 class PackageFile:
     """A file of a package, as it was published."""
@@ -63,17 +67,17 @@ class EncoderPackage:
         return ""
 
     def checked(self, file: PackageFile) -> Path:
-        """The path of a file that has the content it was published with. Raises `GroundwireError`."""
+        """The path of a file that has the content it was published with. Raises `MeaningUnavailable`."""
         path = self.path(file)
         if path is None:
-            raise GroundwireError(f"{self.package} is not installed; run: {self.install}")
+            raise MeaningUnavailable(f"{self.package} is not installed; run: {self.install}")
         try:
             with path.open("rb") as opened:
                 digest = file_digest(opened, "sha256").hexdigest()
         except OSError as error:
-            raise GroundwireError(f"{path} cannot be read ({error.strerror or error})") from error
+            raise MeaningUnavailable(f"{path} cannot be read ({error.strerror or error})") from error
         if digest != file.sha256:
-            raise GroundwireError(f"{path} is not the file that {self.package} {self.version} has")
+            raise MeaningUnavailable(f"{path} is not the file that {self.package} {self.version} has")
         return path
 
 

@@ -15,9 +15,8 @@ from pathlib import Path
 
 from groundwire.engine.dense.arrays import Floats, np
 from groundwire.engine.dense.multilingual import ARRAYS, DIMENSIONS, TABLE_PARTS, MultilingualModel
-from groundwire.engine.dense.packages import MULTILINGUAL
+from groundwire.engine.dense.packages import MULTILINGUAL, MeaningUnavailable
 from groundwire.engine.dense.unigram import UnigramTokenizer
-from groundwire.errors import GroundwireError
 from groundwire.files.lock import locked
 from groundwire.files.text_file import make_private_files, make_private_folder
 
@@ -28,7 +27,7 @@ _MANIFEST, _TABLE, _ARRAYS, _PIECES = "manifest.json", "table.npy", "arrays.npy"
 def load_multilingual(cache: Path) -> tuple[UnigramTokenizer, MultilingualModel]:
     """Tokenizer and model; a damaged or older copy in the folder `cache` is replaced.
 
-    Raises `GroundwireError` if that fails.
+    Raises `MeaningUnavailable` if that fails.
     """
     folder = cache / MULTILINGUAL.name.replace("/", "-")
     found = _loaded(folder)
@@ -36,10 +35,12 @@ def load_multilingual(cache: Path) -> tuple[UnigramTokenizer, MultilingualModel]
         try:
             _prepare(cache, folder)
         except (OSError, ValueError, KeyError) as error:
-            raise GroundwireError(f"The sentence encoder cannot be prepared in {cache} ({error})") from error
+            raise MeaningUnavailable(
+                f"The sentence encoder cannot be prepared in {cache} ({error})"
+            ) from error
         found = _loaded(folder)
     if found is None:
-        raise GroundwireError(f"The sentence encoder in {folder} cannot be read")
+        raise MeaningUnavailable(f"The sentence encoder in {folder} cannot be read")
     return found
 
 

@@ -1,8 +1,8 @@
 """Search by meaning: finds passages and purposes whose vectors are close to that of the question.
 
 A question in English is compared with the vectors of the English encoder, and with those of the multilingual
-one where a passage has no other; every other question with the multilingual ones. Vectors that are missing are
-computed by `engine/dense/build.py`.
+one where a passage has no other; every other question with the multilingual ones. `build.py` computes the
+vectors.
 """
 
 from __future__ import annotations
@@ -46,11 +46,12 @@ class _EncoderVectors:
         return found if found is not None and len(found) else None
 
     def _question(self, query: str) -> Floats:
-        return self.encoder.encode([query])[0]
+        found: Floats = self.encoder.encode([query])[0]
+        return found
 
 
 class DenseStage:
-    """Searches the vectors of an index. Raises `GroundwireError` if encoder or vectors are damaged."""
+    """Searches the vectors of an index. Raises `MeaningUnavailable` if encoder or vectors are damaged."""
 
     def __init__(self, store: PassageStore, models: Path, finder: FindEncoders = find_encoders) -> None:
         self._store = store
@@ -73,7 +74,7 @@ class DenseStage:
         return self._cosines(query, [vector_key(passage_text(item.title, item.text)) for item in passages])
 
     def purposes(self, query: str, limit: int) -> list[PurposeMatch]:
-        """The names and pages whose purposes are closest in meaning, best first, each with its best phrase."""
+        """The names and pages whose purposes are closest in meaning, best first."""
         best: dict[str, PurposeMatch] = {}
         for key, cosine in self._nearest(query, _SPARE * limit, phrases=True):
             for purpose in _purposes_by_key().get(key, ()):
@@ -85,7 +86,7 @@ class DenseStage:
     def _nearest(
         self, query: str, limit: int, admitted: Sequence[VectorKey] | None = None, *, phrases: bool = False
     ) -> list[tuple[VectorKey, float]]:
-        """The closest vectors: of each encoder for this question those that the preferred one does not have."""
+        """The closest vectors: of each encoder those that the preferred one does not have."""
         found: list[tuple[VectorKey, float]] = []
         preferred: VectorSet | None = None
         for about in self._encoders(query):

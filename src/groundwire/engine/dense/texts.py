@@ -1,7 +1,7 @@
 """What is encoded of a passage, and the key of a vector: a hash of the encoded text.
 
-So a vector belongs to a text, wherever that is: a page that changes keeps the vectors of the passages that did
-not, and an index that is built again finds all of them. Nothing here needs numpy.
+So a vector belongs to a text, wherever that is: a page that changes keeps the vectors of the passages that
+did not, and an index that is built again finds all of them. Nothing here needs numpy.
 """
 
 from __future__ import annotations

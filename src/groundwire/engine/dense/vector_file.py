@@ -14,8 +14,8 @@ import zlib
 from contextlib import suppress
 from pathlib import Path
 
+from groundwire.engine.dense.packages import MeaningUnavailable
 from groundwire.engine.dense.texts import VectorKey
-from groundwire.errors import GroundwireError
 from groundwire.files.text_file import PRIVATE, sync_directory
 from groundwire.model.value import replace, value
 
@@ -31,7 +31,7 @@ _KEY_AND_SCALE = 16
 """Bytes of a record before the vector: the key, the scale, and four unused ones."""
 
 
-class DamagedVectors(GroundwireError):
+class DamagedVectors(MeaningUnavailable):
     """The file of vectors cannot be used; the next build replaces it."""
 
 
@@ -57,6 +57,11 @@ class Header:
 def vectors_path(folder: Path, encoder: str, what: str = "vectors") -> Path:
     """The file with the vectors of an encoder in the folder of an index."""
     return folder / f"{what}-{encoder.partition('/')[0]}.bin"
+
+
+def has_vectors(folder: Path, encoder: str) -> bool:
+    """Is there a file with vectors of an encoder?"""
+    return vectors_path(folder, encoder).is_file()
 
 
 def stored_keys(path: Path, name: str) -> set[VectorKey]:

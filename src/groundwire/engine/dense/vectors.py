@@ -27,10 +27,11 @@ from groundwire.engine.dense.vector_file import (
 )
 from groundwire.files.lock import locked
 
+_ADVICE = "`groundwire index refresh` computes them again."
 _LARGEST_VALUE = 127
 _RESCORED = 400
-"""Candidates whose vectors are compared, at least. `bench/dense.py` prints how many of the ten best of 100,000
-generated vectors it finds."""
+"""Candidates whose vectors are compared, at least. `bench/dense.py` prints the share of the ten best of
+100,000 generated vectors that it finds."""
 
 
 class VectorSet:
@@ -113,12 +114,12 @@ class VectorReader:
         self._kept: tuple[int, Header, VectorSet] | None = None
 
     def now(self) -> VectorSet | None:
-        """The vectors; None if there are none of this encoder. Raises `DamagedVectors`."""
+        """The vectors; None if there are none. Raises `DamagedVectors`."""
         try:
             with self._path.open("rb") as file:
                 header = read_header(file.fileno(), self._path)
                 if (header.name, header.dimensions) != (self._name, self._dimensions):
-                    return None
+                    raise DamagedVectors(f"{self._path} has vectors of another encoder. {_ADVICE}")
                 inode = os.fstat(file.fileno()).st_ino
                 if self._kept is None or self._kept[:2] != (inode, header):
                     self._check(file.fileno(), inode, header)
@@ -135,7 +136,7 @@ class VectorReader:
         if self._kept is not None and self._kept[0] == inode and self._kept[1].count <= header.count:
             known = (self._kept[1].count, self._kept[1].checksum)
         if records_checksum(descriptor, header, known) != header.checksum:
-            raise DamagedVectors(f"{self._path} is damaged")
+            raise DamagedVectors(f"{self._path} is damaged. {_ADVICE}")
 
 
 class VectorWriter:

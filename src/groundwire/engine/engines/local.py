@@ -7,8 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+from groundwire.engine.dense.build import complete_vectors, models_folder
+from groundwire.engine.dense.packages import MeaningUnavailable, usable_packages
+from groundwire.engine.dense.vector_file import has_vectors
 from groundwire.engine.index.base import Index, Stored
 from groundwire.engine.knowledge import (
     ReportProgress,
@@ -20,9 +23,13 @@ from groundwire.engine.knowledge import (
     refresh,
 )
 from groundwire.engine.pages import EngineResult, Page
-from groundwire.engine.retrieve.rank import find_passages
+from groundwire.engine.retrieve.query import parse_query
+from groundwire.engine.retrieve.rank import RankedPassages, find_passages
 from groundwire.errors import GroundwireError
 from groundwire.model import SearchOptions, Warned
+
+if TYPE_CHECKING:
+    from groundwire.engine.dense.stage import DenseStage
 
 OpenIndex: TypeAlias = Callable[[Path], Index]
 
@@ -56,17 +63,18 @@ class LocalEngine:
         self._index: Index | None = None
         self._temporary: TemporaryDirectory[str] | None = None
         self._warnings: tuple[Warned, ...] = ()
+        self._stage: DenseStage | None = None
 
     async def find(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
         """Searches: the best passages, at most `limit`."""
         index = await asyncio.to_thread(self._opened)
-        found = await asyncio.to_thread(find_passages, index, query, options, limit)
+        found, warnings = await asyncio.to_thread(self._find, index, query, options, limit)
         return EngineResult(
             passages=found.passages,
             queries=(found.interpretation.text,),
             is_answer=found.is_answer,
             understood=found.interpretation.text,
-            warnings=self._warnings + _not_live(options),
+            warnings=self._warnings + warnings + _not_live(options),
             advice=() if await asyncio.to_thread(has_everything, index) else (_PARTIAL_INDEX,),
         )
 
@@ -82,6 +90,34 @@ class LocalEngine:
     async def close(self) -> None:
         """Closes the index."""
         await asyncio.to_thread(self._close)
+
+    def _find(
+        self, index: Index, query: str, options: SearchOptions, limit: int
+    ) -> tuple[RankedPassages, tuple[Warned, ...]]:
+        """Searches by words and, if there are vectors, by meaning."""
+        try:
+            stage = self._meaning(index, query)
+            if stage is not None:
+                return find_passages(index, query, options, limit, stage), ()
+        except MeaningUnavailable as error:
+            return find_passages(index, query, options, limit), (_words_only(error),)
+        return find_passages(index, query, options, limit), ()
+
+    def _meaning(self, index: Index, query: str) -> DenseStage | None:
+        """Search by meaning; None without the extra, without vectors, and for queries that require words."""
+        parsed = parse_query(query)
+        if parsed.phrases or parsed.prefixes:
+            return None
+        with self._opening:
+            if self._stage is None:
+                store = index.passage_store() if self._temporary is None else None
+                names = [package.name for package in usable_packages()] if store is not None else []
+                if store is None or not any(has_vectors(store.folder, name) for name in names):
+                    return None
+                from groundwire.engine.dense.stage import DenseStage  # noqa: PLC0415  brings numpy along
+
+                self._stage = DenseStage(store, models_folder(store.folder))
+            return self._stage
 
     def _opened(self) -> Index:
         with self._opening:
@@ -113,10 +149,14 @@ class LocalEngine:
 
     def _complete(self) -> Stored:
         index = self._opened()
-        return Stored() if is_complete(index) else refresh(index, self._report)
+        stored = Stored() if is_complete(index) else refresh(index, self._report)
+        if self._temporary is None:
+            complete_vectors(index)
+        return stored
 
     def _close(self) -> None:
         with self._opening:
+            self._stage = None
             if self._index is not None:
                 self._index.close()
                 self._index = None
@@ -129,3 +169,7 @@ def _not_live(options: SearchOptions) -> tuple[Warned, ...]:
     if not options.live:
         return ()
     return (Warned("not_live", "The embedded index answers from stored pages; nothing was fetched."),)
+
+
+def _words_only(error: GroundwireError) -> Warned:
+    return Warned("words_only", f"The search matched words, not meaning: {error.message}")

@@ -37,7 +37,7 @@ from groundwire.engine.retrieve.names import mentioned_names
 from groundwire.engine.retrieve.spelling import WordsWithPrefix
 from groundwire.engine.words import query_terms, tokenize
 from groundwire.model import SearchOptions, Source
-from groundwire.model.value import replace
+from groundwire.model.value import replace, value
 from groundwire.text.domains import admits
 
 _CANDIDATES = 3
@@ -95,7 +95,8 @@ class MeaningSearch(Protocol):
         ...
 
 
-class PassageSource(NamedTuple):
+@value
+class PassageSource:
     """What passages are found with."""
 
     index: Index
