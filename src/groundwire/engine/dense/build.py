@@ -133,7 +133,7 @@ def _batches(texts: Iterable[str], known: set[VectorKey]) -> Iterator[dict[Vecto
     """Texts whose keys are not known, which then are."""
     new = ((key, text) for text in texts if (key := vector_key(text)) not in known)
     while batch := dict(islice(new, _BATCH)):
-        known |= batch.keys()
+        known.update(batch)
         yield batch
 
 
