@@ -74,6 +74,11 @@ def complete_vectors(
     return new
 
 
+def purpose_phrases() -> list[str]:
+    """The phrases about purposes, each once."""
+    return list(dict.fromkeys(purpose.phrase for purpose in purpose_index().purposes))
+
+
 class _Job(NamedTuple):
     """The texts that one file of vectors is for, and their number."""
 
@@ -84,7 +89,7 @@ class _Job(NamedTuple):
 
 
 def _jobs(store: PassageStore, finder: FindEncoders) -> Iterator[_Job]:
-    phrases = list(dict.fromkeys(purpose.phrase for purpose in purpose_index().purposes))
+    phrases = purpose_phrases()
     for encoder in reversed(finder(models_folder(store.folder))):
         yield _Job(
             encoder, vectors_path(store.folder, encoder.name, PHRASES), lambda: iter(phrases), len(phrases)

@@ -79,7 +79,7 @@ def _cleaned(character: str) -> str:
     """A character without a meaning is left out; every kind of white space is a space."""
     if character in "\t\n\r" or category(character) == "Zs":
         return " "
-    return "" if character in "\0\ufffd" or category(character).startswith("C") else character
+    return "" if character == "\ufffd" or category(character) in ("Cc", "Cf", "Co", "Cs") else character
 
 
 @lru_cache(_CACHED_WORDS)

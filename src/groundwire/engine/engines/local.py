@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Lock
+from threading import Event, Lock
 from typing import TYPE_CHECKING, TypeAlias
 
 from groundwire.engine.dense.build import complete_vectors, models_folder
@@ -64,6 +64,9 @@ class LocalEngine:
         self._temporary: TemporaryDirectory[str] | None = None
         self._warnings: tuple[Warned, ...] = ()
         self._stage: DenseStage | None = None
+        self._not_built: tuple[Warned, ...] = ()
+        self._building = Lock()
+        self._closed = Event()
 
     async def find(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
         """Searches: the best passages, at most `limit`."""
@@ -88,7 +91,8 @@ class LocalEngine:
         return await asyncio.to_thread(self._complete)
 
     async def close(self) -> None:
-        """Closes the index."""
+        """Closes the index. A build of vectors ends after its current batch."""
+        self._closed.set()
         await asyncio.to_thread(self._close)
 
     def _find(
@@ -98,10 +102,10 @@ class LocalEngine:
         try:
             stage = self._meaning(index, query)
             if stage is not None:
-                return find_passages(index, query, options, limit, stage), ()
+                return find_passages(index, query, options, limit, stage), self._not_built
         except MeaningUnavailable as error:
             return find_passages(index, query, options, limit), (_words_only(error),)
-        return find_passages(index, query, options, limit), ()
+        return find_passages(index, query, options, limit), self._not_built
 
     def _meaning(self, index: Index, query: str) -> DenseStage | None:
         """Search by meaning; None without the extra, without vectors, and for queries that require words."""
@@ -122,6 +126,7 @@ class LocalEngine:
     def _opened(self) -> Index:
         with self._opening:
             if self._index is None:
+                self._closed.clear()
                 self._index = self._opened_somewhere()
             return self._index
 
@@ -150,12 +155,17 @@ class LocalEngine:
     def _complete(self) -> Stored:
         index = self._opened()
         stored = Stored() if is_complete(index) else refresh(index, self._report)
-        if self._temporary is None:
-            complete_vectors(index)
+        try:
+            if self._temporary is None:
+                with self._building:
+                    complete_vectors(index, should_stop=self._closed.is_set)
+            self._not_built = ()
+        except MeaningUnavailable as error:
+            self._not_built = (_words_only(error),)
         return stored
 
     def _close(self) -> None:
-        with self._opening:
+        with self._building, self._opening:
             self._stage = None
             if self._index is not None:
                 self._index.close()

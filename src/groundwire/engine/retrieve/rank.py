@@ -53,7 +53,9 @@ added. Chosen on the tuning questions of tests/engine/questions."""
 _MEANING = 0.5
 _MEANT = 1.0
 _UNRELATED = 0.3
-_LEAST_MEANT = 0.5
+_PURPOSE_SCALE = 1.0
+_COMPARED_TARGETS = 60
+_NO_MATCH = PurposeMatch("", "", 0.0)
 _MISSING = 0.5
 """How much a purpose loses if the passage has none of the question's other known words. Chosen likewise."""
 _COMPARED = 15
@@ -182,19 +184,31 @@ _NO_TARGET = Target()
 
 def _targets(query: str, meaning: MeaningSearch | None) -> Targets:
     """Names and documentation pages that the question is about."""
-    targets = {
-        match.target: Target(_PURPOSE * match.similarity, match.phrase)
-        for match in purpose_index().match(query, _MOST_TARGETS)
-    }
-    for match in meaning.purposes(query, _MOST_TARGETS) if meaning else ():
-        known = targets.get(match.target, _NO_TARGET)
-        strength = _MEANT * max(0.0, match.similarity - _UNRELATED)
-        if known.strength or match.similarity >= _LEAST_MEANT:
-            targets[match.target] = Target(known.strength + strength, known.phrase or match.phrase)
+    targets = _by_words(query) if meaning is None else _by_words_and_meaning(query, meaning)
     for name in mentioned_names(query):
         known = targets.get(name, _NO_TARGET)
         targets[name] = known._replace(strength=known.strength + _NAMED)
     return targets
+
+
+def _by_words(query: str) -> Targets:
+    matches = purpose_index().match(query, _MOST_TARGETS)
+    return {match.target: Target(_PURPOSE * match.similarity, match.phrase) for match in matches}
+
+
+def _by_words_and_meaning(query: str, meaning: MeaningSearch) -> Targets:
+    by_words = {match.target: match for match in purpose_index().match(query, _COMPARED_TARGETS)}
+    by_meaning = {match.target: match for match in meaning.purposes(query, _COMPARED_TARGETS)}
+    if not by_meaning:
+        return _by_words(query)
+    targets: Targets = {}
+    for target in (by_words | by_meaning):
+        words, meant = by_words.get(target, _NO_MATCH), by_meaning.get(target, _NO_MATCH)
+        similarity = max(0.0, (meant.similarity - _UNRELATED) / (1 - _UNRELATED))
+        strength = _PURPOSE_SCALE * (words.similarity + _MEANT * similarity) / (1 + _MEANT)
+        targets[target] = Target(strength, words.phrase or meant.phrase)
+    best = sorted(targets, key=lambda target: -targets[target].strength)[:_MOST_TARGETS]
+    return {target: targets[target] for target in best}
 
 
 def _target_passages(index: Index, targets: Iterable[str], options: SearchOptions) -> Iterator[Passage]:
