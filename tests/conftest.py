@@ -18,6 +18,10 @@ settings.register_profile("steady", derandomize=True, deadline=None, database=No
 settings.register_profile("searching", deadline=None)
 settings.load_profile("searching" if os.environ.get("GROUNDWIRE_TEST_SEARCH") else "steady")
 
+# Preparing a sentence encoder and computing vectors takes too long for each data directory: the tests that
+# are about them turn them on. Programs that tests start inherit this.
+os.environ["GROUNDWIRE_SEMANTIC"] = "0"
+
 # A shell starts background jobs with SIGINT ignored, and programs inherit that: the ones that tests start and
 # interrupt must not.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -46,7 +46,7 @@ def switched_on(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Prepared files, shared by all processes that run tests."""
-    return build_once(tmp_path_factory, "models", lambda folder: find_encoders(folder))
+    return build_once(tmp_path_factory, "models", find_encoders)
 
 
 def installed(package: EncoderPackage, models: Path) -> SentenceEncoder:

@@ -6,7 +6,7 @@ import pytest
 
 from groundwire.engine.dense.word_pieces import WordPieceTokenizer, split_words
 
-NAMES = "[UNK] [CLS] [SEP] read ##ing ##er re ##ad a . ( 中 ecole".split()
+NAMES = ["[UNK]", "[CLS]", "[SEP]", "read", "##ing", "##er", "re", "##ad", "a", ".", "(", "中", "ecole"]
 PIECES = {name: number for number, name in enumerate(NAMES)}
 
 

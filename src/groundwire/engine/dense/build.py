@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from groundwire.engine.dense.encoder import FindEncoders, SentenceEncoder, find_encoders
+from groundwire.engine.dense.location import models_folder
 from groundwire.engine.dense.packages import ENGLISH, MeaningUnavailable, encoder_problem, usable_packages
 from groundwire.engine.dense.texts import PHRASES, VectorKey, vector_key
 from groundwire.engine.dense.vector_file import vectors_path
@@ -34,11 +35,6 @@ _STALE_SHARE = 0.2
 
 def ignore_vectors(done: int, total: int) -> None:
     """Does not report progress."""
-
-
-def models_folder(index: Path) -> Path:
-    """The folder of prepared encoders, next to the folder of an index."""
-    return index.parent / "models"
 
 
 def complete_vectors(

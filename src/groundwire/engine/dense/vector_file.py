@@ -59,11 +59,6 @@ def vectors_path(folder: Path, encoder: str, what: str = "vectors") -> Path:
     return folder / f"{what}-{encoder.partition('/')[0]}.bin"
 
 
-def has_vectors(folder: Path, encoder: str) -> bool:
-    """Is there a file with vectors of an encoder?"""
-    return vectors_path(folder, encoder).is_file()
-
-
 def stored_keys(path: Path, name: str) -> set[VectorKey]:
     """The keys of the vectors of an encoder; none if the file is missing, damaged or of another one."""
     found: set[VectorKey] = set()

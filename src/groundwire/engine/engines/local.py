@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 from threading import Event, Lock
 from typing import TYPE_CHECKING, TypeAlias
 
-from groundwire.engine.dense.build import complete_vectors, models_folder
-from groundwire.engine.dense.packages import MeaningUnavailable, usable_packages
-from groundwire.engine.dense.vector_file import has_vectors
+from groundwire.engine.dense.build import complete_vectors
+from groundwire.engine.dense.location import open_stage
+from groundwire.engine.dense.packages import MeaningUnavailable
 from groundwire.engine.index.base import Index, Stored
 from groundwire.engine.knowledge import (
     ReportProgress,
@@ -114,13 +114,7 @@ class LocalEngine:
             return None
         with self._opening:
             if self._stage is None:
-                store = index.passage_store() if self._temporary is None else None
-                names = [package.name for package in usable_packages()] if store is not None else []
-                if store is None or not any(has_vectors(store.folder, name) for name in names):
-                    return None
-                from groundwire.engine.dense.stage import DenseStage  # noqa: PLC0415  brings numpy along
-
-                self._stage = DenseStage(store, models_folder(store.folder))
+                self._stage = open_stage(index) if self._temporary is None else None
             return self._stage
 
     def _opened(self) -> Index:

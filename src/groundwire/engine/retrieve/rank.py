@@ -50,17 +50,19 @@ _OWN_PAGE = 0.5
 """Weights: the lexical score relative to the best one, the similarity of a purpose, a name or a package in
 the question, the share of the question that a passage covers, and the same once more for pages that the user
 added. Chosen on the tuning questions of tests/engine/questions."""
-_MEANING = 0.5
-_MEANT = 1.0
-_UNRELATED = 0.3
-_PURPOSE_SCALE = 1.0
-_COMPARED_TARGETS = 60
-_NO_MATCH = PurposeMatch("", "", 0.0)
+_MEANING = 1.0
+"""Weight of the similarity in meaning of a passage, if there are vectors. Chosen likewise."""
+_MEANT = 2.0
+_UNRELATED = 0.2
+"""Weight of the similarity in meaning of a purpose, relative to that in words, and the cosine of phrases that
+have nothing in common. Chosen likewise."""
 _MISSING = 0.5
 """How much a purpose loses if the passage has none of the question's other known words. Chosen likewise."""
 _COMPARED = 15
 """Passages whose coverage is computed."""
 _MOST_TARGETS = 8
+_COMPARED_TARGETS = 60
+"""Targets by words and by meaning whose similarities are added."""
 _TARGET_PASSAGES = 2
 _TARGET_HITS = 5
 _TYPED_BONUS = 0.05
@@ -142,7 +144,9 @@ def rank(
         strength = (_LEXICAL * passage.score / highest + _MEANING * (similarity or 0.0)) * prior + about
         key = (passage.url, passage.start)
         if key not in ranked or strength > ranked[key].score:
-            ranked[key] = replace(passage, score=strength, about=min(1.0, about))
+            ranked[key] = replace(
+                passage, score=strength, about=min(1.0, about), similarity=similarity or 0.0
+            )
     best = list(_without_doubles(_by_score(ranked.values())))[:limit]
     weights = word_weights(query, source.words_with_prefix)
     compared = [_compared(passage, weights, targets) for passage in best[:_COMPARED]]
@@ -191,6 +195,9 @@ def _targets(query: str, meaning: MeaningSearch | None) -> Targets:
     return targets
 
 
+_NO_MATCH = PurposeMatch("", "", 0.0)
+
+
 def _by_words(query: str) -> Targets:
     matches = purpose_index().match(query, _MOST_TARGETS)
     return {match.target: Target(_PURPOSE * match.similarity, match.phrase) for match in matches}
@@ -202,10 +209,10 @@ def _by_words_and_meaning(query: str, meaning: MeaningSearch) -> Targets:
     if not by_meaning:
         return _by_words(query)
     targets: Targets = {}
-    for target in (by_words | by_meaning):
+    for target in by_words | by_meaning:
         words, meant = by_words.get(target, _NO_MATCH), by_meaning.get(target, _NO_MATCH)
         similarity = max(0.0, (meant.similarity - _UNRELATED) / (1 - _UNRELATED))
-        strength = _PURPOSE_SCALE * (words.similarity + _MEANT * similarity) / (1 + _MEANT)
+        strength = _PURPOSE * (words.similarity + _MEANT * similarity) / (1 + _MEANT)
         targets[target] = Target(strength, words.phrase or meant.phrase)
     best = sorted(targets, key=lambda target: -targets[target].strength)[:_MOST_TARGETS]
     return {target: targets[target] for target in best}
