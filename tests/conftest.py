@@ -20,6 +20,9 @@ settings.load_profile("searching" if os.environ.get("GROUNDWIRE_TEST_SEARCH") el
 
 # No test starts a process that it does not know of.
 os.environ["GROUNDWIRE_BUILD_INDEX"] = "0"
+# Preparing a sentence encoder and computing vectors takes too long for each data directory: the tests that
+# are about them turn them on. Programs that tests start inherit this.
+os.environ["GROUNDWIRE_SEMANTIC"] = "0"
 
 # A shell starts background jobs with SIGINT ignored, and programs inherit that: the ones that tests start and
 # interrupt must not.

@@ -80,7 +80,7 @@ async def test_a_provider_that_breaks_off_or_never_answers_has_failed(
     assert isinstance(silent.error, TimedOut)
 
 
-@pytest.mark.parametrize("extra", ["documents", "postgres"])
+@pytest.mark.parametrize("extra", ["documents", "postgres", "semantic"])
 def test_an_extra_that_is_missing_is_named_with_the_command_that_adds_it(
     extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,7 @@ from groundwire.commands.runner import error_line, report_error
 from groundwire.config import opencode, paths
 from groundwire.credentials.lookup import LookupResult
 from groundwire.dialects.json import dump_json
+from groundwire.engine.dense.packages import ENGLISH, MULTILINGUAL, encoder_problem
 from groundwire.engine.knowledge.background import read_status
 from groundwire.errors import ConfigError, GroundwireError, TimedOut
 from groundwire.faces.cli import exit_codes
@@ -42,6 +43,7 @@ _LIBRARIES = ("tantivy", "httptools", "mcp")
 _EXTRAS: Mapping[str, str] = {
     "documents": "PDF, reStructuredText and web archives for `groundwire index add`",
     "postgres": "sessions and index in PostgreSQL",
+    "semantic": "search by meaning in the embedded index, in 16 languages",
 }
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([\w-]+)['"]""")
 _PACKAGE = re.compile(r"[\w.-]+")
@@ -90,11 +92,20 @@ def extras(store: str) -> Iterator[Check]:
         about = _EXTRAS[name]
         missing = [package for package in packages if not _is_installed(package)]
         if not missing:
-            yield Check("ok", name, about)
+            yield _semantic(about) if name == "semantic" else Check("ok", name, about)
             continue
         needed = name == "postgres" and store.startswith("postgres")
         detail = f"{about}: {', '.join(missing)} not installed; run: pip install 'groundwire[{name}]'"
         yield Check("problem" if needed else "note", name, detail)
+
+
+def _semantic(about: str) -> Check:
+    """The extra for search by meaning is installed: can it be used, and is there the encoder for English?"""
+    if problem := encoder_problem() or MULTILINGUAL.problem():
+        return Check("note", "semantic", f"{about}: {problem}")
+    if ENGLISH.problem():
+        return Check("ok", "semantic", f"{about}; better for English: {ENGLISH.install}")
+    return Check("ok", "semantic", f"{about}, with an encoder for English")
 
 
 def _extra_packages() -> dict[str, list[str]]:

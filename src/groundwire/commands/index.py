@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from groundwire.commands.config import load_config
+from groundwire.commands.index_vectors import add_vectors
 from groundwire.commands.runner import error_line, report_error
 from groundwire.dialects.json import dump_json
 from groundwire.engine.crawl.crawler import BatchIndexer, Crawler, CrawlSource, CrawlTally, parse_source
@@ -74,9 +75,10 @@ def add(arguments: Namespace, console: Console, folder: Path, store: str) -> int
             adding.conclude()
             console.note("Stopped. What is stored stays; the same command goes on from there.")
             raise
+        adding.conclude()
+        add_vectors(index, console)
     if is_python:
         settle_documentation(folder)
-    adding.conclude()
     if tally.pages or tally.removed:
         return exit_codes.OK
     console.note("groundwire: no page was found")
@@ -348,6 +350,7 @@ def _stats(index: Index, folder: Path, arguments: Namespace, console: Console) -
                 "collections": dict(stats.collections),
                 "format": stats.format,
                 "built": {"phase": status.phase, "done": status.done, "total": status.total},
+                "vectors": dict(stats.vectors),
             },
         )
         return exit_codes.OK
@@ -357,6 +360,7 @@ def _stats(index: Index, folder: Path, arguments: Namespace, console: Console) -
         ("on disk", f"{stats.bytes_on_disk / 1_000_000:,.1f} MB"),
         ("built in", one_line(status.summary)),
         *((f"  {one_line(name) or '(none)'}", f"{count:,}") for name, count in stats.collections),
+        *((f"vectors of {name}", f"{count:,}") for name, count in stats.vectors),
     ]
     for line in align_columns(rows):
         console.write(line + "\n")

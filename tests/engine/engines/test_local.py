@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,10 @@ import pytest
 
 from groundwire.engine.compose.answer import Composition
 from groundwire.engine.compose.events import composition_events
+from groundwire.engine.dense import build as dense_build
+from groundwire.engine.dense import packages, stage, vector_file
+from groundwire.engine.dense.packages import MULTILINGUAL, EncoderPackage
+from groundwire.engine.dense.vector_file import vectors_path
 from groundwire.engine.engines.local import LocalEngine
 from groundwire.engine.index.base import Index
 from groundwire.engine.index.location import open_index
@@ -20,6 +25,7 @@ from groundwire.engine.knowledge.background import BackgroundBuild, BuildStatus
 from groundwire.engine.pages import Engine, EngineResult, Page
 from groundwire.errors import ConfigError
 from groundwire.model import NOTHING_FOUND, NOTICES, SearchOptions, Warned
+from tests.engine.dense.fakes import PHRASES, FakeEncoder
 from tests.engine.knowledge.memory import MemoryIndex
 
 pytestmark = pytest.mark.server
@@ -224,6 +230,10 @@ import asyncio, sys
 from pathlib import Path
 from groundwire.engine.compose.answer import Composition
 from groundwire.engine.compose.events import composition_events
+from groundwire.engine.dense import build as dense_build
+from groundwire.engine.dense import packages, stage, vector_file
+from groundwire.engine.dense.packages import MULTILINGUAL, EncoderPackage
+from groundwire.engine.dense.vector_file import vectors_path
 from groundwire.engine.engines.local import LocalEngine
 from groundwire.model import SearchOptions, Warned
 async def main():
@@ -249,7 +259,7 @@ def test_processes_that_start_together_on_an_empty_directory_all_answer(tmp_path
 LATER = """
 import sys
 import groundwire.engine.engines.local
-heavy = ("tantivy", "sqlite3", "importlib.metadata", "groundwire.engine.knowledge.build")
+heavy = ("numpy", "tantivy", "sqlite3", "importlib.metadata", "groundwire.engine.knowledge.build")
 print(*[name for name in heavy if name in sys.modules])
 """
 
@@ -259,3 +269,83 @@ def test_importing_the_engine_loads_neither_the_index_nor_what_builds_it() -> No
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603
     assert result.returncode == 0, result.stderr
     assert result.stdout.split() == []
+
+
+HOLIDAYS = Page("https://team.example/holidays", "Time off", "Everybody has 28 vacation days.", language="en")
+FERIEN = "Wie viele Ferien habe ich bei der Firma?"
+
+
+@pytest.fixture
+def semantic(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extra is installed, with a small encoder."""
+
+    def finder(models: Path) -> list[FakeEncoder]:
+        return [FakeEncoder(MULTILINGUAL.name)]
+
+    monkeypatch.delenv(packages.SWITCH, raising=False)
+    monkeypatch.setattr(EncoderPackage, "problem", lambda self: "" if self == MULTILINGUAL else "missing")
+    monkeypatch.setattr(dense_build, "find_encoders", finder)
+    monkeypatch.setattr(dense_build, "purpose_phrases", lambda: PHRASES)
+    monkeypatch.setattr(stage.DenseStage.__init__, "__defaults__", (finder,))
+
+
+@pytest.mark.usefixtures("semantic")
+def test_a_question_in_other_words_finds_its_page_once_there_are_vectors(tmp_path: Path) -> None:
+    with open_index(tmp_path / "index") as index:
+        index.put([HOLIDAYS])
+    first = find(LocalEngine(tmp_path / "index"), FERIEN)
+    assert HOLIDAYS.url not in [passage.url for passage in first.passages]
+    asyncio.run(LocalEngine(tmp_path / "index").complete())
+    found = find(LocalEngine(tmp_path / "index"), FERIEN)
+    assert found.passages[0].url == HOLIDAYS.url
+    assert found.passages[0].similarity > 0.4
+    assert found.warnings == ()
+
+
+@pytest.mark.usefixtures("semantic")
+def test_a_phrase_is_searched_by_words_only(tmp_path: Path) -> None:
+    asyncio.run(LocalEngine(tmp_path / "index").complete())
+    found = find(LocalEngine(tmp_path / "index"), '"JSON formatted str"')
+    assert found.passages
+    assert all(passage.similarity == 0 for passage in found.passages)
+
+
+@pytest.mark.usefixtures("semantic")
+def test_damaged_vectors_are_reported_and_words_answer(tmp_path: Path) -> None:
+    asyncio.run(LocalEngine(tmp_path / "index").complete())
+    vectors_path(tmp_path / "index", MULTILINGUAL.name).write_bytes(b"damaged")
+    found = find(LocalEngine(tmp_path / "index"), "json.dumps")
+    assert found.passages
+    assert [warning.code for warning in found.warnings] == ["words_only"]
+    asyncio.run(LocalEngine(tmp_path / "index").complete())
+    assert find(LocalEngine(tmp_path / "index"), "json.dumps").warnings == ()
+
+
+@pytest.mark.usefixtures("semantic")
+async def test_a_build_on_a_full_disk_is_reported_with_the_next_answer_and_words_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int, data: bytes, at: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(vector_file, "_write", full)
+    engine = LocalEngine(tmp_path / "index")
+    await engine.complete()
+    found = await engine.find("json.dumps", ANY)
+    await engine.close()
+    assert found.passages
+    assert [warning.code for warning in found.warnings] == ["words_only"]
+    assert "No space left on device" in found.warnings[0].message
+
+
+@pytest.mark.usefixtures("few")
+def test_without_the_extra_words_answer_without_a_warning_although_there_are_vectors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(packages.SWITCH, raising=False)
+    monkeypatch.setattr(packages, "find_spec", lambda name: None)
+    asyncio.run(LocalEngine(tmp_path / "index").complete())
+    vectors_path(tmp_path / "index", MULTILINGUAL.name).write_bytes(b"of another time")
+    found = find(LocalEngine(tmp_path / "index"), "json.dumps")
+    assert found.passages
+    assert found.warnings == ()

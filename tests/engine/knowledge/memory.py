@@ -85,3 +85,6 @@ class MemoryIndex:
 
     def stats(self) -> Stats:
         return Stats(len(self.stored), len(self.stored), 0)
+
+    def passage_store(self) -> None:
+        """It has no vectors."""

@@ -7,16 +7,22 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+from groundwire.engine.dense.location import open_stage
+from groundwire.engine.dense.packages import MeaningUnavailable
 from groundwire.engine.index.base import Index
 from groundwire.engine.knowledge import ReportProgress, add_core, has_core, has_everything, ignore_progress
 from groundwire.engine.knowledge.background import BackgroundBuild
 from groundwire.engine.knowledge.purposes import keep_purposes
 from groundwire.engine.pages import EngineResult, Page
+from groundwire.engine.retrieve.query import parse_query
 from groundwire.engine.retrieve.rank import RankedPassages, find_passages
 from groundwire.errors import GroundwireError
 from groundwire.model import SearchOptions, Warned
+
+if TYPE_CHECKING:
+    from groundwire.engine.dense.stage import DenseStage
 
 OpenIndex: TypeAlias = Callable[[Path], Index]
 
@@ -58,11 +64,12 @@ class LocalEngine:
         self._index: Index | None = None
         self._temporary: TemporaryDirectory[str] | None = None
         self._warnings: tuple[Warned, ...] = ()
+        self._stage: DenseStage | None = None
 
     async def find(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
         """Searches: the best passages, at most `limit`."""
         index = await asyncio.to_thread(self._opened)
-        found = await asyncio.to_thread(find_passages, index, query, options, limit)
+        found, warnings = await asyncio.to_thread(self._find, index, query, options, limit)
         building, advice = await asyncio.to_thread(self._completeness, index)
         return EngineResult(
             passages=found.passages,
@@ -70,7 +77,7 @@ class LocalEngine:
             is_answer=found.is_answer,
             probability=found.probability,
             understood=found.interpretation.text,
-            warnings=(*_notices(found), *self._warnings, *_not_live(options), *building),
+            warnings=(*_notices(found), *self._warnings, *warnings, *_not_live(options), *building),
             advice=(*_suggestions(found), *advice),
         )
 
@@ -82,6 +89,25 @@ class LocalEngine:
     async def close(self) -> None:
         """Closes the index."""
         await asyncio.to_thread(self._close)
+
+    def _find(
+        self, index: Index, query: str, options: SearchOptions, limit: int
+    ) -> tuple[RankedPassages, tuple[Warned, ...]]:
+        """Searches by words and, if there are vectors, by meaning."""
+        try:
+            return find_passages(index, query, options, limit, self._meaning(index, query)), ()
+        except MeaningUnavailable as error:
+            return find_passages(index, query, options, limit), (_words_only(error),)
+
+    def _meaning(self, index: Index, query: str) -> DenseStage | None:
+        """Search by meaning; None without the extra, without vectors, and for queries that require words."""
+        parsed = parse_query(query)
+        if parsed.phrases or parsed.prefixes:
+            return None
+        with self._opening:
+            if self._stage is None:
+                self._stage = open_stage(index) if self._temporary is None else None
+            return self._stage
 
     def _opened(self) -> Index:
         with self._opening:
@@ -128,6 +154,7 @@ class LocalEngine:
 
     def _close(self) -> None:
         with self._opening:
+            self._stage = None
             if self._index is not None:
                 self._index.close()
                 self._index = None
@@ -155,3 +182,7 @@ def _not_live(options: SearchOptions) -> tuple[Warned, ...]:
     if not options.live:
         return ()
     return (Warned("not_live", "The embedded index answers from stored pages; nothing was fetched."),)
+
+
+def _words_only(error: GroundwireError) -> Warned:
+    return Warned("words_only", f"The search matched words, not meaning: {error.message}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
+from groundwire.engine.dense.texts import VectorKey
 from groundwire.engine.pages import Page, Passage
 from groundwire.model import SearchOptions
 from groundwire.model.value import field_names, value
@@ -47,6 +49,39 @@ class Stats:
     collections: tuple[tuple[str, int], ...] = ()
     """Each collection with its number of pages."""
     format: int = 0
+    vectors: tuple[tuple[str, int], ...] = ()
+    """Each encoder with the number of passages that have a vector of it."""
+
+
+class StoredText(NamedTuple):
+    """What is encoded of a passage, and its language; empty if that is not known."""
+
+    text: str
+    language: str
+
+
+class PassageStore(Protocol):
+    """Passages by the keys of their vectors, which are stored next to the index."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the index."""
+        ...
+
+    def texts(self) -> Iterator[StoredText]:
+        """What is encoded of all passages that have text, the newest first."""
+        ...
+
+    def passages(
+        self, scored: Sequence[tuple[VectorKey, float]], options: SearchOptions, limit: int
+    ) -> list[Passage]:
+        """The passages with these vectors and scores that a search may return, best first, by the rules of
+        `Index.search`."""
+        ...
+
+    def admitted_keys(self, options: SearchOptions, limit: int) -> list[VectorKey]:
+        """The keys of some passages that the filters admit, at most `limit`."""
+        ...
 
 
 class Index(Protocol):
@@ -90,4 +125,8 @@ class Index(Protocol):
 
     def stats(self) -> Stats:
         """Counts pages, passages and bytes."""
+        ...
+
+    def passage_store(self) -> PassageStore | None:
+        """Passages by the keys of their vectors; None if the index cannot have vectors next to it."""
         ...

@@ -8,7 +8,7 @@ twice is harmless: what a crash may have left of it is removed first.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from itertools import chain
@@ -19,8 +19,11 @@ from typing import Self, TypeAlias
 
 from tantivy import DocAddress, Query, Searcher
 
+from groundwire.engine.dense.packages import PACKAGES
+from groundwire.engine.dense.texts import VectorKey, passage_text, vector_key
+from groundwire.engine.dense.vector_file import stored_keys, vectors_path
 from groundwire.engine.index import page_table
-from groundwire.engine.index.base import PageInfo, Stats, Stored
+from groundwire.engine.index.base import PageInfo, PassageStore, Stats, Stored, StoredText
 from groundwire.engine.index.errors import translate_errors
 from groundwire.engine.index.page_table import format_version, upgrade
 from groundwire.engine.index.rebuild import (
@@ -29,9 +32,16 @@ from groundwire.engine.index.rebuild import (
     is_behind,
     open_search_index,
 )
-from groundwire.engine.index.search_index import SEPARATOR, STORED_FIELD, TANTIVY_ERRORS, SearchIndex
+from groundwire.engine.index.search_index import (
+    SEPARATOR,
+    STORED_FIELD,
+    TANTIVY_ERRORS,
+    VECTOR_FIELD,
+    SearchIndex,
+)
 from groundwire.engine.index.snapshot import SnapshotCache, count_write
-from groundwire.engine.pages import Page, Passage
+from groundwire.engine.pages import Page, Passage, strip_passage
+from groundwire.engine.words import guess_language
 from groundwire.errors import TimedOut
 from groundwire.files.lock import locked
 from groundwire.model import SearchOptions, Source
@@ -89,6 +99,10 @@ _BATCH_CHARACTERS = 8_000_000
 _DEEPEST = 4096
 _SPARE = 8
 _MOST_WORDS = 50_000
+_TEXTS_AT_ONCE = 1000
+_ABOVE_ALL_IDS = 1 << 62
+_COPIES = 4
+"""Passages that are read for each vector: pages with the same title may have equal passages."""
 _NO_OPTIONS = SearchOptions()
 
 
@@ -190,7 +204,76 @@ class EmbeddedIndex:
         """Counts pages, passages and bytes."""
         with translate_errors(self._folder), self._reading:
             pages, passages, collections = page_table.count_pages(self._store)
-            return Stats(pages, passages, _size(self._folder), collections, format_version(self._store))
+            version = format_version(self._store)
+        return Stats(pages, passages, _size(self._folder), collections, version, self._vectors())
+
+    def passage_store(self) -> PassageStore:
+        """Passages by the keys of their vectors."""
+        return self
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the index."""
+        return self._folder
+
+    def texts(self) -> Iterator[StoredText]:
+        """What is encoded of all passages that have text, the newest first. Read in chunks, so that no writer
+        waits for a slow reader."""
+        before = _ABOVE_ALL_IDS
+        while True:
+            with translate_errors(self._folder), self._reading:
+                some = page_table.texts_before(self._store, before, _TEXTS_AT_ONCE)
+            if not some:
+                return
+            for _, title, piece, language in some:
+                if text := strip_passage(piece)[1]:
+                    code = language.partition("-")[0].lower() or guess_language(text)
+                    yield StoredText(passage_text(title, text), code)
+            before = some[-1][0]
+
+    def passages(
+        self, scored: Sequence[tuple[VectorKey, float]], options: SearchOptions, limit: int
+    ) -> list[Passage]:
+        """The passages with these vectors and scores that a search may return, best first: those in the
+        requested language, then the others."""
+        scores = dict(scored)
+        if not scores or limit <= 0:
+            return []
+        try:
+            view = self._views.now(self._passages)
+            portions: list[list[ScoredDocument]] = []
+            for query in view.builder.filtered(VECTOR_FIELD, list(scores), options):
+                documents = _read_all(view.searcher, query, _COPIES * len(scores))
+                found = (
+                    (scores.get(key), kept)
+                    for key, kept in zip(map(_key_of, documents), documents, strict=True)
+                )
+                portions.append(
+                    sorted(((score, kept) for score, kept in found if score is not None), reverse=True)
+                )
+            return select_hits(portions, options, limit, view.gone)
+        except TANTIVY_ERRORS:
+            return []  # the next search by words repairs the index
+
+    def admitted_keys(self, options: SearchOptions, limit: int) -> list[VectorKey]:
+        """The keys of some passages that the filters admit, at most `limit`."""
+        try:
+            view = self._views.now(self._passages)
+            *_, query = view.builder.filtered(VECTOR_FIELD, (), options)
+            return [_key_of(kept) for kept in _read_all(view.searcher, query, limit)]
+        except TANTIVY_ERRORS:
+            return []
+
+    def _vectors(self) -> tuple[tuple[str, int], ...]:
+        """The encoders that have vectors, and of how many passages."""
+        known = {
+            package.package: stored_keys(vectors_path(self._folder, package.name), package.name)
+            for package in PACKAGES
+        }
+        if not any(known.values()):
+            return ()
+        keys = [vector_key(stored.text) for stored in self.texts()]
+        return tuple((name, sum(key in found for key in keys)) for name, found in known.items() if found)
 
     def _found(self, passages: SearchIndex, query: str, options: SearchOptions, limit: int) -> list[Passage]:
         view = self._views.now(passages)
@@ -249,6 +332,17 @@ def _ranked(searcher: Searcher, queries: Iterable[Query], limit: int) -> Iterato
             hits += found
             for some in (found[:limit], found[limit:]):
                 yield [(score, read(address).get_first(STORED_FIELD) or "") for score, address in some]
+
+
+def _read_all(searcher: Searcher, query: Query, limit: int) -> list[str]:
+    """What is stored of the documents that match a query."""
+    hits = searcher.search(query, limit, count=False).hits
+    return [searcher.doc(address).get_first(STORED_FIELD) or "" for _, address in hits]
+
+
+def _key_of(kept: str) -> VectorKey:
+    *_, title, _, _, _, _, text = kept.split(SEPARATOR, _PARTINGS)
+    return vector_key(passage_text(title, text))
 
 
 def _batches(pages: Iterable[Page]) -> Iterator[list[Page]]:

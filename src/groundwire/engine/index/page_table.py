@@ -233,6 +233,16 @@ def load_passages(store: sqlite3.Connection, page: int) -> list[StoredPassage]:
     ).fetchall()
 
 
+def texts_before(store: sqlite3.Connection, before: int, limit: int) -> list[tuple[int, str, str, str]]:
+    """The next passages by id, from the highest on, with the titles and languages of their pages."""
+    return store.execute(
+        f"""SELECT passages.id, title, text, language
+        FROM passages JOIN pages ON pages.id = passages.id >> {PASSAGE_BITS}
+        WHERE passages.id < ? ORDER BY passages.id DESC LIMIT ?""",  # noqa: S608  a constant number
+        (before, limit),
+    ).fetchall()
+
+
 def list_pages(
     store: sqlite3.Connection, collection: str, prefix: str, after: tuple[str, int]
 ) -> list[tuple[int, PageInfo]]:

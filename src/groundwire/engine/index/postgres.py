@@ -246,6 +246,9 @@ class PostgresIndex:
         passages, size = cast("tuple[int, int]", counted)
         return Stats(sum(number for _, number in groups), passages, size, groups, self._format)
 
+    def passage_store(self) -> None:
+        """None: vectors are stored in the folder of an index."""
+
     def _known_shares(self, connection: PostgresConnection) -> Mapping[str, float]:
         """Frequencies of the most common words, at most a minute old."""
         now = monotonic()

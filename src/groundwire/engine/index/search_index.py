@@ -22,6 +22,7 @@ from threading import Lock
 import tantivy
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
+from groundwire.engine.dense.texts import passage_text, vector_key
 from groundwire.engine.index.page_table import StoredPage
 from groundwire.engine.outline import Section
 from groundwire.engine.pages import describe_passages, section_url, strip_passage
@@ -29,7 +30,7 @@ from groundwire.engine.retrieve.filters import host_and_parents, published_times
 from groundwire.engine.words import camel_parts, dotted_names, guess_language, tokenize, url_words
 from groundwire.files.text_file import make_private_files, make_private_folder
 
-ANALYSIS_VERSION = 4
+ANALYSIS_VERSION = 5
 """Incremented with every change of the terms or the stored fields: the search index is then rebuilt."""
 
 _STEMMERS = {"en": "english", "de": "german"}
@@ -144,6 +145,8 @@ _ANALYZERS = {"parting": whitespace_analyzer, "plain": plain_analyzer, "silent":
 
 STORED_FIELD = "kept"
 """The stored field with what a search returns."""
+VECTOR_FIELD = "vector"
+"""The key of a passage's vector."""
 SEPARATOR = "\x1f"
 """Separates the stored values: page id, page fingerprint, passage fingerprint, start, URL, title, date,
 language, headings, outline, text."""
@@ -162,6 +165,7 @@ def schema() -> tantivy.Schema:
     builder.add_integer_field("published", indexed=True, fast=True)
     # Signed: tantivy-py 0.27 finds nothing to delete by the term of an unsigned field.
     builder.add_integer_field("page", indexed=True)
+    builder.add_integer_field(VECTOR_FIELD, indexed=True)
     builder.add_text_field(STORED_FIELD, stored=True, tokenizer_name="silent", index_option="basic")
     return builder.build()
 
@@ -230,6 +234,7 @@ class SearchIndex:
             if timestamp is not None:
                 document.add_integer("published", timestamp)
             document.add_integer("page", page.id)
+            document.add_integer(VECTOR_FIELD, vector_key(passage_text(about.title, text)))
             shown = (
                 *(section_url(about.url, section), about.title, about.published, about.language),
                 *("\n".join(section.headings), outline),

@@ -23,7 +23,12 @@ from tantivy import Searcher
 from groundwire.engine.index import page_table
 from groundwire.engine.index.errors import translate_errors
 from groundwire.engine.index.search_index import SearchIndex
-from groundwire.engine.retrieve.query_builder import CachedQueries, cached_queries, make_query_builder
+from groundwire.engine.retrieve.query_builder import (
+    CachedQueries,
+    QueryBuilder,
+    cached_queries,
+    make_query_builder,
+)
 from groundwire.model.value import value
 
 _WIDTH = 8
@@ -88,6 +93,7 @@ class Snapshot:
 
     searcher: Searcher
     queries: CachedQueries
+    builder: QueryBuilder
     gone: frozenset[str]
     """The ids of pages that must not be returned, as text."""
 
@@ -122,4 +128,4 @@ class SnapshotCache:
             gone = frozenset(map(str, page_table.removed_pages(self._store)))
         searcher = passages.searcher()
         found = make_query_builder(searcher, passages.schema, passages.analysis)
-        return Snapshot(searcher, cached_queries(found), gone)
+        return Snapshot(searcher, cached_queries(found), found, gone)

@@ -10,11 +10,9 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 
+from groundwire.engine.dense.build import complete_vectors
 from groundwire.engine.index.base import Index, Stored
 from groundwire.engine.index.location import open_configured_index
 from groundwire.engine.knowledge import (
@@ -42,7 +40,6 @@ _NICENESS = 15
 _SECONDS = 3600
 _PATIENCE = 1.0
 """Seconds to wait for the lock: a process that only looks whether it is held has it for a moment."""
-_VECTORS = "groundwire.engine.dense.build"
 
 
 def complete_index(
@@ -68,7 +65,7 @@ def complete_index(
             stored = refresh(
                 index, report_both, documentation=copy, resumes=bool(mark) and mark == before.reading
             )
-            _complete_vectors(index, report_both)
+            complete_vectors(index, lambda done, total: report_both(BuildProgress(done, total, "vectors")))
         except GroundwireError as error:
             recorder.record(phase="failed", message=error.message)
             raise
@@ -90,14 +87,6 @@ def _wanted_copy(index: Index, status: BuildStatus) -> Path | None:
         return None
     others = (info for info in index.pages(DOCUMENTATION) if not info.url.startswith(DOCS_URL))
     return copy if next(others, None) is None else None
-
-
-def _complete_vectors(index: Index, report: ReportProgress) -> None:
-    """Computes missing vectors, if this installation can."""
-    with suppress(ModuleNotFoundError):
-        complete: Callable[[Index, Callable[[int, int], None]], object]
-        complete = import_module(_VECTORS).complete_vectors
-        complete(index, lambda done, total: report(BuildProgress(done, total, "vectors")))
 
 
 def main(arguments: list[str]) -> int:

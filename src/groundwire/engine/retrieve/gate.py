@@ -60,16 +60,27 @@ class GateFeatures(NamedTuple):
     """Does the question name another technology that no passage mentions?"""
     length: float = 0.0
     """The number of words: a long question is seldom covered as a whole."""
+    meaning: float = 0.0
+    """How close a passage is to the question in meaning; 0 without vectors."""
 
 
-WEIGHTS = GateFeatures(3.69, 1.21, 4.68, -2.3, -3.65, -2.42, 1.6)
-BIAS = -2.84
-"""Logistic regression on the tuning questions of tests/engine/questions, fitted by `bench/gate.py`."""
+class GateWeights(NamedTuple):
+    """The weights of the features, and what is added to them."""
+
+    weights: GateFeatures
+    bias: float
+
+
+BY_WORDS = GateWeights(GateFeatures(3.69, 1.21, 4.68, -2.3, -3.65, -2.42, 1.6), -2.84)
+BY_MEANING = GateWeights(GateFeatures(3.69, 1.21, 4.68, -2.3, -3.65, -2.42, 1.6), -2.84)
+"""Without vectors and with them. Logistic regression on the tuning questions of tests/engine/questions,
+fitted by `bench/gate.py`."""
 
 
 def probability(features: GateFeatures) -> float:
     """The probability that the passages answer the question."""
-    total = BIAS + sum(weight * value for weight, value in zip(WEIGHTS, features, strict=True))
+    weights, bias = BY_MEANING if features.meaning else BY_WORDS
+    total = bias + sum(weight * value for weight, value in zip(weights, features, strict=True))
     return 1 / (1 + math.exp(-total))
 
 
@@ -100,6 +111,7 @@ def gate_features(
         float(any(not _is_mentioned(name, passages) for name in names)),
         float(_is_foreign(query, read)),
         min(len(weights), _LONG_QUESTION) / _LONG_QUESTION,
+        max(item.similarity * page_prior(item.url, item.title, words) for item in read),
     )
 
 

@@ -55,6 +55,13 @@ class QueryBuilder:
                 yield _all_of(words, [*optional, *light], [*needed, *filters])
             yield _some_of([*chain.from_iterable(words), *optional], needed, filters)
 
+    def filtered(self, field: str, values: Sequence[int], options: SearchOptions) -> Iterator[Query]:
+        """Queries for the documents with one of some numbers in a field that the filters admit; for all that
+        they admit without numbers. With a language, first for those in it."""
+        wanted = Query.term_set_query(self.schema, field, values) if values else Query.all_query()
+        for filters in self._filters(options):
+            yield Query.boolean_query([(_MUST, wanted), *filters])
+
     def _required(self, parsed: ParsedQuery) -> list[Forms]:
         """Required phrases and prefixes, each in one of its forms."""
         return [*map(self.forms, parsed.phrases), *map(self._endings, parsed.prefixes)]

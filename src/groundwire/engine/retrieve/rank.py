@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from groundwire.engine.index.base import Index
 from groundwire.engine.knowledge.addresses import (
@@ -21,7 +21,7 @@ from groundwire.engine.knowledge.addresses import (
     titled_name,
 )
 from groundwire.engine.knowledge.prior import package_of, page_prior
-from groundwire.engine.knowledge.purposes import purpose_index
+from groundwire.engine.knowledge.purposes import PurposeMatch, purpose_index
 from groundwire.engine.pages import Page, Passage, page_passages
 from groundwire.engine.retrieve.filters import date_range
 from groundwire.engine.retrieve.gate import (
@@ -38,7 +38,7 @@ from groundwire.engine.retrieve.names import mentioned_names
 from groundwire.engine.retrieve.spelling import WordsWithPrefix
 from groundwire.engine.words import analyse, query_terms, tokenize
 from groundwire.model import SearchOptions, Source
-from groundwire.model.value import replace
+from groundwire.model.value import replace, value
 from groundwire.text.domains import admits
 
 _CANDIDATES = 3
@@ -51,6 +51,12 @@ _OWN_PAGE = 0.5
 """Weights: the lexical score relative to the best one, the similarity of a purpose, a name or a package in
 the question, the share of the question that a passage covers, and the same once more for pages that the user
 added. Chosen on the tuning questions of tests/engine/questions."""
+_MEANING = 1.0
+"""Weight of the similarity in meaning of a passage, if there are vectors. Chosen likewise."""
+_MEANT = 2.0
+_UNRELATED = 0.2
+"""Weight of the similarity in meaning of a purpose, relative to that in words, and the cosine of phrases that
+have nothing in common. Chosen likewise."""
 _MISSING = 0.5
 """How much a purpose loses if the passage has none of the question's other known words. Chosen likewise."""
 _DESCRIBED, _LEAST_DESCRIBED, _DESCRIBED_WORDS = 0.6, 0.6, 2
@@ -60,6 +66,8 @@ many characters it is looked for. Chosen on the package questions of tests/engin
 _COMPARED = 15
 """Passages whose coverage is computed."""
 _MOST_TARGETS = 8
+_COMPARED_TARGETS = 60
+"""Targets by words and by meaning whose similarities are added."""
 _TARGET_PASSAGES = 2
 _TARGET_HITS = 5
 _TYPED_BONUS = 0.05
@@ -82,12 +90,39 @@ class RankedPassages(NamedTuple):
         return self.probability >= THRESHOLD
 
 
-def find_passages(index: Index, query: str, options: SearchOptions, limit: int) -> RankedPassages:
+class MeaningSearch(Protocol):
+    """Search by meaning: vectors of passages and of phrases about purposes. Scores are cosines."""
+
+    def search(self, query: str, options: SearchOptions, limit: int) -> list[Passage]:
+        """The passages closest in meaning, best first; none without vectors."""
+        ...
+
+    def similarities(self, query: str, passages: Sequence[Passage]) -> list[float | None]:
+        """The similarities of passages; None for those without a vector."""
+        ...
+
+    def purposes(self, query: str, limit: int) -> list[PurposeMatch]:
+        """The names and pages whose purposes are closest in meaning, best first."""
+        ...
+
+
+@value
+class PassageSource:
+    """What passages are found with."""
+
+    index: Index
+    words_with_prefix: WordsWithPrefix
+    meaning: MeaningSearch | None = None
+
+
+def find_passages(
+    index: Index, query: str, options: SearchOptions, limit: int, meaning: MeaningSearch | None = None
+) -> RankedPassages:
     """The passages for the best interpretation of a question."""
-    words_with_prefix = lru_cache(maxsize=None)(index.words_with_prefix)
+    source = PassageSource(index, lru_cache(maxsize=None)(index.words_with_prefix), meaning)
     ranked = [
-        rank(index, interpretation, options, limit, words_with_prefix)
-        for interpretation in interpretations(query, words_with_prefix)
+        rank(source, interpretation, options, limit)
+        for interpretation in interpretations(query, source.words_with_prefix)
     ]
     best = max(ranked, key=lambda found: found.probability + _TYPED_BONUS * (found is ranked[0]))
     corrected = (one.interpretation.text for one in ranked if one.interpretation.kind == "corrected")
@@ -95,30 +130,34 @@ def find_passages(index: Index, query: str, options: SearchOptions, limit: int) 
 
 
 def rank(
-    index: Index,
-    interpretation: Interpretation,
-    options: SearchOptions,
-    limit: int,
-    words_with_prefix: WordsWithPrefix,
+    source: PassageSource, interpretation: Interpretation, options: SearchOptions, limit: int
 ) -> RankedPassages:
     """The passages for one interpretation."""
-    query = interpretation.text
-    found = index.search(query, options, _CANDIDATES * limit)
+    query, meaning = interpretation.text, source.meaning
+    found = source.index.search(query, options, _CANDIDATES * limit)
     highest = max((passage.score for passage in found), default=1.0) or 1.0
-    targets = _targets(query)
+    targets = _targets(query, meaning)
     words = frozenset(tokenize(query))
-    weights = word_weights(query, words_with_prefix)
+    weights = word_weights(query, source.words_with_prefix)
     ranked: dict[tuple[str, int], Passage] = {}
-    for passage in (*found, *_target_passages(index, targets, options)):
-        lexical = passage.score / highest * page_prior(passage.url, passage.title, words)
+    candidates = [
+        *found,
+        *(replace(item, score=0.0) for item in (meaning.search(query, options, limit) if meaning else ())),
+        *_target_passages(source.index, targets, options),
+    ]
+    similarities = meaning.similarities(query, candidates) if meaning else [None] * len(candidates)
+    for passage, similarity in zip(candidates, similarities, strict=True):
+        prior = page_prior(passage.url, passage.title, words)
         about = targets.get(_target_of(passage, targets), _NO_TARGET).strength
         if package_of(passage.url) in words:
             about += _NAMED
         about = max(about, _described(passage, weights))
-        strength = _LEXICAL * lexical + about
+        strength = (_LEXICAL * passage.score / highest + _MEANING * (similarity or 0.0)) * prior + about
         key = (passage.url, passage.start)
         if key not in ranked or strength > ranked[key].score:
-            ranked[key] = replace(passage, score=strength, about=min(1.0, about))
+            ranked[key] = replace(
+                passage, score=strength, about=min(1.0, about), similarity=similarity or 0.0
+            )
     best = list(_without_doubles(_by_score(ranked.values())))[:limit]
     compared = [_compared(passage, weights, targets) for passage in best[:_COMPARED]]
     passages = tuple(_by_score((*compared, *best[_COMPARED:])))
@@ -166,16 +205,36 @@ Targets: TypeAlias = dict[str, Target]
 _NO_TARGET = Target()
 
 
-def _targets(query: str) -> Targets:
+def _targets(query: str, meaning: MeaningSearch | None) -> Targets:
     """Names and documentation pages that the question is about."""
-    targets = {
-        match.target: Target(_PURPOSE * match.similarity, match.phrase)
-        for match in purpose_index().match(query, _MOST_TARGETS)
-    }
+    targets = _by_words(query) if meaning is None else _by_words_and_meaning(query, meaning)
     for name in mentioned_names(query):
         known = targets.get(name, _NO_TARGET)
         targets[name] = known._replace(strength=known.strength + _NAMED)
     return targets
+
+
+_NO_MATCH = PurposeMatch("", "", 0.0)
+
+
+def _by_words(query: str) -> Targets:
+    matches = purpose_index().match(query, _MOST_TARGETS)
+    return {match.target: Target(_PURPOSE * match.similarity, match.phrase) for match in matches}
+
+
+def _by_words_and_meaning(query: str, meaning: MeaningSearch) -> Targets:
+    by_words = {match.target: match for match in purpose_index().match(query, _COMPARED_TARGETS)}
+    by_meaning = {match.target: match for match in meaning.purposes(query, _COMPARED_TARGETS)}
+    if not by_meaning:
+        return _by_words(query)
+    targets: Targets = {}
+    for target in by_words | by_meaning:
+        words, meant = by_words.get(target, _NO_MATCH), by_meaning.get(target, _NO_MATCH)
+        similarity = max(0.0, (meant.similarity - _UNRELATED) / (1 - _UNRELATED))
+        strength = _PURPOSE * (words.similarity + _MEANT * similarity) / (1 + _MEANT)
+        targets[target] = Target(strength, words.phrase or meant.phrase)
+    best = sorted(targets, key=lambda target: -targets[target].strength)[:_MOST_TARGETS]
+    return {target: targets[target] for target in best}
 
 
 def _target_passages(index: Index, targets: Iterable[str], options: SearchOptions) -> Iterator[Passage]:

@@ -1,0 +1,146 @@
+"""Computes the vectors that an index does not have yet. It can be interrupted at any time and goes on later.
+
+The encoder that takes the least time comes first, so that questions find pages by meaning soon; before the
+passages come the phrases about purposes, because they are few and many questions match them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from groundwire.engine.dense.encoder import FindEncoders, SentenceEncoder, find_encoders
+from groundwire.engine.dense.location import models_folder
+from groundwire.engine.dense.packages import ENGLISH, MeaningUnavailable, encoder_problem, usable_packages
+from groundwire.engine.dense.texts import PHRASES, VectorKey, vector_key
+from groundwire.engine.dense.vector_file import vectors_path
+from groundwire.engine.index.base import Index, PassageStore, StoredText
+from groundwire.engine.knowledge.purposes import purpose_index
+from groundwire.errors import TimedOut
+
+if TYPE_CHECKING:
+    from groundwire.engine.dense.vectors import VectorWriter
+
+ReportVectors: TypeAlias = Callable[[int, int], None]
+"""Called with the number of vectors that are computed, and of all that are wanted."""
+ShouldStop: TypeAlias = Callable[[], bool]
+
+_BATCH = 128
+"""Texts in one batch, a few seconds of work: the most that a kill loses, and two syncs to disk."""
+_STALE_SHARE = 0.2
+"""Share of vectors of removed passages above which a file is compacted. Chosen."""
+
+
+def ignore_vectors(done: int, total: int) -> None:
+    """Does not report progress."""
+
+
+def complete_vectors(
+    index: Index,
+    report: ReportVectors = ignore_vectors,
+    should_stop: ShouldStop = bool,
+    finder: FindEncoders | None = None,
+) -> int:
+    """Computes the vectors that are missing; returns their number, 0 without the extra.
+
+    It asks `should_stop` after each batch. What another process is computing is left to that. Raises
+    `MeaningUnavailable` if the vectors cannot be stored.
+    """
+    store = index.passage_store()
+    if store is None or (finder is None and encoder_problem()):
+        return 0
+    try:
+        jobs = list(_jobs(store, finder or _checked_encoders))
+        total = sum(job.wanted for job in jobs)
+        done = new = 0
+        for job in jobs:
+            if should_stop():
+                break
+            for added, present in _run(job, should_stop):
+                new += added
+                report(done + present, total)
+            done += job.wanted
+    except OSError as error:
+        raise MeaningUnavailable(
+            f"The vectors in {store.folder} cannot be stored ({error.strerror or error}). "
+            "Searches match words; `groundwire index refresh` continues."
+        ) from error
+    return new
+
+
+def purpose_phrases() -> list[str]:
+    """The phrases about purposes, each once."""
+    return list(dict.fromkeys(purpose.phrase for purpose in purpose_index().purposes))
+
+
+class _Job(NamedTuple):
+    """The texts that one file of vectors is for, and their number."""
+
+    encoder: SentenceEncoder
+    path: Path
+    texts: Callable[[], Iterator[str]]
+    wanted: int
+
+
+def _jobs(store: PassageStore, finder: FindEncoders) -> Iterator[_Job]:
+    phrases = purpose_phrases()
+    for encoder in reversed(finder(models_folder(store.folder))):
+        yield _Job(
+            encoder, vectors_path(store.folder, encoder.name, PHRASES), lambda: iter(phrases), len(phrases)
+        )
+
+        def texts(encoder: SentenceEncoder = encoder) -> Iterator[str]:
+            return (stored.text for stored in store.texts() if _suits(encoder, stored))
+
+        count = len({vector_key(text) for text in texts()})
+        yield _Job(encoder, vectors_path(store.folder, encoder.name), texts, count)
+
+
+def _suits(encoder: SentenceEncoder, stored: StoredText) -> bool:
+    """Is the encoder meant for the language of a text? Any is, if the language is not known: code, tables."""
+    return not (encoder.languages and stored.language) or stored.language in encoder.languages
+
+
+def _run(job: _Job, should_stop: ShouldStop) -> Iterator[tuple[int, int]]:
+    """Computes what a file does not have: after each batch its size, and the number of vectors there are."""
+    from groundwire.engine.dense.vectors import writing  # noqa: PLC0415  numpy takes a tenth of a second
+
+    try:
+        with writing(job.path, job.encoder) as writer:
+            known = _kept_keys(writer, {vector_key(text) for text in job.texts()})
+            yield 0, len(known)
+            for batch in _batches(job.texts(), known):
+                vectors = job.encoder.encode(list(batch.values()))
+                writer.append(list(batch), vectors)
+                yield len(batch), len(known)
+                if should_stop():
+                    return
+    except TimedOut:
+        yield 0, job.wanted
+
+
+def _kept_keys(writer: VectorWriter, wanted: set[VectorKey]) -> set[VectorKey]:
+    """The wanted keys that the file has. If many others are in it, they are removed."""
+    keys = writer.keys()
+    known = wanted.intersection(keys)
+    if len(keys) - len(known) > _STALE_SHARE * len(keys):
+        writer.compact(wanted)
+    return known
+
+
+def _batches(texts: Iterable[str], known: set[VectorKey]) -> Iterator[dict[VectorKey, str]]:
+    """Texts whose keys are not known, which then are."""
+    new = ((key, text) for text in texts if (key := vector_key(text)) not in known)
+    while batch := dict(islice(new, _BATCH)):
+        known.update(batch)
+        yield batch
+
+
+def _checked_encoders(models: Path) -> list[SentenceEncoder]:
+    """The encoders, after a check of the files that are mapped as they are installed."""
+    if ENGLISH in usable_packages():
+        ENGLISH.checked(ENGLISH.weights)
+        ENGLISH.checked(ENGLISH.vocabulary)
+    return find_encoders(models)

@@ -1,0 +1,30 @@
+"""Opens search by meaning for an index, if there are vectors next to it; else numpy is not imported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from groundwire.engine.dense.packages import usable_packages
+from groundwire.engine.dense.vector_file import vectors_path
+from groundwire.engine.index.base import Index
+
+if TYPE_CHECKING:
+    from groundwire.engine.dense.stage import DenseStage
+
+
+def models_folder(index: Path) -> Path:
+    """The folder of prepared encoders, next to the folder of an index."""
+    return index.parent / "models"
+
+
+def open_stage(index: Index) -> DenseStage | None:
+    """Search by meaning; None without vectors, and without the extra that they are compared with."""
+    store = index.passage_store()
+    if store is None:
+        return None
+    if not any(vectors_path(store.folder, package.name).is_file() for package in usable_packages()):
+        return None
+    from groundwire.engine.dense.stage import DenseStage  # noqa: PLC0415  imports numpy
+
+    return DenseStage(store, models_folder(store.folder))

@@ -1,0 +1,152 @@
+"""Search by meaning: finds passages and purposes whose vectors are close to that of the question.
+
+A question in English is compared with the vectors of the English encoder, and with those of the multilingual
+one where a passage has no other; every other question with the multilingual ones. `build.py` computes the
+vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from threading import Lock
+
+from groundwire.engine.dense.arrays import Floats, Integers, np
+from groundwire.engine.dense.encoder import FindEncoders, SentenceEncoder, find_encoders
+from groundwire.engine.dense.texts import PHRASES, VectorKey, passage_text, vector_key
+from groundwire.engine.dense.vector_file import vectors_path
+from groundwire.engine.dense.vectors import VectorReader, VectorSet
+from groundwire.engine.index.base import PassageStore
+from groundwire.engine.knowledge.purposes import Purpose, PurposeMatch, purpose_index
+from groundwire.engine.pages import Passage
+from groundwire.engine.retrieve.interpret import is_german
+from groundwire.engine.words import guess_language
+from groundwire.model import SearchOptions
+
+_SPARE = 4
+"""Vectors that are looked up for each passage that is returned: some are of one page, or have equal text."""
+_FILTERED = 2000
+"""Vectors that are looked up if filters restrict the passages."""
+_CACHED_QUESTIONS = 64
+
+
+class _EncoderVectors:
+    """An encoder with the files of its vectors."""
+
+    def __init__(self, encoder: SentenceEncoder, folder: Path) -> None:
+        self.encoder = encoder
+        self._passages = VectorReader(vectors_path(folder, encoder.name), encoder)
+        self._phrases = VectorReader(vectors_path(folder, encoder.name, PHRASES), encoder)
+        self.question = lru_cache(_CACHED_QUESTIONS)(self._question)
+
+    def vectors(self, *, phrases: bool = False) -> VectorSet | None:
+        """The vectors of passages or phrases; None if there are none."""
+        found = (self._phrases if phrases else self._passages).now()
+        return found if found is not None and len(found) else None
+
+    def _question(self, query: str) -> Floats:
+        found: Floats = self.encoder.encode([query])[0]
+        return found
+
+
+class DenseStage:
+    """Searches the vectors of an index. Raises `MeaningUnavailable` if encoder or vectors are damaged."""
+
+    def __init__(self, store: PassageStore, models: Path, finder: FindEncoders = find_encoders) -> None:
+        self._store = store
+        self._models = models
+        self._finder = finder
+        self._loading = Lock()
+        self._loaded: list[_EncoderVectors] | None = None
+
+    def search(self, query: str, options: SearchOptions, limit: int) -> list[Passage]:
+        """The passages closest in meaning, best first, with their cosines as scores; none without vectors."""
+        wanted = _FILTERED if _restricts(options) else _SPARE * limit
+        found = self._store.passages(self._nearest(query, wanted), options, limit)
+        if len(found) < limit and _restricts(options):
+            admitted = self._store.admitted_keys(options, _FILTERED)
+            found = self._store.passages(self._nearest(query, wanted, admitted), options, limit)
+        return found
+
+    def similarities(self, query: str, passages: Sequence[Passage]) -> list[float | None]:
+        """The cosines of passages with the question; None for those without a vector."""
+        return self._cosines(query, [vector_key(passage_text(item.title, item.text)) for item in passages])
+
+    def purposes(self, query: str, limit: int) -> list[PurposeMatch]:
+        """The names and pages whose purposes are closest in meaning, best first."""
+        best: dict[str, PurposeMatch] = {}
+        for key, cosine in self._nearest(query, _SPARE * limit, phrases=True):
+            for purpose in _purposes_by_key().get(key, ()):
+                match = PurposeMatch(purpose.target, purpose.phrase, cosine)
+                if purpose.target not in best or cosine > best[purpose.target].similarity:
+                    best[purpose.target] = match
+        return sorted(best.values(), key=lambda match: -match.similarity)[:limit]
+
+    def _nearest(
+        self, query: str, limit: int, admitted: Sequence[VectorKey] | None = None, *, phrases: bool = False
+    ) -> list[tuple[VectorKey, float]]:
+        """The closest vectors: of each encoder those that the preferred one does not have."""
+        found: list[tuple[VectorKey, float]] = []
+        preferred: VectorSet | None = None
+        for about in self._encoders(query):
+            vectors = about.vectors(phrases=phrases)
+            if vectors is None:
+                continue
+            rows = None if preferred is None else _rows_missing_in(preferred, vectors)
+            if admitted is not None:
+                allowed = vectors.rows(admitted)
+                rows = allowed[allowed >= 0] if rows is None else np.intersect1d(allowed, rows)
+            if rows is None or len(rows):
+                found += vectors.search(about.question(query), limit, rows)
+            preferred = vectors
+        return sorted(found, key=lambda item: -item[1])[:limit]
+
+    def _cosines(self, query: str, keys: Sequence[VectorKey]) -> list[float | None]:
+        cosines: list[float | None] = [None] * len(keys)
+        for about in self._encoders(query):
+            vectors = about.vectors()
+            missing = [at for at, cosine in enumerate(cosines) if cosine is None]
+            if vectors is not None and missing:
+                found = vectors.cosines(about.question(query), [keys[at] for at in missing])
+                for at, cosine in zip(missing, found, strict=True):
+                    cosines[at] = cosine
+        return cosines
+
+    def _encoders(self, query: str) -> list[_EncoderVectors]:
+        """The encoders for a question, preferred ones first."""
+        with self._loading:
+            if self._loaded is None:
+                folder = self._store.folder
+                self._loaded = [_EncoderVectors(encoder, folder) for encoder in self._finder(self._models)]
+        language = question_language(query)
+        return [
+            about
+            for about in self._loaded
+            if not about.encoder.languages or language in about.encoder.languages
+        ]
+
+
+def question_language(query: str) -> str:
+    """`en` unless the question is in another language, for all that can be seen from a few words."""
+    if not query.isascii() or is_german(query):
+        return guess_language(query)
+    return guess_language(query) or "en"
+
+
+@lru_cache(8)
+def _rows_missing_in(preferred: VectorSet, vectors: VectorSet) -> Integers:
+    """The rows of vectors whose keys another set does not have."""
+    return np.flatnonzero(~np.isin(vectors.keys, preferred.keys))
+
+
+@cache
+def _purposes_by_key() -> dict[VectorKey, list[Purpose]]:
+    found: dict[VectorKey, list[Purpose]] = {}
+    for purpose in purpose_index().purposes:
+        found.setdefault(vector_key(purpose.phrase), []).append(purpose)
+    return found
+
+
+def _restricts(options: SearchOptions) -> bool:
+    return bool(options.allowed_domains or options.blocked_domains or options.since or options.until)
