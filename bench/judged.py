@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ranked import Document, build_all, ndcg
+from ranked import ENGINES, FUSED_ENGINES, Document, build_all, ndcg
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 _ABSTRACT = re.compile(r"<docno>(.*?)</docno>.*?<title>(.*?)</title>.*?<text>(.*?)</text>", re.DOTALL)
@@ -55,7 +55,7 @@ def collections() -> Iterator[tuple[str, Collection]]:
 def measure(root: Path) -> Iterator[RankingResult]:
     """Every engine on every collection."""
     for name, collection in collections():
-        for engine, search in build_all(root / name, collection.documents).items():
+        for engine, search in build_all(root / name, collection.documents, ENGINES | FUSED_ENGINES).items():
             score, first = 0.0, 0
             for query, relevant in collection.queries:
                 ranked = search(query)

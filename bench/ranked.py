@@ -1,4 +1,4 @@
-"""Contenders of the ranking benchmarks: the embedded index, plain FTS5 and plain tantivy, and nDCG.
+"""Contenders of the ranking benchmarks: the embedded index and engine, plain FTS5, plain tantivy; and nDCG.
 
 FTS5 and tantivy index title and text as they come with default tokenizers and default ranking; FTS5 gets the
 words joined by OR, tantivy's lenient query parser the text as it is.
@@ -9,14 +9,18 @@ from __future__ import annotations
 import math
 import re
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import tantivy
 
+from groundwire.engine.dense.build import complete_vectors
+from groundwire.engine.dense.location import open_stage
 from groundwire.engine.index.location import open_index
 from groundwire.engine.pages import Page
+from groundwire.engine.retrieve.rank import find_passages
+from groundwire.model import SearchOptions
 
 Search: TypeAlias = Callable[[str], list[str]]
 """From a query to the addresses of documents, best first."""
@@ -78,17 +82,47 @@ def bare_tantivy(folder: Path, documents: Sequence[Document]) -> Search:
     return search
 
 
-ENGINES: dict[str, Callable[[Path, Sequence[Document]], Search]] = {
+def by_meaning(folder: Path, documents: Sequence[Document]) -> Search:
+    """The embedded engine with all vectors: fused by words and meaning. Without the extra, by words alone."""
+    index = open_index(folder / "index")
+    index.put(Page(item.url, item.title, item.text, language=item.language) for item in documents)
+    complete_vectors(index)
+    stage = open_stage(index)
+
+    def search(query: str) -> list[str]:
+        found = find_passages(index, query, SearchOptions(), 2 * DEPTH, stage)
+        return list(dict.fromkeys(passage.url for passage in found.passages))
+
+    return search
+
+
+def by_words(folder: Path, documents: Sequence[Document]) -> Search:
+    """The embedded engine without vectors."""
+    index = open_index(folder / "index")
+    index.put(Page(item.url, item.title, item.text, language=item.language) for item in documents)
+
+    def search(query: str) -> list[str]:
+        found = find_passages(index, query, SearchOptions(), 2 * DEPTH)
+        return list(dict.fromkeys(passage.url for passage in found.passages))
+
+    return search
+
+
+Build: TypeAlias = Callable[[Path, Sequence[Document]], Search]
+ENGINES: dict[str, Build] = {
     "groundwire": ours,
     "FTS5": fts5,
     "tantivy": bare_tantivy,
 }
+FUSED_ENGINES: dict[str, Build] = {"engine by words": by_words, "engine by words and meaning": by_meaning}
 
 
-def build_all(root: Path, documents: Sequence[Document]) -> dict[str, Search]:
+def build_all(
+    root: Path, documents: Sequence[Document], engines: Mapping[str, Build] = ENGINES
+) -> dict[str, Search]:
     """Every contender over the same documents, each in a folder of its own."""
     searches: dict[str, Search] = {}
-    for name, build in ENGINES.items():
+    for name, build in engines.items():
         folder = root / name
         folder.mkdir(parents=True)
         searches[name] = build(folder, documents)

@@ -12,6 +12,7 @@ import pytest
 
 from groundwire.commands import doctor
 from groundwire.commands.doctor import Check, config_files, data_directory, probe_each, versions
+from groundwire.engine.dense.packages import ENGLISH, EncoderPackage
 from groundwire.errors import Overloaded, TimedOut
 from groundwire.model import Event, Failed, Request, SearchOptions, TextDelta
 from tests.faces.fakes import FakeClient
@@ -84,6 +85,7 @@ async def test_a_provider_that_breaks_off_or_never_answers_has_failed(
 def test_an_extra_that_is_missing_is_named_with_the_command_that_adds_it(
     extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("GROUNDWIRE_SEMANTIC")
     gone = doctor._extra_packages()[extra]
     assert gone
     assert [check.state for check in doctor.extras("") if check.what == extra] == ["ok"]
@@ -99,3 +101,22 @@ def test_an_extra_that_is_missing_is_named_with_the_command_that_adds_it(
     assert all(name in found[extra].detail for name in gone)
     assert found[extra].state == ("problem" if extra == "postgres" else "note")
     assert all(check.state == "ok" for name, check in found.items() if name != extra)
+
+
+def test_an_encoder_that_is_installed_and_cannot_be_used_is_reported_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GROUNDWIRE_SEMANTIC", "0")
+    monkeypatch.setattr(doctor, "_extra_packages", lambda: {"semantic": ["tantivy"]})
+    (found,) = doctor.extras("")
+    assert found.state == "note"
+    assert found.detail.endswith("turned off by GROUNDWIRE_SEMANTIC=0")
+
+
+def test_the_better_encoder_for_english_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GROUNDWIRE_SEMANTIC")
+    monkeypatch.setattr(EncoderPackage, "problem", lambda self: "missing" if self == ENGLISH else "")
+    monkeypatch.setattr(doctor, "_extra_packages", lambda: {"semantic": ["tantivy"]})
+    (found,) = doctor.extras("")
+    assert found.state == "ok"
+    assert found.detail.endswith(ENGLISH.install)
