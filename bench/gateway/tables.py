@@ -179,8 +179,7 @@ def _workers(measured: Measured) -> None:
         busy = measured.drivers.of(WORKERS, 32, "2 workers")
         print(
             f"\nTwo workers, {WORKERS.title}, 32 connections: {two / one:.2f} times the requests of "
-            f"one per second, on {os.cpu_count()} cores, of which load generator and upstream use "
-            f"{_shown(busy)}"
+            f"one per second, on {os.cpu_count()} cores, {_shown(busy)} used by load generator and upstream"
         )
 
 

@@ -65,11 +65,12 @@ class Fields:
         value = self.raw.get(key)
         if value.__class__ is str:
             return value  # fast path: most reads end here
-        value = self.get(key)
+        if value is None:
+            value = self.get(key)
+            if value is None:
+                return default
         if isinstance(value, str):
             return value
-        if value is None:
-            return default
         raise self.fault(f"expected a string, found {_kind(value)}", key)
 
     def integer(self, key: str) -> int | None:

@@ -59,8 +59,8 @@ class JsonLibrary(NamedTuple):
 
     read: Callable[[bytes], Json]
     """Parses a text, or raises one of `errors`."""
-    quote: Callable[[str], bytes]
-    """Writes a string, or raises one of `errors`."""
+    write: Callable[[Json], bytes]
+    """Writes a value, or raises one of `errors`. Only strings are written alike by all implementations."""
     errors: tuple[type[Exception], ...]
 
 
@@ -76,11 +76,11 @@ def _read_text(data: bytes) -> Json:
     return value
 
 
-def _quote_text(text: str) -> bytes:
-    return encode_basestring(text).encode()
+def _write_text(value: Json) -> bytes:
+    return (encode_basestring(value) if type(value) is str else _write.encode(value)).encode()
 
 
-STANDARD = JsonLibrary(_read_text, _quote_text, (ValueError, RecursionError))
+STANDARD = JsonLibrary(_read_text, _write_text, (ValueError, RecursionError))
 
 
 def msgspec_library() -> JsonLibrary:
@@ -97,16 +97,16 @@ def msgspec_library() -> JsonLibrary:
 class _Library:
     """The implementation in use."""
 
-    __slots__ = ("_left", "errors", "quote", "read")
+    __slots__ = ("_left", "errors", "read", "write")
 
     def __init__(self) -> None:
         self.read: Callable[[bytes], Json] = self._read_first
-        self.quote = STANDARD.quote
+        self.write = STANDARD.write
         self.errors = STANDARD.errors
         self._left = LIBRARY_AFTER
 
     def use(self, library: JsonLibrary) -> None:
-        self.read, self.quote, self.errors = library
+        self.read, self.write, self.errors = library
 
     def _read_first(self, data: bytes) -> Json:
         self._left -= 1
@@ -213,9 +213,17 @@ def quote_json(text: str) -> bytes:
     if not text.isascii() and ("\u2028" in text or "\u2029" in text or "\x85" in text):
         return dump_json(text).encode()
     try:
-        return _library.quote(text)
+        return _library.write(text)
     except _library.errors:
         return dump_json(text).encode()
+
+
+def write_for_search(value: Json) -> bytes | None:
+    """A value as JSON in which strings can be searched; None if it cannot be written. Never for the wire."""
+    try:
+        return _library.write(value)
+    except _library.errors:
+        return None
 
 
 def _replace_surrogates(value: Json) -> Json:

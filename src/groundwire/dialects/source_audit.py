@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from groundwire.dialects.json import load_json
+from groundwire.dialects.json import load_json, write_for_search
 from groundwire.errors import UpstreamWireError
 from groundwire.model import (
     Cited,
@@ -106,7 +106,7 @@ class SourceAudit:
 
     def warning(self) -> Warned | None:
         """The warning about sources that no event carried, if there are any."""
-        for document in (*self._documents, *self._frames_with_unread_urls()):
+        for document in (*self._documents_with_unread_urls(), *self._frames_with_unread_urls()):
             self._search(document)
         if not self._found:
             return None
@@ -125,10 +125,20 @@ class SourceAudit:
             f"the provider listed {len(lost)} sources in fields that are not read: {named}",
         )
 
+    def _documents_with_unread_urls(self) -> Iterator[Json]:
+        """Usually all URLs are in the events, and a search of the text is cheaper than one of the objects."""
+        for document in self._documents:
+            text = write_for_search(document)
+            if text is None or not self._encoded_urls().issuperset(_URL_IN_JSON.findall(text)):
+                yield document
+
+    def _encoded_urls(self) -> set[bytes]:
+        return {url.encode("utf-8", "replace") for url in self.read}
+
     def _frames_with_unread_urls(self) -> Iterator[Json]:
         if not self._frames:
             return
-        read = {url.encode("utf-8", "replace") for url in self.read}
+        read = self._encoded_urls()
         for data, urls in self._frames:
             if not urls <= read:
                 try:

@@ -120,7 +120,9 @@ class SseReader:
             if not is_named and first.startswith(b"data: "):
                 frames.append(_new_frame(Frame, ("", first[6:])))
             elif first.startswith(b"event: ") and second.startswith(b"data: ") and b"\n" not in second:
-                frames.append(_new_frame(Frame, (_event_name(first[7:]), second[6:])))
+                name = first[7:]
+                event = _usual_name(name) if len(name) < _LONG_NAME else _decode_name(name)
+                frames.append(_new_frame(Frame, (event, second[6:])))
             else:
                 frames += self._feed_lines(block + b"\n\n")
         if len(rest) < _SHORT:
@@ -202,17 +204,17 @@ class SseReader:
         if name == b"data":
             self._data.append(b"")
         elif name == b"event":
-            self._event = _event_name(bytes(content))
+            self._event = _decode_name(content)
 
 
 _new_frame = tuple.__new__
 
 
-def _event_name(name: bytes) -> str:
-    return _usual_name(name) if len(name) < 64 else _decode_name(name)
+_LONG_NAME = 64
+"""Event names that are longer are not kept in memory."""
 
 
-def _decode_name(name: bytes) -> str:
+def _decode_name(name: bytes | bytearray) -> str:
     return name.strip().decode("utf-8", "replace")
 
 

@@ -14,12 +14,13 @@ from groundwire.engine.compose.answer import Composition
 from groundwire.engine.compose.events import composition_events
 from groundwire.engine.dense import build as dense_build
 from groundwire.engine.dense import packages, stage, vector_file
-from groundwire.engine.dense.packages import MULTILINGUAL, EncoderPackage
+from groundwire.engine.dense.build import complete_vectors
+from groundwire.engine.dense.packages import MULTILINGUAL, EncoderPackage, MeaningUnavailable
 from groundwire.engine.dense.vector_file import vectors_path
 from groundwire.engine.engines.local import LocalEngine
 from groundwire.engine.index.base import Index
 from groundwire.engine.index.location import open_index
-from groundwire.engine.knowledge import CORE_EDITION, BuildProgress, build, refresh
+from groundwire.engine.knowledge import CORE_EDITION, BuildProgress, build, ignore_progress, refresh
 from groundwire.engine.knowledge.addresses import CONTENTS_URL
 from groundwire.engine.knowledge.background import BackgroundBuild, BuildStatus
 from groundwire.engine.pages import Engine, EngineResult, Page
@@ -232,7 +233,8 @@ from groundwire.engine.compose.answer import Composition
 from groundwire.engine.compose.events import composition_events
 from groundwire.engine.dense import build as dense_build
 from groundwire.engine.dense import packages, stage, vector_file
-from groundwire.engine.dense.packages import MULTILINGUAL, EncoderPackage
+from groundwire.engine.dense.build import complete_vectors
+from groundwire.engine.dense.packages import MULTILINGUAL, EncoderPackage, MeaningUnavailable
 from groundwire.engine.dense.vector_file import vectors_path
 from groundwire.engine.engines.local import LocalEngine
 from groundwire.model import SearchOptions, Warned
@@ -271,6 +273,13 @@ def test_importing_the_engine_loads_neither_the_index_nor_what_builds_it() -> No
     assert result.stdout.split() == []
 
 
+def complete(folder: Path) -> None:
+    """Add what is missing, vectors included."""
+    with open_index(folder) as index:
+        refresh(index, ignore_progress)
+        complete_vectors(index)
+
+
 EXPENSES = Page(
     "https://team.example/expenses", "Travel", "Send your expenses within a month.", language="en"
 )
@@ -297,7 +306,7 @@ def test_a_question_in_other_words_finds_its_page_once_there_are_vectors(tmp_pat
         index.put([EXPENSES])
     first = find(LocalEngine(tmp_path / "index"), REFUND)
     assert EXPENSES.url not in [passage.url for passage in first.passages]
-    asyncio.run(LocalEngine(tmp_path / "index").complete())
+    complete(tmp_path / "index")
     found = find(LocalEngine(tmp_path / "index"), REFUND)
     similarities = {passage.url: passage.similarity for passage in found.passages}
     assert similarities[EXPENSES.url] > 0.4
@@ -306,7 +315,7 @@ def test_a_question_in_other_words_finds_its_page_once_there_are_vectors(tmp_pat
 
 @pytest.mark.usefixtures("semantic")
 def test_a_phrase_is_searched_by_words_only(tmp_path: Path) -> None:
-    asyncio.run(LocalEngine(tmp_path / "index").complete())
+    complete(tmp_path / "index")
     found = find(LocalEngine(tmp_path / "index"), '"JSON formatted str"')
     assert found.passages
     assert all(passage.similarity == 0 for passage in found.passages)
@@ -314,30 +323,26 @@ def test_a_phrase_is_searched_by_words_only(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("semantic")
 def test_damaged_vectors_are_reported_and_words_answer(tmp_path: Path) -> None:
-    asyncio.run(LocalEngine(tmp_path / "index").complete())
+    complete(tmp_path / "index")
     vectors_path(tmp_path / "index", MULTILINGUAL.name).write_bytes(b"damaged")
     found = find(LocalEngine(tmp_path / "index"), "json.dumps")
     assert found.passages
     assert [warning.code for warning in found.warnings] == ["words_only"]
-    asyncio.run(LocalEngine(tmp_path / "index").complete())
+    complete(tmp_path / "index")
     assert find(LocalEngine(tmp_path / "index"), "json.dumps").warnings == ()
 
 
 @pytest.mark.usefixtures("semantic")
-async def test_a_build_on_a_full_disk_is_reported_with_the_next_answer_and_words_answer(
+def test_a_build_on_a_full_disk_says_so_and_words_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(descriptor: int, data: bytes, at: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(vector_file, "_write", full)
-    engine = LocalEngine(tmp_path / "index")
-    await engine.complete()
-    found = await engine.find("json.dumps", ANY)
-    await engine.close()
-    assert found.passages
-    assert [warning.code for warning in found.warnings] == ["words_only"]
-    assert "No space left on device" in found.warnings[0].message
+    with pytest.raises(MeaningUnavailable, match="No space left on device"):
+        complete(tmp_path / "index")
+    assert find(LocalEngine(tmp_path / "index"), "json.dumps").passages
 
 
 @pytest.mark.usefixtures("few")
@@ -346,7 +351,7 @@ def test_without_the_extra_words_answer_without_a_warning_although_there_are_vec
 ) -> None:
     monkeypatch.delenv(packages.SWITCH, raising=False)
     monkeypatch.setattr(packages, "find_spec", lambda name: None)
-    asyncio.run(LocalEngine(tmp_path / "index").complete())
+    complete(tmp_path / "index")
     vectors_path(tmp_path / "index", MULTILINGUAL.name).write_bytes(b"of another time")
     found = find(LocalEngine(tmp_path / "index"), "json.dumps")
     assert found.passages

@@ -551,7 +551,10 @@ class Encoder(StreamEncoder):
     def on_event(self, event: Event) -> None:
         self._assembler.feed(event)
         for due in self._buffer.feed(event):
-            self._write(due)
+            if type(due) is TextDelta and self._started:
+                self._write_text(due)
+            else:
+                self._write(due)
 
     def _write(self, event: Event) -> None:
         if not self._started:

@@ -282,8 +282,9 @@ _TEXT_CHUNK_FIELDS = frozenset({"candidates", "usageMetadata", "modelVersion", "
 _TEXT_CANDIDATE_FIELDS = frozenset({"content", "index", "groundingMetadata"})
 
 
-def _plain_text_of(candidate: Json) -> str:
-    """Text of the first candidate, if it has nothing else."""
+def _plain_text_of(candidates: Json) -> str:
+    """Text of the only candidate, if it has nothing else."""
+    candidate = candidates[0] if isinstance(candidates, list) and len(candidates) == 1 else None
     if not isinstance(candidate, dict) or not _TEXT_CANDIDATE_FIELDS.issuperset(candidate):
         return ""
     content = candidate.get("content")
@@ -505,8 +506,7 @@ class ResponseReader:
         """Read a chunk that is only text, as nearly all are; returns whether it is one."""
         if not self._answered or not isinstance(chunk, dict) or not _TEXT_CHUNK_FIELDS.issuperset(chunk):
             return False
-        candidates = chunk.get("candidates")
-        text = _plain_text_of(candidates[0]) if isinstance(candidates, list) and len(candidates) == 1 else ""
+        text = _plain_text_of(chunk.get("candidates"))
         if not text:
             return False
         self._content.read_text(text)

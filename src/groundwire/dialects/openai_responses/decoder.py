@@ -806,8 +806,14 @@ class TextPartReader:
 
     def feed(self, delta: str) -> None:
         """Add a text delta."""
-        if not self.is_complete:
-            self._emit_text(self._stripper.feed(delta))
+        if self.is_complete:
+            return
+        text = self._stripper.feed(delta)
+        if text and self.length and not self.phase:
+            self.length += len(text)
+            self._decoder.emit_text(self.part, text)
+        else:
+            self._emit_text(text)
 
     def complete(self, whole: str | None = None) -> None:
         """End the text; `whole` is the complete text if the event repeats it."""
@@ -926,10 +932,7 @@ class TextPartReader:
             # An encoder needs the id of the message before its first text.
             self._decoder.emit(ExtrasSeen(self.part, self._message_extras))
         self.length += len(text)
-        if self.phase:
-            self._decoder.emit(TextDelta(self.part, text, self.phase))
-        else:
-            self._decoder.emit_text(self.part, text)
+        self._decoder.emit(TextDelta(self.part, text, self.phase))
 
 
 class CitationSettler:
