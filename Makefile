@@ -87,6 +87,7 @@ check: .venv/.dev  ## format, lint, types, import rules, generated docs; needs o
 	$(BIN)/python scripts/sbom.py --check
 	$(BIN)/python scripts/errors.py --check
 	$(BIN)/python scripts/api_reference.py --check
+	$(BIN)/python scripts/sample_answers.py --check
 
 bench: .venv/.test  ## benchmarks; the ratios within a table are comparable
 	$(BIN)/python bench/coding.py

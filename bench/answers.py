@@ -6,6 +6,7 @@ checked where the address leads: Debian's documentation, the installed sources, 
 
     python bench/answers.py                      # all tables
     python bench/answers.py --only handbook      # one table
+    python bench/answers.py --part tuning        # one part only
     python bench/answers.py --index FOLDER       # keep the built index there, and use it the next time
     python bench/answers.py --json
 """
@@ -34,6 +35,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.engine.cited_text import cited_text, plain, section_text  # noqa: E402
 from tests.engine.grading import Grade, grade  # noqa: E402
+from tests.engine.misspellings import misspelt  # noqa: E402
 from tests.engine.question_sets import HANDBOOK, PARTS, Part, Question, Subject, load_questions  # noqa: E402
 
 from groundwire.engine.compose.answer import Composition  # noqa: E402
@@ -44,7 +46,7 @@ from groundwire.model import Evidence, SearchOptions  # noqa: E402
 from groundwire.providers.engine_provider import EngineProvider  # noqa: E402
 
 Row: TypeAlias = dict[str, str | int | float]
-TABLES = ("python", "documentation", "handbook", "unanswerable", "truth", "ranking")
+TABLES = ("python", "documentation", "handbook", "misspelt", "unanswerable", "truth", "ranking")
 
 
 class Graded(NamedTuple):
@@ -100,22 +102,62 @@ class Indexes:
         return unfinished.rename(folder)
 
 
-def answered(folder: Path, subject: Subject) -> list[Graded]:
+def answered(folder: Path, subject: Subject, parts: Sequence[Part] = PARTS) -> list[Graded]:
     """All questions about a subject, answered as the embedded engine does."""
-    return asyncio.run(_answered(folder, subject))
+    return asyncio.run(_answered(folder, subject, parts))
 
 
-async def _answered(folder: Path, subject: Subject) -> list[Graded]:
+async def _answered(folder: Path, subject: Subject, parts: Sequence[Part]) -> list[Graded]:
     engine = LocalEngine(folder / "index")
     provider = EngineProvider(engine, searches_parts=True)
     graded = []
-    for part in PARTS:
+    for part in parts:
         for question in load_questions(part, subject):
             query = " ".join(question.text.split())
             found, answer, _ = await provider.extract(query, SearchOptions())
             graded.append(Graded(part, question, answer, grade(question, answer, found.passages)))
     await engine.close()
     return graded
+
+
+async def _misspelt(folder: Path, subject: Subject, seeds: int) -> tuple[float, float, int, int]:
+    """Right page first with the tuning questions as written and with random errors, and how many of either
+    were not answered."""
+    engine = LocalEngine(folder / "index")
+    provider = EngineProvider(engine, searches_parts=True)
+    right: dict[bool, list[bool]] = {False: [], True: []}
+    silent = Counter[bool]()
+    for question in load_questions("tuning", subject):
+        text = " ".join(question.text.split())
+        if question.kind == "misspelt" or not question.is_answerable:
+            continue
+        forms = [(False, text), *((True, misspelt(text, seed)) for seed in range(seeds))]
+        for has_errors, query in forms:
+            found, answer, _ = await provider.extract(query, SearchOptions())
+            graded = grade(question, answer, found.passages)
+            right[has_errors].append(graded.right_first)
+            silent[has_errors] += not graded.answered
+    await engine.close()
+    return share(right[False]), share(right[True]), silent[False], silent[True]
+
+
+def misspelt_questions(folders: Iterable[tuple[str, Path | None, Subject]], seeds: int = 2) -> list[Row]:
+    """What random typing errors cost. The errors are the same in every run."""
+    rows: list[Row] = []
+    for where, folder, subject in folders:
+        if folder is not None:
+            written, typed, silent, silent_typed = asyncio.run(_misspelt(folder, subject, seeds))
+            rows.append(
+                {
+                    "index": where,
+                    "right page first": written,
+                    "with errors": typed,
+                    "kept": typed / written,
+                    "wrongly silent": silent,
+                    "silent with errors": silent_typed,
+                }
+            )
+    return rows
 
 
 def by_kind(graded: Sequence[Graded]) -> list[Row]:
@@ -177,7 +219,8 @@ def silence(where: str, graded: Sequence[Graded]) -> list[Row]:
     for part in PARTS:
         mine = [item for item in graded if item.part == part and not item.question.is_answerable]
         wrong = sum(item.grade.answered for item in mine)
-        rows.append({"part": part, "index": where, "questions": len(mine), "answered": wrong})
+        if mine:
+            rows.append({"part": part, "index": where, "questions": len(mine), "answered": wrong})
     return rows
 
 
@@ -234,8 +277,9 @@ def ranking() -> list[Row]:
 class Measurements:
     """The tables of one run. Answers are composed once for each index and subject."""
 
-    def __init__(self, indexes: Indexes) -> None:
+    def __init__(self, indexes: Indexes, parts: Sequence[Part] = PARTS) -> None:
         self._answers: dict[tuple[str, Subject], list[Graded]] = {}
+        self._parts = parts
         builders: dict[str, Callable[[], Path | None]] = {
             "plain": indexes.plain,
             "documentation": indexes.documentation,
@@ -247,13 +291,20 @@ class Measurements:
         """The graded answers; none if the index cannot be built here."""
         if (where, subject) not in self._answers:
             folder = self._folder(where)
-            self._answers[where, subject] = [] if folder is None else answered(folder, subject)
+            self._answers[where, subject] = [] if folder is None else answered(folder, subject, self._parts)
         return self._answers[where, subject]
 
     def table(self, name: str) -> list[Row]:
         """One of `TABLES`."""
         if name == "ranking":
             return ranking()
+        if name == "misspelt":
+            subjects: dict[str, Subject] = {
+                "plain": "python",
+                "documentation": "python",
+                "handbook": "handbook",
+            }
+            return misspelt_questions((where, self._folder(where), of) for where, of in subjects.items())
         if name in ("unanswerable", "truth"):
             return self._over_all(name)
         subject: Subject = "handbook" if name == "handbook" else "python"
@@ -320,12 +371,13 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", choices=TABLES, action="append", help="a table; may be repeated")
+    parser.add_argument("--part", choices=PARTS, action="append", help="a part; may be repeated")
     parser.add_argument("--index", type=Path, help="folder to keep the built indexes in")
     parser.add_argument("--misses", action="store_true", help="also print the tuning questions that failed")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        measurements = Measurements(Indexes(arguments.index or Path(temporary)))
+        measurements = Measurements(Indexes(arguments.index or Path(temporary)), arguments.part or PARTS)
         tables = {}
         for name in arguments.only or TABLES:
             tables[name] = measurements.table(name)

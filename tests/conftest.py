@@ -18,6 +18,9 @@ settings.register_profile("steady", derandomize=True, deadline=None, database=No
 settings.register_profile("searching", deadline=None)
 settings.load_profile("searching" if os.environ.get("GROUNDWIRE_TEST_SEARCH") else "steady")
 
+# No test starts a process that it does not know of.
+os.environ["GROUNDWIRE_BUILD_INDEX"] = "0"
+
 # A shell starts background jobs with SIGINT ignored, and programs inherit that: the ones that tests start and
 # interrupt must not.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -11,6 +11,7 @@ from groundwire.config.schema import Config
 from groundwire.credentials.lookup import LookupResult
 from groundwire.credentials.secret import Secret
 from groundwire.engine.knowledge import BuildProgress
+from groundwire.engine.knowledge.background import BuildStatus
 from groundwire.engine.pages import Page
 from groundwire.errors import NotFound
 from groundwire.model import Event, Request, SearchOptions
@@ -116,6 +117,9 @@ class StubClient:
 
     def add(self, row: ProviderSpec, key: Secret | None = None) -> None:
         """Nothing is added."""
+
+    def build_index(self) -> BuildStatus | None:
+        return None
 
     def watch_index(self, report: Callable[[BuildProgress], None]) -> None:
         """No index is built."""

@@ -150,6 +150,23 @@ def test_the_client_satisfies_the_client_protocol(tmp_path: Path) -> None:
     assert {"web", "local"} <= checked.engines
 
 
+def test_the_index_is_completed_in_the_background_only_if_that_is_configured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("groundwire.engine.knowledge.background._MODULE", "platform")
+    env = {"HOME": str(tmp_path)}
+    assert Groundwire(Config(data_dir=str(tmp_path)), env=env).build_index() is None
+    without_engine = Config(
+        data_dir=str(tmp_path), build_index=True, providers={"local": ProviderSettings(enabled=False)}
+    )
+    assert Groundwire(without_engine, env=env).build_index() is None
+    assert not (tmp_path / "index").exists()
+    status = Groundwire(Config(data_dir=str(tmp_path), build_index=True), env=env).build_index()
+    assert status is not None
+    assert status.phase == "building"
+    assert (tmp_path / "index" / "build.log").exists()
+
+
 async def test_the_client_caches_searches_if_configured(tmp_path: Path) -> None:
     async def statuses(here: Groundwire, *, cached: bool) -> list[CacheStatus | None]:
         request = search_request("how long?", SearchOptions())

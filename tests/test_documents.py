@@ -97,6 +97,7 @@ def environment(home: Path, upstream: Upstream) -> dict[str, str]:
     return {
         "HOME": str(home),
         "PATH": os.environ["PATH"],
+        "GROUNDWIRE_BUILD_INDEX": "0",
         "ANTHROPIC_API_KEY": "sk-test",
         "GROUNDWIRE_ANTHROPIC_BASE_URL": upstream.url,
         "GROUNDWIRE_ORDER": "anthropic",

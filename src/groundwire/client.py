@@ -12,7 +12,7 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from importlib import import_module
 from pathlib import Path
@@ -47,6 +47,7 @@ from groundwire.providers.count_tokens import can_count, count_tokens
 from groundwire.providers.engine_factory import (
     EngineFactory,
     EngineSpec,
+    IndexSettings,
     LazyMapping,
     StreamModel,
     api_engine_spec,
@@ -74,6 +75,7 @@ from groundwire.transport.threads import is_loop_running, run_in_loop_thread
 
 if TYPE_CHECKING:
     from groundwire.engine.knowledge import ReportProgress
+    from groundwire.engine.knowledge.background import BuildStatus
     from groundwire.engine.pages import Page
 
 __all__ = ["Groundwire", "ProviderStatus", "asearch", "search", "search_request", "stream"]
@@ -212,17 +214,20 @@ class Groundwire:
         return self._route(request, ResolvedTarget(provider, model))
 
     def _route(self, request: Request, target: ResolvedTarget) -> Batches:
+        if target.provider != AUTO:
+            return self._router.batches(request, Plan((target,), self._seconds((target,))))
         searching = request.search is not None
         usable = self._able_to_search() if searching else self.usable()
         plan = plan_for(target, self.order, usable, searching=searching, engines=self.engines)
-        automatic = target.provider == AUTO
-        warnings = substituted(request.model, self.config.aliases, self.usable()) if automatic else ()
-        return self._router.batches(request, replace(plan, seconds=self._seconds(plan), warnings=warnings))
+        warnings = substituted(request.model, self.config.aliases, self.usable())
+        return self._router.batches(
+            request, replace(plan, seconds=self._seconds(plan.targets), warnings=warnings)
+        )
 
-    def _seconds(self, plan: Plan) -> float:
+    def _seconds(self, targets: Sequence[ResolvedTarget]) -> float:
         """The time limit of a request, over all attempts."""
-        limits = (self.config.provider(target.provider).timeout for target in plan.targets)
-        return max(limit or self.config.timeout or plan.seconds for limit in limits)
+        limits = (self.config.provider(target.provider).timeout for target in targets)
+        return max(limit or self.config.timeout or Deadlines().total for limit in limits)
 
     def _able_to_search(self) -> Mapping[str, bool]:
         """The usable providers that can search."""
@@ -245,7 +250,7 @@ class Groundwire:
     @property
     def engines(self) -> frozenset[str]:
         """The providers that only find pages: no model writes their answers."""
-        return frozenset(self._engine_factory.names)
+        return self._engines
 
     async def count_tokens(self, request: Request, *, provider: str, model: str) -> int | None:
         """Count the tokens of a request at its provider; None if the provider cannot count them."""
@@ -294,6 +299,12 @@ class Groundwire:
         """Report progress to a callback while the embedded index is built."""
         self._engine_factory.report = report
 
+    def build_index(self) -> BuildStatus | None:
+        """Complete the embedded index in the background, if it is not complete; returns how far it is, and
+        None if `build_index` is off."""
+        background = self._engine_factory.background()
+        return background.status() if background is not None else None
+
     def add(self, row: ProviderSpec, key: Secret | None = None) -> None:
         """Add a provider that is used only by its name. A `key` takes precedence over its lookups."""
         if key:
@@ -326,9 +337,11 @@ class Groundwire:
             self._http,
             self._redactor,
             self._lookup_context,
-            index_folder=Path(self.config.data_dir) / "index",
-            store=self.config.store,
+            IndexSettings(
+                Path(self.config.data_dir) / "index", self.config.store, is_built=self.config.build_index
+            ),
         )
+        self._engines = frozenset(engines)
         write = self._writing_model()
         return {
             **{name: self._http_plugin(row) for name, row in self._specs.items()},

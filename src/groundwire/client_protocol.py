@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from groundwire.credentials.lookup import LookupResult
     from groundwire.credentials.secret import Secret
     from groundwire.engine.knowledge import BuildProgress
+    from groundwire.engine.knowledge.background import BuildStatus
     from groundwire.engine.pages import Page
     from groundwire.model import Event, Request, SearchOptions
     from groundwire.providers.spec import ProviderSpec, ProviderStatus
@@ -180,6 +181,10 @@ class SearchClient(Protocol):
 
     def watch_index(self, report: Callable[[BuildProgress], None]) -> None:
         """Receive the progress while the embedded index is built."""
+        ...
+
+    def build_index(self) -> BuildStatus | None:
+        """Complete the embedded index in the background; returns how far it is, None if that is off."""
         ...
 
     def prepare(self) -> None:

@@ -25,7 +25,7 @@ LINES = [
     ("groundwire ind", {"index"}),
     ("groundwire index ", set(INDEX_ACTIONS)),
     ("groundwire index re", {"remove", "refresh"}),
-    ("groundwire keys ", {"create", "list", "revoke"}),
+    ("groundwire keys ", {"create", "list", "revoke", "import"}),
     ("groundwire tool websearch_g", {"websearch_gemini"}),
     ("groundwire completion ", {"bash", "zsh", "fish"}),
     ("groundwire login bra", {"brave"}),

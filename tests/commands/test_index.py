@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,6 +99,7 @@ def test_everything_is_available_as_json(shell: Shell, docs: Path) -> None:
         "updated": 0,
         "unchanged": 0,
         "duplicates": 0,
+        "removed": 0,
         "skipped": [{"why": "not a document (.png)", "count": 1, "examples": [f"{docs}/logo.png"]}],
     }
     assert shell.run("list", "--json") == 0
@@ -232,14 +234,15 @@ def test_a_terminal_shows_progress(shell: Shell, docs: Path, monkeypatch: pytest
 def test_the_built_in_index_is_updated_on_request(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     from groundwire.engine import knowledge
     from groundwire.engine.index.base import Index, Stored
+    from groundwire.engine.knowledge import builder
 
-    def refresh(index: Index, report: knowledge.ReportProgress) -> Stored:
+    def refresh(index: Index, report: knowledge.ReportProgress, **_: object) -> Stored:
         report(knowledge.BuildProgress(1, 2, "json"))
         return index.put(
             [Page("https://docs.python.org/3/library/json.html", "json", "JSON encoder and decoder.")]
         )
 
-    monkeypatch.setattr(knowledge, "refresh", refresh)
+    monkeypatch.setattr(builder, "refresh", refresh)
     assert shell.run("refresh") == 0
     assert shell.out == "1 added, 0 updated, 0 unchanged\n"
     assert shell.run("refresh", "--json") == 0
@@ -252,3 +255,17 @@ def test_shells_complete_the_actions(script: object) -> None:
     assert all(
         action in script() for action in ("add", "list", "show", "remove", "stats", "refresh", "max-depth")
     )
+
+
+def test_a_folder_that_is_added_again_loses_deleted_files_and_does_not_read_unchanged_ones(
+    shell: Shell, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in docs.iterdir():
+        os.utime(path, (1, 1))
+    assert shell.run("add", "docs", *BASE) == 0
+    (docs / "install.md").unlink()
+    monkeypatch.setattr("groundwire.engine.crawl.files._read_file", None)  # nothing may be read
+    assert shell.run("add", "docs", *BASE) == 0
+    assert shell.out.startswith("0 added, 0 updated, 1 unchanged, 1 removed\n")
+    assert shell.run("list") == 0
+    assert shell.out == "https://docs.example/team/  Home\n"

@@ -49,6 +49,7 @@ def environment(script: Loopback | None, home: Path, **more: str) -> dict[str, s
         "PYTHONPATH": str(SOURCE),
         "HOME": str(home),
         "LANG": "C.UTF-8",
+        "GROUNDWIRE_BUILD_INDEX": "0",
         "GEMINI_API_KEY": "test-key-0123456789",
         "ANTHROPIC_API_KEY": "test-key-0123456789",
         "OPENAI_API_KEY": "test-key-0123456789",

@@ -51,6 +51,7 @@ def test_the_schema_has_exactly_the_known_keys() -> None:
             "data_dir",
             "store",
             "compose",
+            "build_index",
             "search",
             "gateway",
             "aliases",

@@ -67,9 +67,11 @@ def test_defaults_are_used_without_any_source(machine: Machine) -> None:
         order=DEFAULT_ORDER,
         data_dir=str(machine.home / ".local" / "share" / "groundwire"),
         config_dir=str(machine.home / ".config" / "groundwire"),
+        build_index=True,
         settings=config.settings,
     )
     assert [(setting.name, setting.origin) for setting in config.settings] == [
+        ("build_index", "default"),
         ("data_dir", "default"),
         ("order", "default"),
     ]
@@ -179,7 +181,24 @@ def test_every_key_of_a_file_arrives(machine: Machine) -> None:
     )
     names = [setting.name for setting in config.settings]
     assert names == sorted(names)
-    assert len(names) == 3 + 13 + 8
+    assert len(names) == 3 + 13 + 8 + 1
+
+
+@pytest.mark.parametrize(
+    ("env", "text", "built"),
+    [
+        ({}, "", True),
+        ({"CI": "true"}, "", False),
+        ({"CI": "true"}, "build_index = true", True),
+        ({"GROUNDWIRE_BUILD_INDEX": "0"}, "build_index = true", False),
+        ({"GROUNDWIRE_BUILD_INDEX": "true"}, "build_index = false", True),
+    ],
+)
+def test_the_index_is_built_unless_that_is_switched_off(
+    machine: Machine, env: dict[str, str], text: str, built: bool
+) -> None:
+    machine.write_user_file(text)
+    assert machine.load(env).build_index is built
 
 
 def test_flags_may_be_tables_and_none_values_are_ignored(machine: Machine) -> None:

@@ -184,3 +184,19 @@ def test_numbers_and_negations_are_separated_from_words() -> None:
     assert words.negations == 2
     assert words.stems == {"grow", stem_word("times")}
     assert words.order.count("#") == 4
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        ("hochladen", "hochgeladen", "hochzuladen"),
+        ("ausführen", "ausgeführt", "auszuführen"),
+        ("einlesen", "eingelesen", "einzulesen"),
+    ],
+)
+def test_forms_of_a_separable_verb_have_one_stem(forms: tuple[str, ...]) -> None:
+    assert len(set(map(stem_word, forms))) == 1
+
+
+def test_a_mail_address_is_not_read_as_words() -> None:
+    assert analyse("Write to people@acme.example today.").stems == analyse("Write to today.").stems

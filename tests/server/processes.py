@@ -62,6 +62,7 @@ async def start_serve(
         "PATH": os.environ["PATH"],
         "GROUNDWIRE_CONFIG": str(folder / "config.toml"),
         "GROUNDWIRE_DATA_DIR": str(folder / "data"),
+        "GROUNDWIRE_BUILD_INDEX": "0",
     }
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "groundwire", "serve", *arguments),

@@ -381,7 +381,7 @@ def test_a_small_response_that_is_not_read_does_not_keep_its_connection(
         await loop.sock_sendall(line, request_of("openai_chat", "mine/m", stream=False))
         await is_well(here)
         async with asyncio.timeout(BOUND):
-            while here.server.server_state.connections:
+            while here.server.connections:
                 await asyncio.sleep(0.05)
         line.close()
 

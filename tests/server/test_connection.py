@@ -1,21 +1,18 @@
-"""Connections: request heads that do not arrive or are too large, idle clients, and the use of uvicorn."""
+"""Connections: keep-alive, interim responses, request heads that do not arrive or are too large, idle
+clients."""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import re
 import time
-import tomllib
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
-import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from groundwire.server import asgi, connection
+from groundwire.server.app import HttpApp
 from groundwire.server.limits import HEAD_BYTES
 from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
@@ -23,7 +20,6 @@ from tests.faces.gateway.serving import RunningGateway, provider_at, serving
 
 pytestmark = pytest.mark.server
 
-ROOT = Path(__file__).parents[2]
 BOUND = 20.0
 HEAD = b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 
@@ -176,27 +172,70 @@ def test_a_thousand_slow_clients_do_not_slow_other_clients() -> None:
     _run(work)
 
 
-@pytest.mark.parametrize("owner", connection.PRIVATE_UVICORN, ids=lambda owner: owner.__name__)
-def test_uvicorn_still_has_the_private_members_that_the_protocol_uses(owner: type) -> None:
-    source = inspect.getsource(owner)
-    for name in connection.PRIVATE_UVICORN[owner]:
-        assert hasattr(owner, name) or f"self.{name}" in source, name
+async def _exchange(here: RunningGateway, data: bytes) -> bytes:
+    """All bytes of the server after these, which must make it close the connection."""
+    reader, writer = await _open(here)
+    writer.write(data)
+    return await _end(reader, writer)
 
 
-def test_no_other_private_member_of_uvicorn_is_used() -> None:
-    own = set(vars(connection.HttpProtocol)) | {"_app", "_watch"}
-    used = set(re.findall(r"self\.([a-z_0-9]+)", inspect.getsource(connection.HttpProtocol)))
-    known = {"config", *connection.PRIVATE_UVICORN[HttpToolsProtocol]}
-    assert used - own <= known, used - own - known
-    assert {
-        name for name in vars(HttpToolsProtocol) if name.startswith("_") and not name.startswith("__")
-    } & (own | used) <= known
+def test_a_client_that_expects_100_continue_gets_it_before_it_sends_the_body() -> None:
+    async def work(here: RunningGateway) -> None:
+        body = b'{"model":"mine/m","messages":[{"role":"user","content":"?"}]}'
+        reader, writer = await _open(here)
+        writer.write(
+            b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\n"
+            b"content-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(body)
+        )
+        async with asyncio.timeout(BOUND):
+            assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        writer.write(body)
+        assert (await _end(reader, writer)).startswith(b"HTTP/1.1 200 OK\r\n")
+
+    _run(work)
 
 
-def test_the_minor_version_of_uvicorn_is_pinned() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    (pin,) = (entry for entry in project["project"]["dependencies"] if entry.startswith("uvicorn"))
-    assert re.fullmatch(r"uvicorn>=0\.(\d+),<0\.(\d+)", pin)
-    assert uvicorn.__version__.startswith("0.54."), (
-        "check `PRIVATE_UVICORN` and the subclass, then raise the pin"
-    )
+def test_connections_are_kept_open_except_for_http_1_0_and_on_request() -> None:
+    get = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n"
+
+    async def work(here: RunningGateway) -> None:
+        reader, writer = await _open(here)
+        for _ in range(3):
+            writer.write(get + b"\r\n")
+            async with asyncio.timeout(BOUND):
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = int(re.findall(rb"content-length: (\d+)", head)[0])
+                await reader.readexactly(length)
+            assert b"connection: close" not in head
+        writer.write(get + b"connection: close\r\n\r\n")
+        assert b"\r\nconnection: close\r\n" in await _end(reader, writer)
+        old = await _exchange(here, b"GET /healthz HTTP/1.0\r\nhost: localhost\r\n\r\n")
+        assert b"\r\nconnection: close\r\n" in old
+
+    _run(work)
+
+
+def test_a_response_to_head_has_no_body() -> None:
+    async def work(here: RunningGateway) -> None:
+        rest = b"/healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+        with_body, without = await _exchange(here, b"GET " + rest), await _exchange(here, b"HEAD " + rest)
+        assert with_body.startswith(without.partition(b"\r\nx-request-id")[0])
+        assert without.endswith(b"\r\n\r\n")
+        assert not with_body.endswith(b"\r\n\r\n")
+
+    _run(work)
+
+
+def test_an_application_that_fails_gives_500_and_its_connection_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def fails(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(HttpApp, "__call__", fails)
+
+    async def work(here: RunningGateway) -> None:
+        output = await _exchange(here, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        assert output.startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
+
+    _run(work)

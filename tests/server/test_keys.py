@@ -76,7 +76,7 @@ def test_a_file_in_another_format_is_refused(tmp_path: Path, text: str) -> None:
     path.chmod(0o600)
     with pytest.raises(ConfigError):
         KeyFile(str(tmp_path)).entries()
-    assert Keyring(KeyFile(str(tmp_path)))() == frozenset()
+    assert Keyring(KeyFile(str(tmp_path)))().valid == frozenset()
 
 
 def test_a_damaged_secret_is_refused_and_concurrent_processes_create_one_secret(tmp_path: Path) -> None:
@@ -108,17 +108,17 @@ def test_keys_created_concurrently_are_all_kept(tmp_path: Path) -> None:
 def test_the_key_ring_follows_the_file(tmp_path: Path) -> None:
     file = KeyFile(str(tmp_path))
     ring = Keyring(file)
-    assert ring() is None
+    assert ring().valid is None
     _, one = file.create("one", 0)
     _, two = file.create("two", 0)
-    assert ring() == frozenset((one.fingerprint, two.fingerprint))
+    assert ring().valid == frozenset((one.fingerprint, two.fingerprint))
     assert [key.id for key in file.revoke("one", 1)] == [one.id]
-    assert ring() == frozenset((two.fingerprint,))
+    assert ring().valid == frozenset((two.fingerprint,))
     assert file.revoke("one", 2) == ()
     file.revoke(two.id, 3)
-    assert ring() == frozenset()
+    assert ring().valid == frozenset()
     file.path.unlink()
-    assert ring() is None
+    assert ring().valid is None
 
 
 def _bench(folder: Path) -> Bench:

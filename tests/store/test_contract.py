@@ -23,10 +23,10 @@ from groundwire.model import (
     Warned,
 )
 from groundwire.model.value import replace
-from groundwire.store.base import Agent, Session, Store, StoredMessage, UsageRow, UsageTotal
+from groundwire.store.base import Agent, ApiKey, Session, Store, StoredMessage, UsageRow, UsageTotal
 from groundwire.transport.migrations import Migration
 from tests.model.strategies import answers, messages
-from tests.store.conftest import NEWEST, StoreOpener
+from tests.store.conftest import NEWEST, Statements, StoreOpener
 
 pytestmark = pytest.mark.server
 
@@ -265,3 +265,27 @@ def test_a_row_that_the_database_rejects_is_dropped_and_the_others_are_stored(
     store.add_usage(rows)
     assert [total.requests for total in store.usage("me")] == [3]
     assert "huge" in caplog.text
+
+
+def test_keys_are_kept_and_revoked_by_id_or_name(reopen: Callable[[], Store]) -> None:
+    store = reopen()
+    keys = [
+        ApiKey(f"key_{n}", name, f"{n}" * 64, f"2026-01-0{n}") for n, name in ((1, "a"), (2, "b"), (3, "b"))
+    ]
+    assert (store.api_keys(), store.access_revision()) == ([], 0)
+    for key in keys:
+        store.put_key(key)
+    store.put_key(replace(keys[0], name="other"))  # an existing key stays as it is
+    assert reopen().api_keys() == keys
+    before = store.access_revision()
+    assert [key.id for key in store.revoke_keys("b", "2026-02-01")] == ["key_2", "key_3"]
+    assert store.access_revision() > before
+    assert store.revoke_keys("b", "2026-03-01") == []
+    assert [key.revoked for key in reopen().api_keys()] == ["", "2026-02-01", "2026-02-01"]
+
+
+def test_a_damaged_key_is_refused(store: Store, statements: Statements) -> None:
+    store.put_key(ApiKey("key_1", "a", "1" * 64, "2026-01-01"))
+    statements("UPDATE groundwire_keys SET body = ?", ("{",))
+    (key,) = store.api_keys()
+    assert key.revoked

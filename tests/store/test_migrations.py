@@ -82,6 +82,14 @@ ROWS: dict[int, Tables] = {
         "groundwire_words (message, owner, words)": WORDS,
         "groundwire_usage": USAGE,
     },
+    4: {
+        "groundwire_agents": AGENTS,
+        "groundwire_sessions": SESSIONS,
+        "groundwire_messages (id, session, number, body, provider, created)": MESSAGES,
+        "groundwire_words (message, owner, words)": WORDS,
+        "groundwire_usage": USAGE,
+        "groundwire_leases": [("s1", "holder", 0.0)],
+    },
 }
 KEPT: dict[LiteralString, list[Row]] = {
     "SELECT * FROM groundwire_agents ORDER BY id": AGENTS,

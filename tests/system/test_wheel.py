@@ -33,7 +33,12 @@ def run(*command: str, **environment: str) -> str:
         encoding="utf-8",
         timeout=PATIENCE,
         check=False,
-        env={"PATH": os.environ["PATH"], "HOME": environment.get("HOME", "/nonexistent"), **environment},
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": environment.get("HOME", "/nonexistent"),
+            "GROUNDWIRE_BUILD_INDEX": "0",
+            **environment,
+        },
     )
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout

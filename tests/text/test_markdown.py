@@ -69,9 +69,18 @@ def test_one_page_with_two_urls_has_one_number() -> None:
     answer = cited(
         "One. Two.",
         Citation(Span(0, 4), (Evidence(A),)),
-        Citation(Span(5, 9), (Evidence(Source("https://www.a.example/x#part")),)),
+        Citation(Span(5, 9), (Evidence(Source("https://www.a.example/x/")),)),
     )
     assert render_body(answer, number_answer(answer)) == "One.[1] Two.[1]"
+
+
+def test_sections_of_one_page_have_numbers_of_their_own() -> None:
+    answer = cited(
+        "One. Two.",
+        Citation(Span(0, 4), (Evidence(Source("https://a.example/x#one", "One")),)),
+        Citation(Span(5, 9), (Evidence(Source("https://a.example/x#two", "Two")),)),
+    )
+    assert render_body(answer, number_answer(answer)) == "One.[1] Two.[2]"
 
 
 def test_leaked_markers_are_removed_and_numbers_stay_in_position() -> None:

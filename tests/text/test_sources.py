@@ -1,4 +1,4 @@
-"""Numbering of sources: one number for each page, whatever its URL."""
+"""Numbering of sources: one number for each page or section, whatever its URL."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.model import Answer, Citation, Evidence, SearchResult, Source, SourceState
+from groundwire.model import Answer, Citation, Evidence, SearchResult, Source, SourceState, Span, Text
 from groundwire.text.sources import label_of, number_answer, number_sources, source_key
 from tests.model.strategies import cases
 
@@ -16,7 +16,7 @@ ALIASES = (
     "https://www.a.example/x?b=1",
     "https://a.example:443/x?b=1",
     "https://a.example/x/?b=1",
-    "https://a.example/x?b=1#part",
+    "https://a.example/x?b=1#:~:text=part",
     "https://a.example/x?b=1&utm_source=openai",
 )
 
@@ -34,6 +34,27 @@ def test_a_page_with_another_url_has_the_same_number_and_keeps_its_first_url(ali
     numbering = number_sources([Source(PAGE), Source("https://b.example"), Source(alias)])
     assert [source.url for source in numbering.sources] == [PAGE, "https://b.example"]
     assert numbering.number(Source(alias)) == 1
+
+
+@pytest.mark.parametrize("page", ["https://a.example/x", "file:///handbook/x.md", "local:groundwire/x.md"])
+def test_a_section_with_an_address_of_its_own_has_a_number_that_leads_to_it(page: str) -> None:
+    sources = [Source(page, "All"), Source(f"{page}#one", "One"), Source(f"{page}#two", "Two")]
+    numbering = number_sources([*sources, Source(f"{page}#one")])
+    assert numbering.sources == tuple(sources)
+    assert [numbering.number(source) for source in sources] == [1, 2, 3]
+    assert len({source_key(Source(f"https://a.example/x#{name}")) for name in ("one", "two")}) == 1
+
+
+def test_numbers_are_in_the_order_in_which_the_text_cites() -> None:
+    first, second, whole = Source("https://b.example"), Source(PAGE), Source("https://c.example")
+    found = SearchResult("s", (whole, second, first))
+    citations = (
+        Citation(None, (Evidence(whole),)),
+        Citation(Span(0, 9), (Evidence(second),)),
+        Citation(Span(2, 5), (Evidence(first),)),
+    )
+    numbered = number_answer(Answer((found, Text("0123456789")), citations)).sources
+    assert [source.url for source in numbered] == [first.url, second.url, whole.url]
 
 
 def test_every_distinct_excerpt_is_kept_and_gaps_are_filled() -> None:

@@ -51,10 +51,14 @@ async def opened(
         yield response, upstream
 
 
-async def failure(scripted: ScriptedResponse | Script, deadlines: Deadlines = PATIENT) -> GroundwireError:
-    """The error that reading a whole answer ends with."""
+async def failure(
+    scripted: ScriptedResponse | Script, deadlines: Deadlines = PATIENT, *, pumped: bool = False
+) -> GroundwireError:
+    """The error that reading or pumping a whole answer ends with."""
     with pytest.raises(GroundwireError) as caught:  # noqa: PT012
         async with opened(scripted, deadlines) as (response, _):
+            if pumped:
+                await response.pump(lambda _: False)
             async for _chunk in response.chunks():
                 pass
     return caught.value
@@ -102,6 +106,54 @@ async def test_what_has_arrived_is_seen_while_the_rest_is_still_missing() -> Non
         assert await anext(chunks) == b"data: 1\n\n"
         await upstream.stalled()
         await chunks.aclose()
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked", "close"])
+@pytest.mark.parametrize("size", [1, 7])
+async def test_a_pumped_body_is_passed_on_until_the_receiver_stops_it(framing: Framing, size: int) -> None:
+    data = b"data: one\n\ndata: two\n\ndata: three\n\n"
+    scripted = ScriptedResponse(body=data, framing=framing, dribble=Dribble(size, 0.0))
+    received = bytearray()
+
+    def receive(chunk: bytes) -> bool:
+        received.extend(chunk)
+        return received.endswith(b"\n\n")
+
+    async with opened(scripted) as (response, _):
+        stops = 0
+        while await response.pump(receive):
+            stops += 1
+        assert bytes(received) == data
+        assert 1 <= stops <= 3
+
+
+async def test_what_arrives_after_the_receiver_stopped_is_kept() -> None:
+    async with opened(ScriptedResponse(body=b"x" * 200_000, dribble=Dribble(50_000, 0.0))) as (response, _):
+        first = bytearray()
+
+        def receive(chunk: bytes) -> bool:
+            first.extend(chunk)
+            return True
+
+        assert await response.pump(receive)
+        assert len(first) + len(await response.body()) == 200_000
+        assert not await response.pump(lambda _: True)
+
+
+async def test_an_error_of_the_receiver_is_raised_where_it_is_awaited() -> None:
+    def receive(_: bytes) -> bool:
+        raise UpstreamWireError("no")
+
+    async with opened(ScriptedResponse(body=b"abc", dribble=Dribble(1, 0.0))) as (response, _):
+        with pytest.raises(UpstreamWireError, match="no"):
+            await response.pump(receive)
+
+
+async def test_a_pumped_body_has_a_limit() -> None:
+    small = replace(PATIENT, largest=1000)
+    async with opened(ScriptedResponse(body=b"x" * 3000, dribble=Dribble(100, 0.0)), small) as (response, _):
+        with pytest.raises(UpstreamWireError, match="larger than"):
+            await response.pump(lambda _: False)
 
 
 async def test_a_compressed_body_is_decompressed() -> None:
@@ -219,11 +271,12 @@ async def test_a_header_that_cannot_be_sent_is_a_configuration_error() -> None:
         *("dribble", "comments", "flood"),
     ],
 )
+@pytest.mark.parametrize("pumped", [False, True], ids=["read", "pumped"])
 async def test_every_phase_has_its_deadline(
-    scripted: ScriptedResponse | Script, deadlines: Deadlines, message: str
+    scripted: ScriptedResponse | Script, deadlines: Deadlines, message: str, *, pumped: bool
 ) -> None:
     before = monotonic()
-    error = await failure(scripted, deadlines)
+    error = await failure(scripted, deadlines, pumped=pumped)
     assert type(error) is TimedOut
     assert message in error.message
     assert 0.15 <= monotonic() - before < LATE

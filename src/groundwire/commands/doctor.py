@@ -15,6 +15,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import aclosing
 from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Literal, TypeAlias
 
@@ -27,6 +28,7 @@ from groundwire.commands.runner import error_line, report_error
 from groundwire.config import opencode, paths
 from groundwire.credentials.lookup import LookupResult
 from groundwire.dialects.json import dump_json
+from groundwire.engine.knowledge.background import read_status
 from groundwire.errors import ConfigError, GroundwireError, TimedOut
 from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.console import BOLD, DIM, RED, Console, styled
@@ -36,7 +38,7 @@ from groundwire.text.sanitise import escape_invisible_json, one_line
 
 State: TypeAlias = Literal["ok", "problem", "note"]
 
-_LIBRARIES = ("tantivy", "uvicorn", "mcp")
+_LIBRARIES = ("tantivy", "httptools", "mcp")
 _EXTRAS: Mapping[str, str] = {
     "documents": "PDF, reStructuredText and web archives for `groundwire index add`",
     "postgres": "sessions and index in PostgreSQL",
@@ -46,6 +48,7 @@ _PACKAGE = re.compile(r"[\w.-]+")
 _PROBE = Request((Message("user", (Text("Reply with the one word: ok"),)),), limits=Limits(64), stream=True)
 _PROBE_TIMEOUT = 60.0
 _DAY = 86400
+_BUILD_STATES: Mapping[str, State] = {"complete": "ok", "failed": "problem"}
 
 
 @value
@@ -142,6 +145,12 @@ def data_directory(path: str) -> Check:
     return Check("problem", path, f"cannot be made in {above}; choose another with --data-dir")
 
 
+def built_index(data_dir: str) -> Check:
+    """Is the embedded index complete?"""
+    status = read_status(Path(data_dir, "index"))
+    return Check(_BUILD_STATES.get(status.phase, "note"), "embedded index", status.summary)
+
+
 def _is_writable(directory: str) -> bool:
     # Permissions are not enough: root has all of them, also on a read-only file system.
     try:
@@ -206,7 +215,7 @@ def run_doctor(arguments: Namespace, console: Console) -> int:
             _print_sections(console, checks)
         return report_error(error, console)
     checks["extras"] = list(extras(client.config.store))
-    checks["data"] = [data_directory(client.config.data_dir)]
+    checks["data"] = [data_directory(client.config.data_dir), built_index(client.config.data_dir)]
     statuses = client.providers()
     probes = asyncio.run(_live(client, statuses)) if arguments.ask else []
     if arguments.json:

@@ -26,14 +26,15 @@ from groundwire.model.value import value
 from groundwire.server.access_log import RequestLog, log_request
 from groundwire.server.app import AccessRecord, HttpApp
 from groundwire.server.auth import AccessControl
-from groundwire.server.http_server import create_server
+from groundwire.server.http_server import HttpServer
 from groundwire.server.keys import KeyFile, Keyring, load_secret
 from groundwire.server.metrics import share_metrics
 from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.server.routes import Route, RouteTable
+from groundwire.server.shared_access import SharedAccess
 from groundwire.server.usage import UsageRecorder
 from groundwire.server.workers import WorkerProcesses, bind_socket, tune_gc
-from groundwire.store.open import StoreProbe, open_store
+from groundwire.store.open import StoreProbe, is_shared, open_store, store_address
 
 if TYPE_CHECKING:
     from groundwire.client_protocol import SearchClient
@@ -55,48 +56,59 @@ def create_app(
     *,
     host: str = "",
     timeouts: ResponseTimeouts | None = None,
+    shared: SharedAccess | None = None,
 ) -> HttpApp:
-    """The application with the routes of the gateway and MCP."""
+    """The application with the routes of the gateway and MCP; `shared` has the keys of a shared store."""
     config = groundwire.config
     settings = config.gateway
-    keys = Keyring(KeyFile(config.data_dir))
     observers: tuple[Callable[[AccessRecord], None], ...] = (log_request,)
     if settings.request_log:
         observers = (*observers, RequestLog(settings.request_log, time))
-    secret = load_secret(config.data_dir, env)
+    secret = load_secret(config.data_dir, env, shared=shared is not None)
     mcp = mcp_app(groundwire, secret=secret)
     app = HttpApp(
         groundwire,
         RouteTable((*GATEWAY_ROUTES, mcp_route(mcp))),
         AccessControl(
             host or settings.host,
-            keys,
+            shared or Keyring(KeyFile(config.data_dir)),
             hosts=settings.hosts,
             origins=settings.origins,
             proxies=settings.trusted_proxies,
-            metrics_keys=keys.metrics,
         ),
         secret=secret,
         timeouts=timeouts,
         observers=observers,
     )
+    app.ended_logins = shared
     app.on_close.insert(0, mcp.aclose)
     return app
 
 
-def add_web_page(app: HttpApp, groundwire: Groundwire) -> None:
-    """Add the routes of the web page, with a store that is open until the application closes."""
+def create_service(
+    groundwire: Groundwire,
+    env: Mapping[str, str],
+    *,
+    host: str = "",
+    timeouts: ResponseTimeouts | None = None,
+) -> HttpApp:
+    """The application with all routes, and a store that is open until it closes."""
     config = groundwire.config
-    store = open_store(config.store or f"sqlite:///{config.data_dir}/groundwire.db")
+    store = open_store(store_address(config.store, config.data_dir))
+    shared = SharedAccess(store) if is_shared(config.store) else None
+    app = create_app(groundwire, env, host=host, timeouts=timeouts, shared=shared)
     recorder = app.usage_recorder = UsageRecorder(store)
     app.readiness_checks.append(StoreProbe(store).problem)
     app.routes = RouteTable((*app.routes.routes, *routes_for(chat_for(groundwire, store))))
 
     async def close() -> None:
         await recorder.aclose()
+        if shared is not None:
+            await asyncio.to_thread(shared.close)
         await asyncio.to_thread(store.close)
 
     app.on_close.append(close)
+    return app
 
 
 @value
@@ -170,10 +182,11 @@ async def _serve(
     *,
     parent_alive: int | None = None,
 ) -> int:
-    app = create_app(groundwire, env, host=options.host)
     if isinstance(groundwire, Groundwire):
-        add_web_page(app, groundwire)
-    server = create_server(app, options.host, options.port, drain=options.drain, sheds_load=True)
+        app = create_service(groundwire, env, host=options.host)
+    else:
+        app = create_app(groundwire, env, host=options.host)
+    server = HttpServer(app, drain=options.drain, sheds_load=True)
     if parent_alive is not None:
 
         def parent_died() -> None:
@@ -181,11 +194,16 @@ async def _serve(
             server.should_exit = True
 
         asyncio.get_running_loop().add_reader(parent_alive, parent_died)
-    preparing = asyncio.create_task(asyncio.to_thread(groundwire.prepare))
+    preparing = asyncio.create_task(asyncio.to_thread(_prepare, groundwire))
     preparing.add_done_callback(lambda _: tune_gc())
     await server.serve(sockets=[listener])
     await preparing
     return 1 if server.force_exit else 0
+
+
+def _prepare(groundwire: SearchClient) -> None:
+    groundwire.prepare()
+    groundwire.build_index()
 
 
 def _raise_file_limit() -> None:

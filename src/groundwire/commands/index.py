@@ -16,7 +16,9 @@ from groundwire.dialects.json import dump_json
 from groundwire.engine.crawl.crawler import BatchIndexer, Crawler, CrawlSource, CrawlTally, parse_source
 from groundwire.engine.crawl.results import CrawledPage, CrawlOptions, CrawlResult
 from groundwire.engine.index.base import Index, PageInfo, Stored
-from groundwire.errors import GroundwireError
+from groundwire.engine.knowledge import DOCUMENTATION, BuildProgress
+from groundwire.engine.knowledge.background import BuildStatus, read_status, settle_documentation
+from groundwire.errors import GroundwireError, TimedOut
 from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.arguments import UsageError
 from groundwire.faces.cli.console import YELLOW, Console
@@ -72,8 +74,10 @@ def add(arguments: Namespace, console: Console, folder: Path, store: str) -> int
             adding.conclude()
             console.note("Stopped. What is stored stays; the same command goes on from there.")
             raise
+    if is_python:
+        settle_documentation(folder)
     adding.conclude()
-    if tally.pages:
+    if tally.pages or tally.removed:
         return exit_codes.OK
     console.note("groundwire: no page was found")
     return exit_codes.UPSTREAM if tally.network else exit_codes.NOTHING_FOUND
@@ -96,11 +100,17 @@ class _IndexAdd:
         """Crawl and store."""
         arguments = self._arguments
         fetcher = open_fetcher(sources, private=arguments.private)
-        gathering = Crawler(fetcher, _scope(arguments), kept=self._kept)
+        gathering = Crawler(fetcher, _scope(arguments), kept=self._kept, stored=self._stored_urls)
         outcomes = gathering.outcomes(
             sources, collection=arguments.collection or "", language=arguments.language or ""
         )
-        return await self._store(outcomes, fetcher, gathering.checkpoint)
+        try:
+            return await self._store(outcomes, fetcher, gathering.checkpoint)
+        finally:
+            gathering.close()
+
+    def _stored_urls(self, collection: str) -> set[str]:
+        return {info.url for info in self._index.pages(collection)}
 
     async def run_python(self) -> CrawlTally:
         """Store Python's documentation."""
@@ -185,7 +195,7 @@ def stored_line(stored: Stored) -> str:
 
 def tally_lines(tally: CrawlTally) -> list[str]:
     """The result as lines of text, with the skipped pages and the reasons."""
-    lines = [stored_line(tally.stored)]
+    lines = [stored_line(tally.stored) + (f", {tally.removed:,} removed" if tally.removed else "")]
     if tally.skipped:
         lines.append(f"{sum(entry.count for entry in tally.skipped):,} skipped:")
     for entry in tally.skipped:
@@ -199,6 +209,7 @@ def encode_tally(tally: CrawlTally) -> JsonObject:
     """The result as JSON."""
     return {
         **encode_stored(tally.stored),
+        "removed": tally.removed,
         "skipped": [
             {"why": entry.why, "count": entry.count, "examples": list(entry.examples)}
             for entry in tally.skipped
@@ -243,12 +254,12 @@ def run_index(arguments: Namespace, console: Console) -> int:
             return add(arguments, console, Path(folder), config.store)
         if arguments.action == "refresh":
             with open_store(Path(folder), config.store) as index:
-                return _refresh(index, arguments, console)
+                return _refresh(index, Path(folder), arguments, console)
         if not config.store and not os.path.isdir(folder):
             console.note(_EMPTY)
             return exit_codes.NOTHING_FOUND
         with open_store(Path(folder), config.store) as index:
-            return _ACTIONS[arguments.action](index, arguments, console)
+            return _ACTIONS[arguments.action](index, Path(folder), arguments, console)
     except GroundwireError as error:
         if arguments.json:
             body: JsonObject = {"code": error.code, "message": error_line(error, console.env)}
@@ -282,7 +293,7 @@ def _option(name: str) -> str:
     return "an address" if name == "what" else _PYTHON_ONLY.get(name, f"--{name.replace('_', '-')}")
 
 
-def _list(index: Index, arguments: Namespace, console: Console) -> int:
+def _list(index: Index, _: Path, arguments: Namespace, console: Console) -> int:
     found = index.pages(arguments.collection or "", arguments.prefix or "")
     if arguments.json:
         pages = [_encode(info) for info in found]
@@ -297,7 +308,7 @@ def _list(index: Index, arguments: Namespace, console: Console) -> int:
     return exit_codes.OK if count else exit_codes.NOTHING_FOUND
 
 
-def _show(index: Index, arguments: Namespace, console: Console) -> int:
+def _show(index: Index, _: Path, arguments: Namespace, console: Console) -> int:
     code = exit_codes.OK
     for address in arguments.what:
         page = index.page(address)
@@ -314,8 +325,10 @@ def _show(index: Index, arguments: Namespace, console: Console) -> int:
     return code
 
 
-def _remove(index: Index, arguments: Namespace, console: Console) -> int:
+def _remove(index: Index, folder: Path, arguments: Namespace, console: Console) -> int:
     count = index.remove(urls=arguments.what, collection=arguments.collection or "")
+    if arguments.collection == DOCUMENTATION:
+        settle_documentation(folder)
     if arguments.json:
         _print_json(console, {"removed": count})
     else:
@@ -323,8 +336,8 @@ def _remove(index: Index, arguments: Namespace, console: Console) -> int:
     return exit_codes.OK if count else exit_codes.NOTHING_FOUND
 
 
-def _stats(index: Index, arguments: Namespace, console: Console) -> int:
-    stats = index.stats()
+def _stats(index: Index, folder: Path, arguments: Namespace, console: Console) -> int:
+    stats, status = index.stats(), read_status(folder)
     if arguments.json:
         _print_json(
             console,
@@ -334,6 +347,7 @@ def _stats(index: Index, arguments: Namespace, console: Console) -> int:
                 "bytes_on_disk": stats.bytes_on_disk,
                 "collections": dict(stats.collections),
                 "format": stats.format,
+                "built": {"phase": status.phase, "done": status.done, "total": status.total},
             },
         )
         return exit_codes.OK
@@ -341,6 +355,7 @@ def _stats(index: Index, arguments: Namespace, console: Console) -> int:
         ("pages", f"{stats.pages:,}"),
         ("passages", f"{stats.passages:,}"),
         ("on disk", f"{stats.bytes_on_disk / 1_000_000:,.1f} MB"),
+        ("built in", one_line(status.summary)),
         *((f"  {one_line(name) or '(none)'}", f"{count:,}") for name, count in stats.collections),
     ]
     for line in align_columns(rows):
@@ -348,23 +363,61 @@ def _stats(index: Index, arguments: Namespace, console: Console) -> int:
     return exit_codes.OK
 
 
-def _refresh(index: Index, arguments: Namespace, console: Console) -> int:
-    from groundwire.engine.knowledge import BuildProgress, refresh  # noqa: PLC0415  reads the whole library
+def _refresh(index: Index, folder: Path, arguments: Namespace, console: Console) -> int:
+    from groundwire.engine.knowledge.builder import complete_index  # noqa: PLC0415  reads the whole library
 
-    status = Status(console, time.monotonic)
-
-    def report(progress: BuildProgress) -> None:
-        status.show(f"{progress.done} of {progress.total}: {progress.what}")
-
+    progress = _BuildProgressLine(console)
+    began = time.time()
     try:
-        stored = refresh(index, report)
+        while True:
+            try:
+                stored = complete_index(index, folder, progress.show)
+                break
+            except TimedOut:
+                status = _wait_for_builder(folder, progress)
+            if status.phase == "complete" and status.at >= began:
+                stored = Stored()
+                break
     finally:
-        status.clear()
+        progress.clear()
     if arguments.json:
         _print_json(console, encode_stored(stored))
     else:
-        console.print(stored_line(stored))
+        console.print(stored_line(stored) if stored != Stored() else "complete")
     return exit_codes.OK
+
+
+def _wait_for_builder(folder: Path, progress: _BuildProgressLine) -> BuildStatus:
+    """Shows the progress of the process that builds, until it has ended."""
+    while (status := read_status(folder)).phase == "building":
+        progress.show(BuildProgress(status.done, status.total, status.what))
+        time.sleep(_DRAW_INTERVAL)
+    return status
+
+
+class _BuildProgressLine:
+    """The progress of a build: a line that changes on a terminal, a line every two seconds elsewhere."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._status = Status(console, time.monotonic)
+        self._drawn = self._noted = time.monotonic()
+
+    def show(self, progress: BuildProgress) -> None:
+        """Show progress."""
+        now = time.monotonic()
+        line = f"{progress.done} of {progress.total}: {one_line(progress.what)}"
+        if self._console.notes_live:
+            if now - self._drawn >= _DRAW_INTERVAL:
+                self._drawn = now
+                self._status.show(line)
+        elif now - self._noted >= _NOTE_INTERVAL:
+            self._noted = now
+            self._console.note(line)
+
+    def clear(self) -> None:
+        """Remove the line."""
+        self._status.clear()
 
 
 def _encode(info: PageInfo) -> JsonObject:
@@ -382,7 +435,7 @@ def _print_json(console: Console, body: JsonObject) -> None:
     console.write(escape_invisible_json(dump_json({"version": 1, **body})) + "\n")
 
 
-_ACTIONS: Mapping[str, Callable[[Index, Namespace, Console], int]] = {
+_ACTIONS: Mapping[str, Callable[[Index, Path, Namespace, Console], int]] = {
     "list": _list,
     "show": _show,
     "remove": _remove,

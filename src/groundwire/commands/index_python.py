@@ -17,9 +17,9 @@ from groundwire.engine.knowledge.documentation import (
     DocumentationCopy,
     archive_urls,
     file_pages,
-    local_copy,
     open_copy,
 )
+from groundwire.engine.knowledge.local_copy import local_copy
 from groundwire.engine.pages import Page
 from groundwire.errors import GroundwireError, RequestError, Unreachable
 from groundwire.faces.cli.arguments import UsageError

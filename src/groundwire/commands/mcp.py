@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from argparse import Namespace
-from typing import TYPE_CHECKING
 
 from groundwire.commands.config import open_client
 from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.console import Console
 from groundwire.faces.mcp.handshake import require_mcp_package
 from groundwire.faces.mcp.stdio import serve
-
-if TYPE_CHECKING:
-    pass
 
 
 def run_mcp(arguments: Namespace, console: Console) -> int:
@@ -28,7 +24,9 @@ def run_mcp(arguments: Namespace, console: Console) -> int:
 
 async def _serve(arguments: Namespace, console: Console) -> None:
     client = open_client(arguments, console)
+    building = asyncio.create_task(asyncio.to_thread(client.build_index))
     try:
         await serve(client, language=arguments.lang, every=arguments.all)
     finally:
+        await building
         await client.aclose()

@@ -8,12 +8,15 @@ from collections.abc import Callable
 from groundwire.client_protocol import SearchClient
 from groundwire.commands.config import load_config
 from groundwire.commands.http_app import ListenOptions, base_url, open_socket, serve
+from groundwire.commands.keys import open_keys
 from groundwire.commands.runner import redactor
 from groundwire.config.schema import Config
 from groundwire.faces.cli.console import BOLD, Console
 from groundwire.server.access_log import set_up_logging
 from groundwire.server.auth import check_bind
-from groundwire.server.keys import KeyFile
+from groundwire.server.keys import KeyFile, load_secret
+from groundwire.server.shared_access import check_own_keys
+from groundwire.store.open import is_shared
 
 
 def run_serve(arguments: Namespace, console: Console) -> int:
@@ -25,7 +28,13 @@ def run_serve(arguments: Namespace, console: Console) -> int:
         arguments.workers,
         arguments.drain,
     )
-    keys = sum(not key.revoked for key in KeyFile(config.data_dir).entries())
+    with open_keys(config) as stored:
+        entries = stored.entries()
+    if is_shared(config.store):
+        own = KeyFile(config.data_dir)
+        check_own_keys(entries, own.entries(), str(own.path))
+        load_secret(config.data_dir, console.env, shared=True)
+    keys = sum(not key.revoked for key in entries)
     check_bind(place.host, has_keys=keys > 0)
     with open_socket(place) as listener:
         connect = _connect(config, console)

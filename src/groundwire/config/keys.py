@@ -144,6 +144,9 @@ ROOT = SettingTable(
         "compose": SettingKey(
             kinds.TEXT, "The model that writes answers from the pages that an engine found."
         ),
+        "build_index": SettingKey(
+            kinds.FLAG, "false: complete the embedded index only when told to.", project="off"
+        ),
         "search": SEARCH,
         "gateway": GATEWAY,
         "aliases": SettingTable(

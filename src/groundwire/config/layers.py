@@ -189,6 +189,10 @@ def _names(text: str) -> object:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
+def _flag(text: str) -> object:
+    return {"0": False, "false": False, "1": True, "true": True}.get(text.strip().lower(), text)
+
+
 def _unchanged(text: str) -> object:
     return text
 
@@ -198,6 +202,7 @@ _SETTINGS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "GROUNDWIRE_STORE": ("store", _unchanged),
     "GROUNDWIRE_TIMEOUT": ("timeout", _number),
     "GROUNDWIRE_ORDER": ("order", _names),
+    "GROUNDWIRE_BUILD_INDEX": ("build_index", _flag),
 }
 
 

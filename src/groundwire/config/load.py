@@ -102,6 +102,8 @@ def _defaults(env: Mapping[str, str], home: str) -> Layer:
     return {
         ("order",): SettingValue(list(DEFAULT_ORDER), DEFAULT),
         ("data_dir",): SettingValue(paths.data_dir(env, home), DEFAULT),
+        # Machines that run tests and builds are thrown away before a complete index is of use.
+        ("build_index",): SettingValue(not env.get("CI"), DEFAULT),
     }
 
 

@@ -92,6 +92,8 @@ class Config:
     """The largest response of a provider, in megabytes; zero for the default."""
     compose: str = ""
     """The model that writes answers from the pages of an engine: `provider/model`; empty to extract."""
+    build_index: bool = False
+    """Is the embedded index completed in the background? On by default in a loaded configuration."""
     gateway: GatewaySettings = GatewaySettings()
     store: str = ""
     """`sqlite:///PATH` or `postgresql://…`; empty for SQLite in the data directory."""

@@ -74,6 +74,8 @@ class EngineResult:
     """Warnings to add if the passages do not answer well."""
     is_answer: bool | None = None
     """Do the passages answer the question? None if the engine does not judge that."""
+    probability: float | None = None
+    """That they do, if the engine judges that."""
     understood: str = ""
     """The question as the engine interpreted it: an error extracted, words corrected, translated."""
 

@@ -57,6 +57,21 @@ async def locked_async(
         os.close(descriptor)
 
 
+def is_held(path: str | Path) -> bool:
+    """Does any process hold the lock at `path`? It does not need to be writable."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        lock_file(descriptor, wait=False)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def lock_file(descriptor: int, *, wait: bool) -> None:
     """Take the kernel's lock on an open file. Without `wait`, raises `BlockingIOError` if it is held."""
     try:

@@ -6,6 +6,7 @@ A `Request` goes in, a stream of `Event`s comes out, an `Answer` is their fold.
 from groundwire.model.answer import Answer, Assembler, Search, assemble
 from groundwire.model.events import (
     NOTHING_FOUND,
+    NOTICES,
     Cited,
     Event,
     ExtrasSeen,
@@ -57,6 +58,7 @@ from groundwire.model.source import Anchor, Citation, Evidence, Source, SourceSt
 
 __all__ = [
     "NOTHING_FOUND",
+    "NOTICES",
     "NO_EXTRAS",
     "Anchor",
     "Answer",

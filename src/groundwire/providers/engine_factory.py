@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from groundwire.engine.engines.results import PageOpener
     from groundwire.engine.index.base import Index
     from groundwire.engine.knowledge import ReportProgress
+    from groundwire.engine.knowledge.background import BackgroundBuild
     from groundwire.engine.pages import Engine, Page
     from groundwire.engine.read.sandbox import PageReader
     from groundwire.transport.safe_fetch import SafeFetcher
@@ -49,6 +50,8 @@ class EngineContext:
     """The database URL of the index; empty for SQLite in `index_folder`."""
     report: ReportProgress
     """Receives the progress while the embedded index is built."""
+    background: BackgroundBuild | None = None
+    """Completes the embedded index; None if nothing is built in the background."""
 
 
 @value
@@ -84,7 +87,9 @@ def _create_local(context: EngineContext) -> Engine:
     def opener(folder: Path) -> Index:
         return open_configured_index(folder, context.store)
 
-    return LocalEngine(context.index_folder, report=context.report, opener=opener)
+    return LocalEngine(
+        context.index_folder, report=context.report, opener=opener, background=context.background
+    )
 
 
 WEB = EngineSpec(
@@ -124,6 +129,16 @@ def api_engine_spec(row: ApiEngineSpec) -> EngineSpec:
     )
 
 
+@value
+class IndexSettings:
+    """Where the embedded index is, and whether it is completed in the background."""
+
+    folder: Path
+    store: str = ""
+    """The database URL of the index; empty for SQLite in `folder`."""
+    is_built: bool = False
+
+
 class EngineFactory:
     """Creates the engines of one client by name, and closes what they share."""
 
@@ -133,16 +148,14 @@ class EngineFactory:
         http: Http,
         redactor: Redactor,
         lookup_context: LookupContext,
-        *,
-        index_folder: Path,
-        store: str,
+        index: IndexSettings,
     ) -> None:
         self._specs = specs
         self._http = http
         self._redactor = redactor
         self._lookup_context = lookup_context
-        self._index_folder = index_folder
-        self._store = store
+        self._index = index
+        self._background: BackgroundBuild | None = None
         self.report: ReportProgress | None = None
         """Receives the progress while the embedded index is built."""
         self._engines: dict[str, Engine] = {}
@@ -193,6 +206,14 @@ class EngineFactory:
             raise NotFound("the page is not stored here")
         return await self._opener().page(url)
 
+    def background(self) -> BackgroundBuild | None:
+        """The background build of the embedded index; None if it is switched off."""
+        if self._index.is_built and LOCAL.name in self._specs and self._background is None:
+            from groundwire.engine.knowledge.background import BackgroundBuild  # noqa: PLC0415  on first use
+
+            self._background = BackgroundBuild(self._index.folder, self._index.store)
+        return self._background
+
     async def aclose(self) -> None:
         """Close the index, the connections and the page reader."""
         if (local := self._engines.pop(LOCAL.name, None)) is not None:
@@ -232,9 +253,10 @@ class EngineFactory:
             redactor=self._redactor,
             credential=credential,
             opener=self._opener,
-            index_folder=self._index_folder,
-            store=self._store,
+            index_folder=self._index.folder,
+            store=self._index.store,
             report=self.report or ignore_progress,
+            background=self.background() if spec.name == LOCAL.name else None,
         )
 
     def _credential(self, spec: EngineSpec) -> Credential | None:

@@ -87,7 +87,13 @@ class EngineProvider:
         questions = _questions(query, earlier)
         results = [_allowed(result, options) for result in await self._search(query, questions, options)]
         parts = [
-            QuestionPart(question, result.understood or completed, result.passages, result.is_answer)
+            QuestionPart(
+                question,
+                result.understood or completed,
+                result.passages,
+                result.is_answer,
+                result.probability,
+            )
             for (question, completed), result in zip(questions, cycle(results), strict=False)
         ]
         composition = compose_parts(parts, max_sources=options.max_sources)

@@ -25,10 +25,10 @@ from groundwire.model import (
     Request,
     ToolCall,
     ToolCallDelta,
-    Verbatim,
     Warned,
     Wire,
 )
+from groundwire.model.batch import FastPath, OpeningBatch
 from groundwire.model.value import replace
 from groundwire.providers.passthrough.rules import can_forward, forwarded_headers
 from groundwire.providers.policy import RESTRICTIONS, Audit, Capabilities, prepare, refuse_foreign_context
@@ -72,8 +72,9 @@ Renew: TypeAlias = Callable[[Credential], Awaitable[Credential]]
 _BINDING = RESTRICTIONS | {"previous_id"}
 """Fields that the body must carry: otherwise the request is refused."""
 
-_MAY_ECHO = frozenset({Failed, Warned, Finished, Verbatim})
-"""Events in which a provider may echo parts of the request, credentials included."""
+_MAY_ECHO = frozenset({Failed, Warned, Finished})
+"""Events in which a provider may echo parts of the request, credentials included. Verbatim bytes, too, but
+those are redacted where they are read."""
 
 
 class HttpProvider:
@@ -130,14 +131,23 @@ class HttpProvider:
                         await error_from_response(self.name, language, exchange, self._clock()), credential
                     )
                 form: VerbatimForm = ("stream" if sent.stream else "body") if forwarded else ""
+                fast_path = FastPath()
+                reading = await read_response(
+                    language,
+                    exchange,
+                    verbatim=form,
+                    redact=self._redactor.redact_bytes,
+                    fast_path=fast_path,
+                )
                 # Close the generator here: otherwise the event loop would do it, in a task of its own.
-                async with aclosing(await read_response(language, exchange, verbatim=form)) as batches:
+                async with aclosing(reading) as batches:
                     async for batch in batches:
                         checked = [kept for event in batch for kept in audit.check(event)] if audit else batch
                         checked = [ids.unique(event) for event in checked] if ids else checked
-                        yield [
+                        checked = [
                             self._redacted(event) if type(event) in _MAY_ECHO else event for event in checked
                         ]
+                        yield OpeningBatch(checked, fast_path)
         except GroundwireError as error:
             raise self._redactor.cleaned(error) from None
 
@@ -223,9 +233,6 @@ class HttpProvider:
 
     def _redacted(self, event: Event) -> Event:
         match event:
-            case Verbatim(data):
-                clean = self._redactor.redact_bytes(data)
-                return event if clean is data else Verbatim(clean)
             case Failed(error):
                 return Failed(self._redactor.cleaned(error))
             case Warned(code, message):

@@ -8,7 +8,7 @@ first visible event; after that it is scanned for usage and end.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from groundwire.dialects.base import Dialect, StreamDecoder
@@ -25,10 +25,11 @@ from groundwire.errors import (
     bounded_wait,
 )
 from groundwire.model import Event, Failed, Finished, Started, UsageSeen, Verbatim, Warned
+from groundwire.model.batch import FastPath, is_content
 from groundwire.providers.passthrough.frames import FrameSplitter, end_of_frame, valid_length, with_line_end
 from groundwire.providers.passthrough.scan import (
     SCAN_RULES,
-    is_content_only,
+    ContentCheck,
     is_early_sentinel,
     is_settled,
     scan_body,
@@ -47,10 +48,18 @@ _INCOMPLETE = "the stream ended before the answer was complete"
 VerbatimForm: TypeAlias = Literal["", "body", "stream"]
 
 
-async def read_response(language: Dialect, response: Response, *, verbatim: VerbatimForm = "") -> Batches:
+async def read_response(
+    language: Dialect,
+    response: Response,
+    *,
+    verbatim: VerbatimForm = "",
+    redact: Callable[[bytes], bytes] = bytes,
+    fast_path: FastPath | None = None,
+) -> Batches:
     """The batches of a response, once its first bytes have arrived.
 
-    If the response has the form `verbatim`, its bytes precede the events as `Verbatim`.
+    If the response has the form `verbatim`, its bytes precede the events as `Verbatim`, after `redact`. Where
+    `fast_path` is connected, content takes it.
     """
     head = await response.peek()
     if not head:
@@ -58,25 +67,28 @@ async def read_response(language: Dialect, response: Response, *, verbatim: Verb
     if head.startswith(b"<"):
         raise UpstreamWireError("the provider sent a web page instead of an answer; check the base_url")
     if head.startswith(b"{"):
-        return _read_body(language, response, verbatim=verbatim == "body")
+        return _read_body(language, response, redact if verbatim == "body" else None)
+    fast_path = fast_path or FastPath()
     if verbatim == "stream" and language.name in SCAN_RULES and not head.startswith(b"["):
-        return _read_frames(language, response)
-    return _read_stream(language, response)
+        return _read_frames(FrameStream(language, redact, fast_path), response)
+    return _read_events(EventStream(language, fast_path), response)
 
 
-async def _read_body(language: Dialect, response: Response, *, verbatim: bool) -> Batches:
+async def _read_body(
+    language: Dialect, response: Response, redact: Callable[[bytes], bytes] | None
+) -> Batches:
     data = await response.body()
     body = as_object(load_json(data, UpstreamWireError))
     warnings: list[Event] = []
     if has_unsafe_url(data):
         data, warnings = remove_unsafe_urls(data), [ADDRESS_REMOVED]
-    if verbatim and (scanned := scan_body(language, body, data)) is not None:
-        yield [Verbatim(data), *warnings, *scanned]
+    if redact is not None and (scanned := scan_body(language, body, data)) is not None:
+        yield [Verbatim(redact(data)), *warnings, *scanned]
         return
     events = [*warnings, *language.decode_response(body)]
     if _is_blank(events):
         raise UpstreamWireError(f"the response has no answer, only: {', '.join(body)[:100] or 'nothing'}")
-    yield [Verbatim(data), *events] if verbatim else events
+    yield [Verbatim(redact(data)), *events] if redact is not None else events
 
 
 def _is_blank(events: list[Event]) -> bool:
@@ -86,59 +98,144 @@ def _is_blank(events: list[Event]) -> bool:
     )
 
 
-async def _read_stream(language: Dialect, response: Response) -> Batches:
-    decoder = language.decoder()
-    failure: GroundwireError | None = None
-    try:
-        while chunk := await response.read():
-            if batch := decoder.feed(chunk):
-                yield batch
-                if isinstance(batch[-1], Finished | Failed):
-                    await response.drain()
-                    return
-    except GroundwireError as error:
-        failure = error
-    if rest := _with_failure(decoder.close(), failure):
-        yield rest
+class EventStream:
+    """A stream that is translated: bytes in, events out."""
+
+    __slots__ = ("_decoder", "_fast_path", "_feed", "_ready")
+
+    def __init__(self, language: Dialect, fast_path: FastPath) -> None:
+        self._decoder = language.decoder()
+        self._feed = self._decoder.feed
+        self._fast_path = fast_path
+        self._ready: list[Event] = []
+
+    def receive(self, chunk: bytes) -> bool:
+        """Decode a chunk. True if there are events that did not take the fast path."""
+        events = self._feed(chunk)
+        if not events:
+            return False
+        write = self._fast_path.write_events
+        if write is not None and is_content(events) and write(events):
+            return False
+        self._ready = events
+        return True
+
+    def take(self) -> list[Event]:
+        """The events that wait."""
+        events, self._ready = self._ready, []
+        return events
+
+    def close(self, failure: GroundwireError | None) -> list[Event]:
+        """The last events, when the bytes have ended."""
+        return _with_failure(self._decoder.close(), failure)
 
 
-async def _read_frames(language: Dialect, response: Response) -> Batches:
-    """A stream with its bytes, in whole frames: no half frame is emitted, and nothing after the end."""
-    scanner = _StreamScanner(language)
-    splitter = FrameSplitter()
+async def _read_events(stream: EventStream, response: Response) -> Batches:
     failure: GroundwireError | None = None
     try:
-        while not scanner.over and (chunk := await response.read()):
-            if not (received := splitter.feed(chunk)):
-                continue
-            whole = remove_unsafe_urls(received)
-            if whole != received and not scanner.warned:
-                scanner.warned = True
-                yield (ADDRESS_REMOVED,)
-            if scanner.is_content_only(whole):
-                yield (Verbatim(whole),)
-                continue
-            length, events = scanner.scan(whole)
-            yield [Verbatim(whole[:length]), *events]
-            if _has_ended(events):
-                rest = whole[length:] + splitter.rest + await response.drain()
-                if trailing := trailing_frames(language, events[-1], rest):
-                    yield [Verbatim(trailing)]
+        while await response.pump(stream.receive):
+            batch = stream.take()
+            yield batch
+            if _has_ended(batch):
+                await response.drain()
                 return
     except GroundwireError as error:
         failure = error
-    rest = remove_unsafe_urls(splitter.rest)
-    half = rest if not scanner.over and _is_frame(rest) else b""
-    events = _with_failure(scanner.end(half), failure)
-    # A last frame without its blank line counts, if it completes the answer.
-    yield [Verbatim(half + b"\n\n"), *events] if half and isinstance(events[-1], Finished) else events
+    if rest := stream.close(failure):
+        yield rest
+
+
+class FrameStream:
+    """A stream that is passed through in whole frames: no half frame is emitted, and nothing after the
+    end."""
+
+    __slots__ = ("_fast_path", "_is_content", "_language", "_ready", "_redact", "_scanner", "_splitter")
+
+    def __init__(self, language: Dialect, redact: Callable[[bytes], bytes], fast_path: FastPath) -> None:
+        self._language = language
+        self._is_content = ContentCheck(language).is_content
+        self._scanner = _StreamScanner(language)
+        self._splitter = FrameSplitter()
+        self._redact = redact
+        self._fast_path = fast_path
+        self._ready = b""
+
+    def receive(self, chunk: bytes) -> bool:
+        """Split off the whole frames. True if there are some that did not take the fast path."""
+        whole = self._splitter.feed(chunk)
+        if not whole:
+            return False
+        write = self._fast_path.write_bytes
+        if (
+            write is not None
+            and self._scanner.only_scans
+            and self._is_content(whole)
+            and write(self._redact(whole))
+        ):
+            return False
+        self._ready = whole
+        return True
+
+    @property
+    def over(self) -> bool:
+        """Did the stream end without a terminal event?"""
+        return self._scanner.over
+
+    def take(self) -> tuple[list[Event], bytes]:
+        """The events of the frames that wait, after their bytes; and the bytes after the end."""
+        received, self._ready = self._ready, b""
+        whole = _without_unsafe_urls(received)
+        events: list[Event] = []
+        if whole != received and not self._scanner.warned:
+            self._scanner.warned = True
+            events.append(ADDRESS_REMOVED)
+        if self._scanner.only_scans and self._is_content(whole):
+            return [*events, Verbatim(self._redact(whole))], b""
+        length, scanned = self._scanner.scan(whole)
+        return [*events, Verbatim(self._redact(whole[:length])), *scanned], whole[length:]
+
+    def trailing(self, end: Event, rest: bytes) -> list[Event]:
+        """The frames after the end event that still belong to the stream."""
+        trailing = trailing_frames(self._language, end, rest)
+        return [Verbatim(self._redact(trailing))] if trailing else []
+
+    @property
+    def rest(self) -> bytes:
+        """The bytes of an incomplete frame."""
+        return self._splitter.rest
+
+    def close(self, failure: GroundwireError | None) -> list[Event]:
+        """The last events, when the bytes have ended. A last frame without its blank line counts, if it
+        completes the answer."""
+        rest = remove_unsafe_urls(self._splitter.rest)
+        half = rest if not self.over and _is_frame(rest) else b""
+        events = _with_failure(self._scanner.end(half), failure)
+        if half and isinstance(events[-1], Finished):
+            return [Verbatim(self._redact(half + b"\n\n")), *events]
+        return events
+
+
+async def _read_frames(stream: FrameStream, response: Response) -> Batches:
+    failure: GroundwireError | None = None
+    try:
+        while not stream.over and await response.pump(stream.receive):
+            batch, after = stream.take()
+            yield batch
+            if _has_ended(batch):
+                rest = after + stream.rest + await response.drain()
+                if trailing := stream.trailing(batch[-1], rest):
+                    yield trailing
+                return
+    except GroundwireError as error:
+        failure = error
+    yield stream.close(failure)
 
 
 class _StreamScanner:
     """Decodes a stream up to its first visible event, because until then another provider can be tried; then
     scans it for usage and end."""
 
-    __slots__ = ("_decoder", "_language", "_settled", "over", "warned")
+    __slots__ = ("_decoder", "_language", "_settled", "only_scans", "over", "warned")
 
     def __init__(self, language: Dialect) -> None:
         self._language = language
@@ -148,10 +245,9 @@ class _StreamScanner:
         """Was the removal of an unsafe URL reported?"""
         self.over = False
         """Did the stream end without a terminal event?"""
-
-    def is_content_only(self, whole: bytes) -> bool:
-        """Do these frames hold content alone: no usage, end or error?"""
-        return self._decoder is None and not self._settled and is_content_only(self._language, whole)
+        self.only_scans = False
+        """Can frames of content pass without being looked at? Between the first visible event and the
+        end."""
 
     def scan(self, whole: bytes) -> tuple[int, list[Event]]:
         """How many bytes of whole frames can be emitted, and their events."""
@@ -167,6 +263,7 @@ class _StreamScanner:
             self.over = scanned.length < len(rest)
         if offset == length < len(whole) and not _has_ended(events):
             events.append(Failed(UpstreamWireError("the stream contains something that is not an event")))
+        self.only_scans = self._decoder is None and not self._settled
         return offset, events
 
     def _decode(self, whole: bytes) -> tuple[int, list[Event]]:
@@ -205,6 +302,20 @@ class _StreamScanner:
             end = events.pop() if _has_ended(events) else Finished()
             return [*events, Verbatim(SCAN_RULES[self._language.name].end_frame), end]
         return [Failed(Interrupted(_INCOMPLETE))]
+
+
+_URL_FIELDS = (b'url"', b'uri"', b'"source"', b'Url"', b'Uri"')
+
+
+def _without_unsafe_urls(whole: bytes) -> bytes:
+    """Frames without unsafe URLs. Most of an answer has no URLs, so the search begins with the first."""
+    offsets = [offset for name in _URL_FIELDS if (offset := whole.find(name)) >= 0]
+    if not offsets:
+        return whole
+    start = whole.rfind(b"\n", 0, min(offsets)) + 1
+    rest = whole[start:]
+    cleaned = remove_unsafe_urls(rest)
+    return whole if cleaned == rest else whole[:start] + cleaned
 
 
 def _has_ended(events: list[Event]) -> bool:

@@ -26,6 +26,7 @@ from groundwire.model import (
     Verbatim,
     Warned,
 )
+from groundwire.model.batch import with_path_of
 from groundwire.model.extras import Extras, merge_extras
 from groundwire.model.value import replace
 from groundwire.providers.policy import Capabilities
@@ -235,7 +236,7 @@ class Attempt:
                         deadline.ends = ends
                         if warnings:
                             yield warnings
-                        yield held
+                        yield with_path_of(batch, held)
         finally:
             deadline.close()
             if self._probes:

@@ -24,6 +24,7 @@ from groundwire.model import (
     Warned,
     assemble,
 )
+from groundwire.model.batch import FastPath, OpeningBatch
 from groundwire.model.value import field_names, replace
 from groundwire.providers.spec import Batches, Provider
 
@@ -42,6 +43,7 @@ async def _rounds(provider: Provider, request: Request, rounds: int) -> Batches:
     used = Usage()
     pause: Finished | None = None
     warned: list[Event] = []
+    path: FastPath | None = None
     for number in range(rounds):
         received: list[Event] = []
         verbatim = False
@@ -56,8 +58,10 @@ async def _rounds(provider: Provider, request: Request, rounds: int) -> Batches:
                     shifted = [
                         event for event in shifted if not (isinstance(event, Started) or event in warned)
                     ]
+                if path is None and isinstance(batch, OpeningBatch):
+                    path = batch.fast_path if verbatim else _recorded_path(batch.fast_path, received)
                 if shifted:
-                    yield shifted
+                    yield OpeningBatch(shifted, path) if path and not number else shifted
         if pause is None:
             return
         warned += [event for event in received if isinstance(event, Warned)]
@@ -70,6 +74,20 @@ async def _rounds(provider: Provider, request: Request, rounds: int) -> Batches:
         request = replace(request, messages=(*request.messages, turn), wire=None)
     limit = Warned("pause_limit", f"the provider paused {rounds} times: the answer may be incomplete")
     yield (limit, pause or Finished("pause"))
+
+
+def _recorded_path(inner: FastPath, received: list[Event]) -> FastPath:
+    """A fast path whose content is recorded, because it is part of the next request if the turn pauses."""
+    outer = FastPath()
+
+    def write(events: Sequence[Event]) -> bool:
+        if outer.write_events is None or not outer.write_events(events):
+            return False
+        received.extend(events)
+        return True
+
+    inner.write_events = write
+    return outer
 
 
 def _pause(batch: Sequence[Event]) -> Finished | None:

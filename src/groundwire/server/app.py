@@ -11,7 +11,7 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from groundwire.config.schema import GatewaySettings
 from groundwire.dialects.base import Reply
@@ -61,6 +61,18 @@ class AccessRecord:
     """`done`, `left` (the client disconnected), `stalled`, or an error code."""
     key: str
     """The first characters of the fingerprint of the API key."""
+
+
+class EndedLogins(Protocol):
+    """Logins of the web page that were ended before they expired."""
+
+    def __contains__(self, login: str) -> bool:
+        """Has this login been ended?"""
+        ...
+
+    def add(self, login: str, expires: int) -> None:
+        """End a login. Blocks."""
+        ...
 
 
 class RequestContext:
@@ -133,6 +145,8 @@ class HttpApp:
         self.metrics = Metrics()
         self.on_close: list[Callable[[], Awaitable[None]]] = [groundwire.aclose]
         self.usage_recorder: UsageRecorder | None = None
+        self.ended_logins: EndedLogins | None = None
+        """Those of a shared store; otherwise the page keeps them in the data directory."""
         self.readiness_checks: list[Callable[[], Awaitable[str]]] = []
         """Checks of dependencies. Each returns a problem, or an empty text."""
         self.observers = (self.metrics.observe, *observers)
@@ -168,10 +182,14 @@ class HttpApp:
         await receive()
         await send({"type": "lifespan.startup.complete"})
         await receive()
+        await self.aclose()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def aclose(self) -> None:
+        """Refuse further requests, and close what the application uses."""
         self.draining = True
         for close in self.on_close:
             await close()
-        await send({"type": "lifespan.shutdown.complete"})
 
     async def _handle_http(self, context: RequestContext) -> None:
         began = monotonic()

@@ -7,7 +7,7 @@ and cancels it, and with it the upstream request, when the client disconnects.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import Protocol, TypeAlias, cast
 from urllib.parse import parse_qsl
@@ -42,12 +42,29 @@ class ConnectionHandle(Protocol):
         """Was the connection lost before the response was complete?"""
         ...
 
-    def hold(self) -> None:
-        """Keep the next write in memory until the one after it."""
+    def take_body(self) -> bytes:
+        """The whole body, if `request_complete` and nothing has been read yet."""
         ...
 
-    def write_chunk(self, data: bytes) -> bool:
-        """Write one chunk of a chunked body; False if the write would have to wait."""
+    def start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Write the response head, which is sent by `flush` or with the body."""
+        ...
+
+    def flush(self) -> None:
+        """Send the response head."""
+        ...
+
+    async def write(self, data: bytes, *, more: bool) -> None:
+        """Send a part of the body, the last one without `more`; waits while the client does not read."""
+        ...
+
+    def write_now(self, data: bytes) -> bool:
+        """Send one chunk of a chunked body without waiting; False if that is not possible."""
+        ...
+
+    @property
+    def can_write_now(self) -> bool:
+        """Would `write_now` succeed?"""
         ...
 
     def abort(self) -> None:
@@ -67,7 +84,7 @@ class HttpExchange:
     """One HTTP request and its response."""
 
     __slots__ = (
-        *("_receive", "_send", "_write_chunk", "connection", "extra_headers", "headers", "method", "path"),
+        *("_receive", "_send", "connection", "extra_headers", "headers", "method", "path"),
         *("query", "response_started", "scope", "status"),
     )
 
@@ -89,8 +106,6 @@ class HttpExchange:
         self.status = 0
         self._receive = receive
         self._send = send
-        self._write_chunk: Callable[[bytes], bool] | None = None
-        """Writes a chunk of the body past uvicorn, where the body is chunked."""
 
     def query_param(self, name: str) -> str:
         """A parameter of the query string; empty if it is missing."""
@@ -139,7 +154,9 @@ class HttpExchange:
 
     async def _read_chunks(self, limit: int, check: Callable[[bytes], None]) -> bytes:
         if self.connection is not None and self.connection.request_complete:
-            chunk, _ = await self._next_chunk()
+            if self.connection.disconnected:
+                raise ClientDisconnected
+            chunk = self.connection.take_body()
             if len(chunk) > limit:
                 raise _too_large(limit)
             check(chunk)
@@ -173,21 +190,22 @@ class HttpExchange:
         encoded = [
             (name.encode("latin-1"), text.encode("latin-1")) for name, text in (*headers, *self.extra_headers)
         ]
-        if self.connection is not None:
-            if not self.connection.request_complete:
-                encoded.append(_CONNECTION_CLOSE)  # the rest of the body must not be parsed as a request
-            if not flush:
-                self.connection.hold()
-            has_length = any(name == b"content-length" for name, _ in encoded)
-            if self.method == "POST" and status == 200 and not has_length:
-                self._write_chunk = self.connection.write_chunk
-        await self._send({"type": "http.response.start", "status": status, "headers": encoded})
+        connection = self.connection
+        if connection is None:
+            await self._send({"type": "http.response.start", "status": status, "headers": encoded})
+            return
+        if not connection.request_complete:
+            encoded.append(_CONNECTION_CLOSE)  # the rest of the body must not be parsed as a request
+        connection.start(status, encoded)
+        if flush:
+            connection.flush()
 
     async def write(self, data: bytes, *, more: bool = True) -> None:
         """Send a chunk of the body; waits while the client reads slower than we write."""
-        if more and data and self._write_chunk is not None and self._write_chunk(data):
-            return
-        await self._send({"type": "http.response.body", "body": data, "more_body": more})
+        if self.connection is None:
+            await self._send({"type": "http.response.body", "body": data, "more_body": more})
+        else:
+            await self.connection.write(data, more=more)
 
     async def respond(self, status: int, headers: Headers, body: bytes) -> None:
         """Send a whole response."""

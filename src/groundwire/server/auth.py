@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable
 from hashlib import sha256
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from time import monotonic
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 from groundwire.errors import ConfigError, TurnedAway
 from groundwire.server.asgi import Headers, HttpExchange
@@ -161,27 +161,33 @@ def fingerprint(key: str) -> str:
     return sha256(key.encode("utf-8", "replace")).hexdigest()
 
 
+class AccessKeys(NamedTuple):
+    """The fingerprints of valid keys."""
+
+    valid: frozenset[str] | None = None
+    """Keys that open the gateway; None if no key was ever created."""
+    metrics: frozenset[str] = frozenset()
+    """Keys that open the metrics, and nothing else."""
+
+
 class AccessControl:
-    """Checks a request by its head. `fingerprints` returns the valid keys, or None if no key was ever
-    created."""
+    """Checks a request by its head. `keys` returns the keys that are accepted at that moment."""
 
     def __init__(
         self,
         host: str,
-        fingerprints: Callable[[], Collection[str] | None],
+        keys: Callable[[], AccessKeys],
         *,
         hosts: Iterable[str] = (),
         origins: Iterable[str] = (),
         proxies: Iterable[str] = (),
-        metrics_keys: Callable[[], Collection[str]] = frozenset,
     ) -> None:
         named = {name.lower() for name in hosts}
         self._names = named | _LOCAL_NAMES | (set() if _is_any(host) else {_as_host(host)})
         self._loopback = is_loopback(host)
         self._any_host = not self._loopback and not named
         self._origins = {origin.lower().rstrip("/") for origin in origins}
-        self._fingerprints = fingerprints
-        self._metrics_keys = metrics_keys
+        self._keys = keys
         self._addresses = ClientAddresses(proxies)
         self._throttle = KeyThrottle()
 
@@ -198,7 +204,7 @@ class AccessControl:
 
     def check_key(self, exchange: HttpExchange) -> str:
         """Check the API key; returns its fingerprint, or an empty text if no key is needed."""
-        known = self._fingerprints()
+        known = self._keys().valid
         if known is None and self._loopback:
             return ""
         return self._checked(
@@ -213,10 +219,10 @@ class AccessControl:
         `metrics`."""
         if self.is_open():
             return ""
-        local = (self._fingerprints() or ()) if self._addresses.is_local(exchange) else ()
+        local = (self._keys().valid or ()) if self._addresses.is_local(exchange) else ()
         return self._checked(
             exchange,
-            (*self._metrics_keys(), *local),
+            (*self._keys().metrics, *local),
             "metrics need a key named metrics; create it with `groundwire keys create --name metrics`",
         )
 
@@ -244,11 +250,11 @@ class AccessControl:
 
     def is_open(self) -> bool:
         """Is no key needed?"""
-        return self._loopback and self._fingerprints() is None
+        return self._loopback and self._keys().valid is None
 
     def is_valid(self, shown: str) -> bool:
         """Is this the fingerprint of a valid key?"""
-        return _is_among(shown, self._fingerprints() or ())
+        return _is_among(shown, self._keys().valid or ())
 
     def cors_headers(self, exchange: HttpExchange) -> Headers:
         """CORS headers for a configured origin; empty for others."""

@@ -1,135 +1,39 @@
-"""Server side of one HTTP/1.1 connection: uvicorn's httptools protocol, with limits and deadlines.
+"""Server side of one HTTP/1.1 connection, on the parser of httptools, with limits and deadlines.
+
+`HttpProtocol` parses requests and starts the application for one after the other. `HttpCycle` is one request
+with its response: it has the `receive` and `send` of ASGI, and the direct calls that our own application uses
+instead (`ConnectionHandle`).
 
 Bytes outside the body are counted. Incomplete requests and responses that are not read have a deadline.
 Reading never pauses while a response is being sent, because a connection that is not read does not show that
 the client has disconnected.
-
-This is the only module that uses private members of uvicorn: `PRIVATE_UVICORN` names them, a test checks that
-they exist, and the minor version of uvicorn is pinned.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
 import socket
-from collections.abc import Callable, Mapping, MutableMapping
-from typing import TYPE_CHECKING, cast
+from collections import deque
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Protocol, cast
+from urllib.parse import unquote
 
 import httptools
-from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from groundwire.server.asgi import CONNECTION_KEY
+from groundwire.server.asgi import CONNECTION_KEY, AsgiMessage, Scope
 from groundwire.server.limits import BODY_RATE, BODY_SECONDS, HEAD_BYTES, HEAD_SECONDS
 
 if TYPE_CHECKING:
-    from uvicorn._types import ASGI3Application
-
     from groundwire.server.app import HttpApp
 
+log = logging.getLogger("groundwire.gateway")
 
-PRIVATE_UVICORN: Mapping[type, tuple[str, ...]] = {
-    HttpToolsProtocol: (
-        *("_start_asgi_task", "_unset_keepalive_if_required", "_unsupported_upgrade_warning"),
-        *("cycle", "expect_100_continue", "flow", "headers", "loop", "parser", "pipeline", "scope"),
-        *("timeout_keep_alive", "timeout_keep_alive_handler", "timeout_keep_alive_task", "transport", "url"),
-        *("on_body", "on_header", "on_headers_complete", "on_message_begin", "on_message_complete"),
-        *("on_response_complete", "on_url"),
-    ),
-    RequestResponseCycle: (
-        *("body", "disconnected", "keep_alive", "message_event", "response_complete", "response_started"),
-        "transport",
-    ),
-    FlowControl: ("read_paused", "resume_reading", "write_paused"),
-}
-"""Members of uvicorn that are used here and are not part of its documented interface."""
-
-
-class DisconnectWatch:
-    """Callback for the disconnection of the client of one connection."""
-
-    __slots__ = ("callback", "lost")
-
-    def __init__(self) -> None:
-        self.callback: Callable[[], object] | None = None
-        self.lost = False
-
-
-class ResponseTransport:
-    """The transport that uvicorn writes a response to. A head that is held is sent with the bytes after
-    it."""
-
-    __slots__ = (
-        "_held",
-        "_holds",
-        "_protocol",
-        "_transport",
-        "_watch",
-        "abort",
-        "cycle",
-        "request_complete",
-        "stalled",
-    )
-
-    def __init__(self, protocol: HttpProtocol, watch: DisconnectWatch) -> None:
-        self._protocol = protocol
-        self._transport = protocol.transport
-        self._watch = watch
-        self.abort = protocol.transport.abort
-        self.cycle = protocol.cycle
-        self.request_complete = False
-        self.stalled = False
-        self._holds = False
-        self._held = b""
-
-    @property
-    def disconnected(self) -> bool:
-        """Was the connection lost before the response was complete?"""
-        return self.cycle.disconnected
-
-    def on_disconnect(self, callback: Callable[[], object] | None) -> None:
-        """Set the function that is called when the client disconnects; None removes it."""
-        self._watch.callback = callback
-        if callback is None:
-            return
-        self._protocol.flow.resume_reading()
-        if self._watch.lost:
-            asyncio.get_running_loop().call_soon(callback)
-
-    def hold(self) -> None:
-        """Keep the next write in memory until the one after it."""
-        self._holds = True
-
-    def write(self, data: bytes) -> None:
-        """See `asyncio.Transport`."""
-        if self._holds:
-            self._holds, self._held = False, data
-            return
-        if self._held:
-            data, self._held = self._held + data, b""
-        self._transport.write(data)
-
-    def write_chunk(self, data: bytes) -> bool:
-        """Write a chunk as uvicorn would; False if the write would have to wait for the client."""
-        if self._protocol.flow.write_paused or self._watch.lost:
-            return False
-        self.write(b"%x\r\n%b\r\n" % (len(data), data))
-        return True
-
-    def close(self) -> None:
-        """See `asyncio.Transport`; an incomplete request is read and discarded for a while."""
-        if self._held:
-            self.write(b"")
-        if self.request_complete and not self._protocol.is_discarding:
-            self._transport.close()
-        else:
-            self._protocol.linger()
-
-    def is_closing(self) -> bool:
-        """See `asyncio.Transport`."""
-        return self._transport.is_closing()
-
-
+KEEP_ALIVE_SECONDS = 75.0
+_BODY_BUFFER = 64 * 1024
+"""Bytes of a request body that are buffered before reading pauses."""
 _SEND_BUFFER = 64 * 1024
 _WRITE_LIMIT = 32 * 1024
 _PIPELINE_BYTES = 64 * 1024
@@ -152,17 +56,266 @@ _BAD_REQUEST = (
     b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 30\r\n"
     b"connection: close\r\n\r\nInvalid HTTP request received."
 )
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_ASGI = {"version": "3.0", "spec_version": "2.3"}
+_STATUS_LINES = {
+    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
+}
+_LINE_BREAK = re.compile(rb"[\x00\r\n]")
+_NO_BODY = frozenset({204, 304})
+_FAILED_HEADERS = (
+    (b"content-type", b"text/plain; charset=utf-8"),
+    (b"content-length", b"21"),
+    (b"connection", b"close"),
+)
 
 
-class HttpProtocol(HttpToolsProtocol):
+class ConnectionServer(Protocol):
+    """What a connection needs of its server."""
+
+    app: HttpApp
+    connections: set[HttpProtocol]
+    tasks: set[asyncio.Task[None]]
+
+
+class HttpCycle:
+    """One request and its response."""
+
+    __slots__ = (
+        *("_body", "_buffered", "_callback", "_chunked", "_expects_continue", "_head", "_left", "_news"),
+        *("_protocol", "_transport", "_waiter", "abort", "disconnected", "keep_alive", "request_complete"),
+        *("response_complete", "response_started", "scope", "stalled"),
+    )
+
+    def __init__(
+        self, protocol: HttpProtocol, scope: Scope, *, keep_alive: bool, expects_continue: bool
+    ) -> None:
+        self._protocol = protocol
+        self._transport = protocol.transport
+        self.abort = protocol.transport.abort
+        self.scope = scope
+        scope[CONNECTION_KEY] = self
+        self.keep_alive = keep_alive
+        self._expects_continue = expects_continue
+        self._body: list[bytes] = []
+        self._buffered = 0
+        self.request_complete = False
+        self.disconnected = False
+        """Was the connection lost before the response was complete?"""
+        self.stalled = False
+        self.response_started = False
+        self.response_complete = False
+        self._head = b""
+        """A response head that is sent with the first bytes of the body."""
+        self._chunked = False
+        self._left = 0
+        """Bytes of the body that are still to be sent, if it has a content length."""
+        self._news = False
+        """Is there something that `receive` has not reported?"""
+        self._waiter: asyncio.Future[None] | None = None
+        self._callback: Callable[[], object] | None = None
+
+    # The request
+
+    def add_body(self, data: bytes) -> int:
+        """Queue a part of the body; returns how many bytes are queued."""
+        self._body.append(data)
+        self._buffered += len(data)
+        self.notify()
+        return self._buffered
+
+    def complete_request(self) -> None:
+        """The whole request has arrived."""
+        self.request_complete = True
+        self.notify()
+
+    def notify(self) -> None:
+        """Wake `receive`."""
+        self._news = True
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def disconnect(self) -> None:
+        """The client has disconnected."""
+        if not self.response_complete:
+            self.disconnected = True
+            self.notify()
+        if self._callback is not None:
+            self._callback()
+
+    def on_disconnect(self, callback: Callable[[], object] | None) -> None:
+        """Set the function that is called when the client disconnects; None removes it."""
+        self._callback = callback
+        if callback is None:
+            return
+        self._protocol.resume_reading()
+        if self._protocol.lost:
+            asyncio.get_running_loop().call_soon(callback)
+
+    def take_body(self) -> bytes:
+        """The whole body, if `request_complete` and nothing has been read yet."""
+        self._news = False
+        body, self._body, self._buffered = self._body, [], 0
+        return body[0] if len(body) == 1 else b"".join(body)
+
+    async def receive(self) -> AsgiMessage:
+        """See ASGI."""
+        if self._expects_continue and not self._transport.is_closing():
+            self._expects_continue = False
+            self._transport.write(_CONTINUE)
+        if not (self.disconnected or self.response_complete):
+            self._protocol.resume_reading()
+            while not self._news:
+                self._waiter = asyncio.get_running_loop().create_future()
+                await self._waiter
+            self._news = False
+        if self.disconnected or self.response_complete:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": self.take_body(), "more_body": not self.request_complete}
+
+    # The response
+
+    async def send(self, message: AsgiMessage) -> None:
+        """See ASGI."""
+        if message["type"] == "http.response.start":
+            headers = cast("Iterable[tuple[bytes, bytes]]", message.get("headers", ()))
+            await self.drain()
+            self.start(cast("int", message["status"]), headers)
+            self.flush()
+        else:
+            body = cast("bytes", message.get("body", b""))
+            await self.write(body, more=bool(message.get("more_body", False)))
+
+    def start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Write the response head, which is sent by `flush` or with the body."""
+        if self.response_started:
+            raise RuntimeError("the response has started already")
+        self.response_started = True
+        self._expects_continue = False
+        fields = [(name.lower(), text) for name, text in headers]
+        known = dict(fields)
+        if b"transfer-encoding" in known:  # the framing is ours
+            fields = [field for field in fields if field[0] != b"transfer-encoding"]
+        length = known.get(b"content-length")
+        if b"close" in known.get(b"connection", b"").lower():
+            self.keep_alive = False
+        elif not self.keep_alive:
+            fields.append((b"connection", b"close"))
+        if self.scope["method"] == "HEAD" or status in _NO_BODY:
+            self._left = 0
+        elif length is None:
+            self._chunked = True
+            fields.append((b"transfer-encoding", b"chunked"))
+        else:
+            self._left = int(length)
+        lines = [b"%b: %b\r\n" % field for field in fields]
+        head = b"".join(lines)
+        if len(_LINE_BREAK.findall(head)) != 2 * len(lines):
+            raise RuntimeError("a response header has a line break")
+        self._head = b"%b%b\r\n" % (_STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status, head)
+
+    def flush(self) -> None:
+        """Send the response head."""
+        head, self._head = self._head, b""
+        if head and not self.disconnected:
+            self._transport.write(head)
+
+    @property
+    def can_write_now(self) -> bool:
+        """Would `write_now` succeed?"""
+        protocol = self._protocol
+        return self._chunked and not (protocol.write_paused or protocol.lost or self.response_complete)
+
+    def write_now(self, data: bytes) -> bool:
+        """Send one chunk of a chunked body without waiting; False if that is not possible."""
+        protocol = self._protocol
+        if protocol.write_paused or protocol.lost or not self._chunked or self.response_complete:
+            return False
+        if self._head:
+            self.flush_with(b"%x\r\n%b\r\n" % (len(data), data))
+        else:
+            self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+        return True
+
+    def flush_with(self, data: bytes) -> None:
+        """Send bytes, after the head if it has not been sent."""
+        head, self._head = self._head, b""
+        self._transport.write(head + data)
+
+    async def write(self, data: bytes, *, more: bool) -> None:
+        """Send a part of the body, the last one without `more`; waits while the client does not read."""
+        if self._protocol.write_paused:
+            await self.drain()
+        if self.disconnected:
+            return
+        if not self.response_started or self.response_complete:
+            raise RuntimeError("the response has not started, or is complete")
+        if self._chunked:
+            framed = b"%x\r\n%b\r\n" % (len(data), data) if data else b""
+            self.flush_with(framed if more else framed + b"0\r\n\r\n")
+        else:
+            if self.scope["method"] == "HEAD":
+                data = b""
+            self._left -= len(data)
+            if self._left < 0 or (self._left and not more):
+                raise RuntimeError("the response does not have the length that its head says")
+            self.flush_with(data)
+        if not more:
+            self._complete()
+
+    async def drain(self) -> None:
+        """Wait while the client reads slower than we write."""
+        while self._protocol.write_paused and not self.disconnected:
+            await self._protocol.written()
+
+    def _complete(self) -> None:
+        self.response_complete = True
+        self.notify()
+        if not self.keep_alive:
+            self._close()
+        self._protocol.response_completed()
+
+    def _close(self) -> None:
+        """Close the connection; an incomplete request is read and discarded for a while."""
+        if self.request_complete and not self._protocol.is_discarding:
+            self._transport.close()
+        else:
+            self._protocol.linger()
+
+    async def run(self, app: HttpApp) -> None:
+        """Run the application. Its errors are its own affair; a response that it leaves incomplete is ended
+        here."""
+        try:
+            await app(self.scope, self.receive, self.send)
+        except asyncio.CancelledError:  # the server closes
+            await self._end()
+            raise
+        except Exception:
+            log.exception("the application failed")
+            await self._end()
+        else:
+            if not self.response_complete and not self.disconnected:
+                log.error("the application returned before the response was complete")
+                await self._end()
+        finally:
+            self.scope.pop(CONNECTION_KEY, None)  # a reference cycle
+
+    async def _end(self) -> None:
+        if self.response_started:
+            self._transport.close()
+        elif not self.disconnected:
+            self.start(500, _FAILED_HEADERS)
+            await self.write(b"Internal Server Error", more=False)
+
+
+class HttpProtocol(asyncio.Protocol):
     """One connection: parses requests, starts the application, enforces limits."""
 
-    cycle: RequestResponseCycle
-    flow: FlowControl
-    _active: RequestResponseCycle | None = None
-    """The request that is being answered; `cycle` is the one that was parsed last."""
-    _response: ResponseTransport | None = None
-    """The response transport of the request that was parsed last."""
+    transport: asyncio.Transport
+    _cycle: HttpCycle | None = None
+    """The request that was parsed last."""
+    _active: HttpCycle | None = None
+    """The request that is being answered."""
     _pipelined = b""
     """Bytes that arrived while a response was being sent, not parsed yet."""
     _in_head = False
@@ -175,6 +328,12 @@ class HttpProtocol(HttpToolsProtocol):
     """Is the request being read refused by load shedding?"""
     is_discarding = False
     """Are received bytes discarded without being parsed?"""
+    lost = False
+    """Has the client disconnected?"""
+    write_paused = False
+    """Does the client read slower than we write?"""
+    _read_paused = False
+    _expects_continue = False
     _lingering = False
     _discarded = 0
     _non_body_bytes = 0
@@ -185,56 +344,95 @@ class HttpProtocol(HttpToolsProtocol):
     _read_several = False
     """Did this read contain the end of an earlier request?"""
     _timer: asyncio.TimerHandle | None = None
+    _idle_since: float | None = None
+    """When the last response was complete; None while there is a request."""
+    _idle_timer: asyncio.TimerHandle | None = None
     _write_timer: asyncio.TimerHandle | None = None
     _unwritten_since: float | None = None
+    _writable: asyncio.Event | None = None
+
+    def __init__(self, server: ConnectionServer) -> None:
+        self._server = server
+        self._app = server.app
+        self._loop = asyncio.get_running_loop()
+        self._parser = _new_parser(self)
+        self._url = b""
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._pipeline: deque[HttpCycle] = deque()
+        self._client: tuple[str, int] | None = None
+        self._address: tuple[str, int | None] | None = None
 
     # asyncio.Protocol
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Limit the buffers of the connection and start the deadline of the first request head."""
-        super().connection_made(transport)
-        self._watch = DisconnectWatch()
-        self._app = cast("HttpApp", self.config.app)
-        transport.set_write_buffer_limits(high=_WRITE_LIMIT)
+        self.transport = cast("asyncio.Transport", transport)
+        self._server.connections.add(self)
+        self._client = _address(transport.get_extra_info("peername"))
+        self._address = _address(transport.get_extra_info("sockname"))
+        self.transport.set_write_buffer_limits(high=_WRITE_LIMIT)
         sock = transport.get_extra_info("socket")
         if sock is not None and sock.family != socket.AF_UNIX:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
             # A socket that was bound elsewhere may still use Nagle's algorithm.
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._timer = self.loop.call_later(HEAD_SECONDS, transport.abort)
+        self._timer = self._loop.call_later(HEAD_SECONDS, self.transport.abort)
 
     def data_received(self, data: bytes) -> None:
         """Parse the bytes, unless a response is being sent: later requests wait until it is complete."""
         if self.is_discarding:
             self._discard(len(data))
-        elif (
-            self._response is not None
-            and self._response.request_complete
-            and not self.cycle.response_complete
-        ):
+        elif self._cycle is not None and self._cycle.request_complete and not self._cycle.response_complete:
             self._pipelined += data
             if len(self._pipelined) > _PIPELINE_BYTES:
                 self._drop_pipeline()
         else:
             self._parse(data)
 
+    def eof_received(self) -> None:
+        """The client has closed its side: the connection is lost."""
+
     def pause_writing(self) -> None:
         """The client reads slower than we write: start its deadline."""
-        super().pause_writing()
+        self.write_paused = True
         self._expect_reading()
 
     def resume_writing(self) -> None:
         """The client has read."""
-        super().resume_writing()
+        self.write_paused = False
         self._unwritten_since = None
+        if self._writable is not None:
+            self._writable.set()
+            self._writable = None
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    async def written(self) -> None:
+        """Wait until the client has read."""
+        if self._writable is None:
+            self._writable = asyncio.Event()
+        await self._writable.wait()
+
+    def resume_reading(self) -> None:
+        """Continue to read from the client."""
+        if self._read_paused:
+            self._read_paused = False
+            self.transport.resume_reading()
+
+    def connection_lost(self, _: Exception | None) -> None:
         """Stop the timers and cancel the request that is being answered."""
+        self._server.connections.discard(self)
         self._stop_timer()
-        if self._write_timer is not None:
-            self._write_timer.cancel()
-        super().connection_lost(exc)
+        for timer in (self._write_timer, self._idle_timer):
+            if timer is not None:
+                timer.cancel()
+        self.resume_writing()
         self._cancel_request()
+
+    def shutdown(self) -> None:
+        """Close the connection when it has no request, or after the response."""
+        if self._cycle is None or self._cycle.response_complete:
+            self.transport.close()
+        else:
+            self._cycle.keep_alive = False
 
     # Callbacks of the httptools parser
 
@@ -242,7 +440,9 @@ class HttpProtocol(HttpToolsProtocol):
         """A request head begins."""
         if self._resuming:
             return
-        super().on_message_begin()
+        self._url = b""
+        self._headers = []
+        self._expects_continue = False
         self._in_head = True
         self._non_body_bytes = self._body_bytes = self._read_body_bytes = 0
         self._upgrade = self._shedding = False
@@ -250,15 +450,15 @@ class HttpProtocol(HttpToolsProtocol):
     def on_url(self, url: bytes) -> None:
         """A part of the request target."""
         if not self._resuming:
-            self.url += url
+            self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header. After the body it is a trailer, which is counted and ignored."""
         if self._in_head:
             name = name.lower()
             if name == b"expect" and value.lower() == b"100-continue":
-                self.expect_100_continue = True
-            self.headers.append((name, value))
+                self._expects_continue = True
+            self._headers.append((name, value))
         elif not self._resuming:
             self._non_body_bytes += len(name) + len(value)
             self._read_body_bytes += len(name) + len(value)  # counted here, not with the rest of this read
@@ -274,21 +474,29 @@ class HttpProtocol(HttpToolsProtocol):
         self._in_head, self._in_body = False, True
         if self.is_discarding:
             return
-        if len(self.url) + sum(len(name) + len(text) + 4 for name, text in self.headers) > HEAD_BYTES:
+        if len(self._url) + sum([len(name) + len(text) + 4 for name, text in self._headers]) > HEAD_BYTES:
             self._refuse_head()
             return
-        if len(self.pipeline) >= _PIPELINE_REQUESTS:
+        if len(self._pipeline) >= _PIPELINE_REQUESTS:
             self._drop_pipeline()
             return
-        self._upgrade = self.parser.should_upgrade() and any(name in _FRAMING for name, _ in self.headers)
-        if self._is_idle() and self._app.load_shedder.sheds(self.url):
+        parser = self._parser
+        self._upgrade = parser.should_upgrade() and any(name in _FRAMING for name, _ in self._headers)
+        idle = self._is_idle()
+        if idle and self._app.load_shedder.sheds(self._url):
             self._shedding = True
             return
-        super().on_headers_complete()
-        self.flow.resume_reading()  # uvicorn pauses it for a pipelined request
-        self._response = ResponseTransport(self, self._watch)
-        self.cycle.transport = cast("asyncio.Transport", self._response)
-        cast("MutableMapping[str, object]", self.scope)[CONNECTION_KEY] = self._response
+        version = parser.get_http_version()
+        self._cycle = HttpCycle(
+            self,
+            self._scope(parser.get_method().decode("ascii"), version),
+            keep_alive=version != "1.0" and parser.should_keep_alive(),
+            expects_continue=self._expects_continue,
+        )
+        if idle:
+            self._start(self._cycle)
+        else:
+            self._pipeline.append(self._cycle)
 
     def on_chunk_header(self) -> None:
         """The framing of chunks does not count as bytes outside the body."""
@@ -298,13 +506,16 @@ class HttpProtocol(HttpToolsProtocol):
         """A part of the body."""
         self._read_body_bytes += len(body)
         self._body_bytes += len(body)
-        if self.is_discarding or self._shedding:
+        cycle = self._cycle
+        if self.is_discarding or self._shedding or cycle is None or cycle.response_complete:
             return
-        super().on_body(body)
-        if self.flow.read_paused and self.pipeline:
-            self.flow.resume_reading()
-            if len(self.cycle.body) > HIGH_WATER_LIMIT:
-                self._drop_pipeline()
+        if cycle.add_body(body) <= _BODY_BUFFER:
+            return
+        if self._pipeline:
+            self._drop_pipeline()
+        elif not self._read_paused:
+            self._read_paused = True
+            self.transport.pause_reading()
 
     def on_message_complete(self) -> None:
         """The request is complete."""
@@ -317,17 +528,39 @@ class HttpProtocol(HttpToolsProtocol):
             return
         if self._shedding:
             self._shed()
-            return
-        if self._response is not None:
-            self._response.request_complete = True
-        super().on_message_complete()
+        elif self._cycle is not None:
+            self._cycle.complete_request()
+
+    def _scope(self, method: str, version: str) -> Scope:
+        url = self._url
+        if url[:1] != b"/":  # an absolute URL, or `*`
+            parsed = httptools.parse_url(url)
+            raw_path, query = parsed.path or b"", parsed.query or b""
+        else:
+            raw_path, _, query = url.partition(b"#")[0].partition(b"?")
+        path = raw_path.decode("ascii")
+        return {
+            "type": "http",
+            "asgi": _ASGI,
+            "http_version": version,
+            "server": self._address,
+            "client": self._client,
+            "scheme": "http",
+            "root_path": "",
+            "headers": self._headers,
+            "state": {},
+            "method": method,
+            "path": unquote(path) if "%" in path else path,
+            "raw_path": raw_path,
+            "query_string": query,
+        }
 
     def _parse(self, data: bytes) -> None:
-        self._unset_keepalive_if_required()
+        self._idle_since = None
         self._read_body_bytes = 0
         self._read_several = False
         try:
-            self.parser.feed_data(data)
+            self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             self._ignore_upgrade(data[upgrade.args[0] :])
             return
@@ -339,11 +572,10 @@ class HttpProtocol(HttpToolsProtocol):
     def _ignore_upgrade(self, rest: bytes) -> None:
         """Continue with HTTP/1.1, as RFC 9110 7.8 allows. The parser treats all that follows as the other
         protocol, so a new one is given the framing of this request, and then the rest."""
-        self.parser = httptools.HttpRequestParser(self)
-        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self._parser = _new_parser(self)
         if self._upgrade:
             self._upgrade, self._resuming = False, True
-            framing = [(name, text) for name, text in self.headers if name in _FRAMING]
+            framing = [(name, text) for name, text in self._headers if name in _FRAMING]
             head = b"".join(b"%b: %b\r\n" % header for header in framing)
             rest = b"POST / HTTP/1.1\r\n%b\r\n%b" % (head, rest)
         if rest:
@@ -360,46 +592,62 @@ class HttpProtocol(HttpToolsProtocol):
         elif self._timer is not None:
             return
         elif self._in_head:
-            self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+            self._timer = self._loop.call_later(HEAD_SECONDS, self.transport.abort)
         elif self._shedding:
             self._shed()
         else:
-            self._body_started = self.loop.time()
-            self._timer = self.loop.call_later(BODY_SECONDS + _BODY_GRACE, self._check_body)
+            self._body_started = self._loop.time()
+            self._timer = self._loop.call_later(BODY_SECONDS + _BODY_GRACE, self._check_body)
 
     def _check_body(self) -> None:
         self._timer = None
         due = self._body_started + BODY_SECONDS + _BODY_GRACE + self._body_bytes / BODY_RATE
-        if self._is_idle() or self._active is self.cycle:
-            if due <= self.loop.time():
+        if self._is_idle() or self._active is self._cycle:
+            if due <= self._loop.time():
                 self.transport.abort()
                 return
         else:
-            due = self.loop.time() + BODY_SECONDS  # the request waits for the response to an earlier one
-        self._timer = self.loop.call_at(due, self._check_body)
+            due = self._loop.time() + BODY_SECONDS  # the request waits for the response to an earlier one
+        self._timer = self._loop.call_at(due, self._check_body)
 
     def _is_idle(self) -> bool:
         """Is no response being sent?"""
-        return self._active is None or self.cycle.response_complete
+        return self._active is None or self._cycle is None or self._cycle.response_complete
 
     def _expect_reading(self) -> None:
         """Start the deadline of a client that has not read what was written."""
         if self._unwritten_since is None:
-            self._unwritten_since = self.loop.time()
+            self._unwritten_since = self._loop.time()
         if self._write_timer is None:
             stall = self._app.timeouts.stall
-            self._write_timer = self.loop.call_at(self._unwritten_since + stall, self._check_writing)
+            self._write_timer = self._loop.call_at(self._unwritten_since + stall, self._check_writing)
 
     def _check_writing(self) -> None:
         self._write_timer = None
         if self._unwritten_since is None or not self.transport.get_write_buffer_size():
             self._unwritten_since = None
-        elif self.loop.time() < self._unwritten_since + self._app.timeouts.stall:
+        elif self._loop.time() < self._unwritten_since + self._app.timeouts.stall:
             self._expect_reading()
         else:
-            if self._response is not None:
-                self._response.stalled = True
+            if self._cycle is not None:
+                self._cycle.stalled = True
             self.transport.abort()
+
+    def _expect_request(self) -> None:
+        """Start the deadline of an idle connection. One timer serves many requests: it is set again when it
+        fires."""
+        self._idle_since = self._loop.time()
+        if self._idle_timer is None:
+            self._idle_timer = self._loop.call_at(self._idle_since + KEEP_ALIVE_SECONDS, self._check_idle)
+
+    def _check_idle(self) -> None:
+        self._idle_timer = None
+        if self._idle_since is None or self.transport.is_closing():
+            return
+        if self._loop.time() >= self._idle_since + KEEP_ALIVE_SECONDS:
+            self.transport.close()
+        else:
+            self._idle_timer = self._loop.call_at(self._idle_since + KEEP_ALIVE_SECONDS, self._check_idle)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -408,16 +656,24 @@ class HttpProtocol(HttpToolsProtocol):
 
     # Ends of responses and of the connection
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+    def _start(self, cycle: HttpCycle) -> None:
         self._active = cycle
-        super()._start_asgi_task(cycle, app)
+        task = self._loop.create_task(cycle.run(self._app))
+        self._server.tasks.add(task)
+        task.add_done_callback(self._server.tasks.discard)
 
-    def on_response_complete(self) -> None:
+    def response_completed(self) -> None:
         """Continue with the next request, which may have arrived already."""
         if self.transport.get_write_buffer_size():
             self._expect_reading()
-        super().on_response_complete()
-        if self._in_body and self._active is self.cycle:
+        if self.transport.is_closing():
+            return
+        self.resume_reading()
+        if self._pipeline:
+            self._start(self._pipeline.popleft())
+        else:
+            self._expect_request()
+        if self._in_body and self._active is self._cycle:
             self.linger()
         elif self._pipelined and self._is_idle() and not self.transport.is_closing():
             data, self._pipelined = self._pipelined, b""
@@ -429,9 +685,9 @@ class HttpProtocol(HttpToolsProtocol):
             return
         self.is_discarding = self._lingering = True
         self._stop_timer()
-        self.flow.resume_reading()
+        self.resume_reading()
         self.transport.write_eof()
-        self._timer = self.loop.call_later(LINGER_SECONDS, self.transport.abort)
+        self._timer = self._loop.call_later(LINGER_SECONDS, self.transport.abort)
 
     def _discard(self, size: int) -> None:
         self._discarded += size
@@ -442,15 +698,15 @@ class HttpProtocol(HttpToolsProtocol):
         """Too many pipelined requests: finish the current response, then close (RFC 9112 9.3.2)."""
         self.is_discarding = True
         self._pipelined = b""
-        self.pipeline.clear()
+        self._pipeline.clear()
         if self._active is not None:
             self._active.keep_alive = False
 
     def _shed(self) -> None:
         """Send the 503 response of load shedding, without the application."""
-        keep = not self._in_body and self.parser.should_keep_alive()
-        keep = keep and self.parser.get_http_version() != "1.0"
-        reply = self._app.load_shedder.refusal(self.url, keep=keep)
+        keep = not self._in_body and self._parser.should_keep_alive()
+        keep = keep and self._parser.get_http_version() != "1.0"
+        reply = self._app.load_shedder.refusal(self._url, keep=keep)
         self._shedding = False
         self._app.metrics.count_refused()
         if not keep:
@@ -459,18 +715,13 @@ class HttpProtocol(HttpToolsProtocol):
         self.transport.write(reply)
         if self.transport.get_write_buffer_size():
             self._expect_reading()
-        self.timeout_keep_alive_task = self.loop.call_later(
-            self.timeout_keep_alive, self.timeout_keep_alive_handler
-        )
+        self._expect_request()
 
     def _cancel_request(self) -> None:
         """Tell the application that the client has disconnected."""
-        if self._active is not None and not self._active.response_complete:
-            self._active.disconnected = True
-            self._active.message_event.set()
-        self._watch.lost = True
-        if self._watch.callback is not None:
-            self._watch.callback()
+        self.lost = True
+        if self._active is not None:
+            self._active.disconnect()
 
     def _refuse_head(self) -> None:
         self._refuse(_HEAD_TOO_LARGE)
@@ -482,10 +733,19 @@ class HttpProtocol(HttpToolsProtocol):
         if self._active is not None and self._active.response_started and not self._is_idle():
             self.transport.abort()
             return
-        self.pipeline.clear()
+        self._pipeline.clear()
         self._cancel_request()
         self.transport.write(response)
         self.linger()
 
-    def _unsupported_upgrade_warning(self) -> None:
-        """Log nothing: the upgrade is ignored."""
+
+def _new_parser(protocol: HttpProtocol) -> httptools.HttpRequestParser:
+    parser = httptools.HttpRequestParser(protocol)
+    # A client may send its next request although it has asked us to close after this one.
+    parser.set_dangerous_leniencies(lenient_data_after_close=True)
+    return parser
+
+
+def _address(name: object) -> tuple[str, int] | None:
+    """Host and port of a socket; None for a Unix socket."""
+    return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None

@@ -1,4 +1,4 @@
-"""uvicorn server for `HttpApp`: accept loop, load shedding, graceful shutdown.
+"""The server of `HttpApp`: accept loop, load shedding, graceful shutdown.
 
 The settings suit thousands of streams and slow readers. uvloop is not used: with it, a client that does not
 read costs ten times the memory.
@@ -11,21 +11,17 @@ import errno
 import logging
 import signal
 import socket
-import sys
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, cast
-
-import uvicorn
+from typing import TYPE_CHECKING
 
 from groundwire.server.connection import HttpProtocol
 from groundwire.server.overload import LoopDelay
 
 if TYPE_CHECKING:
-    from uvicorn._types import ASGIApplication
-
     from groundwire.server.app import HttpApp
 
 log = logging.getLogger("groundwire.gateway")
@@ -37,15 +33,16 @@ PAUSE = 0.5
 _NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _POLL_SECONDS = 0.05
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_STARTUP_FAILED = 3
+_TICK_SECONDS = 0.1
+_CLOSE_SECONDS = 1.0
+"""For connections to close after their responses."""
 _BACKLOG = 4096
 
 
 class SocketListener:
     """Accepts connections on one socket, and pauses while the process has no file descriptors left.
 
-    It has the part of `asyncio.Server` that uvicorn uses. asyncio's own accept loop logs a traceback for each
-    connection that it cannot accept, thousands in a row.
+    asyncio's own accept loop logs a traceback for each connection that it cannot accept, thousands in a row.
     """
 
     def __init__(
@@ -68,9 +65,6 @@ class SocketListener:
         if self._socket.fileno() >= 0:
             self._loop.remove_reader(self._socket)
         self._socket.close()
-
-    async def wait_closed(self) -> None:
-        """Return at once: `close` leaves nothing to wait for."""
 
     def _accept(self) -> None:
         for _ in range(_ACCEPTS_PER_CALL):
@@ -108,88 +102,78 @@ class SocketListener:
         self._loop.add_reader(self._socket, self._accept)
 
 
-class HttpServer(uvicorn.Server):
-    """uvicorn server that keeps answering, with 503, until the open requests have ended."""
+class HttpServer:
+    """Serves an application until it is told to exit, and keeps answering, with 503, until the open requests
+    have ended.
 
-    def __init__(
-        self, config: uvicorn.Config, app: HttpApp, drain: float, *, sheds_load: bool = False
-    ) -> None:
-        super().__init__(config)
-        self._app = app
+    With `sheds_load`, requests are refused while the event loop is late. The loop must then belong to the
+    server alone: other work in it would be mistaken for load.
+    """
+
+    def __init__(self, app: HttpApp, *, drain: float = 30.0, sheds_load: bool = False) -> None:
+        self.app = app
+        self.connections: set[HttpProtocol] = set()
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.started = False
+        self.should_exit = False
+        self.force_exit = False
         self._drain = drain
         self._sheds_load = sheds_load
+        self._listeners: list[SocketListener] = []
         self.loop_delay = LoopDelay(app.load_shedder.observe)
         app.load_shedder.current_delay = self.loop_delay.current
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start the application, then accept connections."""
-        await self.lifespan.startup()
-        if self.lifespan.should_exit:
-            sys.exit(_STARTUP_FAILED)
-        listeners = [SocketListener(one, self._create_protocol, _BACKLOG) for one in sockets or ()]
-        self.servers = cast("list[asyncio.base_events.Server]", listeners)
-        if self._sheds_load:
-            self.loop_delay.start()
-        self.started = True
+    async def serve(self, sockets: Sequence[socket.socket]) -> None:
+        """Accept connections on bound sockets until `should_exit` is set, or SIGINT or SIGTERM arrives."""
+        with self._handle_signals():
+            self._listeners = [SocketListener(one, partial(HttpProtocol, self), _BACKLOG) for one in sockets]
+            if self._sheds_load:
+                self.loop_delay.start()
+            self.started = True
+            while not self.should_exit:
+                # Published for the other workers.
+                self.app.metrics.set_open_requests(self.app.open_requests)
+                await asyncio.sleep(_TICK_SECONDS)
+            await self._shutdown()
 
-    def _create_protocol(self) -> HttpProtocol:
-        return HttpProtocol(self.config, self.server_state, self.lifespan.state)
-
-    async def on_tick(self, counter: int) -> bool:
-        """Called ten times a second: publishes the number of open requests for the other workers."""
-        self._app.metrics.set_open_requests(self._app.open_requests)
-        return await super().on_tick(counter)
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+    async def _shutdown(self) -> None:
         """Wait for open requests, end those that remain with an error, then close."""
-        app = self._app
+        app = self.app
         app.draining = True
         last = min(2.0, self._drain / 4)
-        await self._wait_idle(self._drain - last)
+        await self._wait(lambda: app.open_requests, self._drain - last)
         app.active_streams.close()
-        await self._wait_idle(last)
-        await super().shutdown(sockets)
+        await self._wait(lambda: app.open_requests, last)
+        for listener in self._listeners:
+            listener.close()
+        for connection in list(self.connections):
+            connection.shutdown()
+        await self._wait(lambda: self.connections or self.tasks, _CLOSE_SECONDS)
+        for task in self.tasks:
+            task.cancel()
+        if not self.force_exit:
+            await app.aclose()
         self.loop_delay.stop()
 
-    async def _wait_idle(self, seconds: float) -> None:
+    async def _wait(self, busy: Callable[[], object], seconds: float) -> None:
         deadline = monotonic() + seconds
-        while self._app.open_requests and monotonic() < deadline and not self.force_exit:
+        while busy() and monotonic() < deadline and not self.force_exit:
             await asyncio.sleep(_POLL_SECONDS)
 
     @contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        """Handle SIGINT and SIGTERM. uvicorn would raise them again afterwards, as if the server had
-        failed."""
+    def _handle_signals(self) -> Generator[None, None, None]:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self.handle_exit) for number in _SIGNALS}
+        before = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
         try:
             yield
         finally:
             for number, action in before.items():
                 signal.signal(number, action)
 
-
-def create_server(
-    app: HttpApp, host: str, port: int, *, drain: float = 30.0, sheds_load: bool = False
-) -> HttpServer:
-    """A server, ready to run. `sheds_load`: refuse requests while the event loop is late. The loop must then
-    belong to the server alone: other work in it would be mistaken for load."""
-    config = uvicorn.Config(
-        cast("ASGIApplication", app),
-        host=host,
-        port=port,
-        loop="asyncio",
-        http=HttpProtocol,
-        ws="none",
-        lifespan="on",
-        access_log=False,
-        log_config=None,
-        server_header=False,
-        date_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=75,
-        timeout_graceful_shutdown=1,
-    )
-    return HttpServer(config, app, drain, sheds_load=sheds_load)
+    def _on_signal(self, number: int, _: object) -> None:
+        """Exit; a second SIGINT does not wait for open requests."""
+        if self.should_exit and number == signal.SIGINT:
+            self.force_exit = True
+        self.should_exit = True

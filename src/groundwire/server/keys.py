@@ -1,8 +1,11 @@
-"""API keys and the installation secret, in files of the data directory.
+"""API keys and the installation secret.
 
-Keys are shown once and stored as fingerprints in one private file, which is replaced atomically. Every worker
-checks the file for changes before each request, so a revocation takes effect at once. Once a key exists,
-every request needs one: revoking the last key locks the gateway instead of opening it.
+Keys are shown once and stored as fingerprints. Once a key exists, every request needs one: revoking the last
+key locks the gateway instead of opening it.
+
+One machine keeps its keys in one private file of the data directory, which is replaced atomically; every
+worker checks it for changes before each request, so a revocation takes effect at once. Gateways with a shared
+store keep their keys there (`server/shared_access.py`).
 """
 
 from __future__ import annotations
@@ -11,10 +14,11 @@ import logging
 import os
 import secrets
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import dump_json, load_json
@@ -22,8 +26,9 @@ from groundwire.errors import ClientWireError, ConfigError
 from groundwire.files.lock import lock_file
 from groundwire.files.text_file import PRIVATE, read_checked, write_private
 from groundwire.model import Json, JsonObject
-from groundwire.model.value import replace, value
-from groundwire.server.auth import fingerprint
+from groundwire.model.value import replace
+from groundwire.server.auth import AccessKeys, fingerprint
+from groundwire.store.base import ApiKey
 
 log = logging.getLogger("groundwire.gateway")
 
@@ -36,16 +41,38 @@ _VERSION = 1
 _SIZE = 32
 
 
-@value
-class ApiKey:
-    """The stored record of an API key."""
+class KeyStore(Protocol):
+    """Where API keys are kept."""
 
-    id: str
-    name: str
-    fingerprint: str
-    created: str
-    revoked: str = ""
-    """When it was revoked; empty while it is valid."""
+    def entries(self) -> Sequence[ApiKey]:
+        """All keys, also the revoked ones."""
+        ...
+
+    def create(self, name: str, now: float) -> tuple[str, ApiKey]:
+        """Create a key; returns the key itself and its record."""
+        ...
+
+    def revoke(self, which: str, now: float) -> Sequence[ApiKey]:
+        """Revoke the key with this id, or all keys of this name; returns those that were revoked."""
+        ...
+
+    def reset_hint(self) -> str:
+        """What to do to use the gateway without keys again."""
+        ...
+
+
+def access_keys(keys: Iterable[ApiKey]) -> AccessKeys:
+    """The fingerprints that are accepted."""
+    known = tuple(keys)
+    valid = [key for key in known if not key.revoked]
+    metrics = frozenset(key.fingerprint for key in valid if key.name == METRICS_KEY_NAME)
+    return AccessKeys(frozenset(key.fingerprint for key in valid) - metrics if known else None, metrics)
+
+
+def new_key(name: str, now: float, used: Iterable[ApiKey]) -> tuple[str, ApiKey]:
+    """A new key, and its record with an id that is not used."""
+    key = KEY_PREFIX + secrets.token_urlsafe(_SIZE)
+    return key, ApiKey(_new_id({entry.id for entry in used}), name, fingerprint(key), timestamp(now))
 
 
 class KeyFile:
@@ -53,6 +80,10 @@ class KeyFile:
 
     def __init__(self, data_dir: str) -> None:
         self.path = Path(data_dir) / KEYS_FILE
+
+    def reset_hint(self) -> str:
+        """What to do to use the gateway without keys again."""
+        return f"Remove {self.path} to use it without keys."
 
     def entries(self) -> tuple[ApiKey, ...]:
         """All keys, also the revoked ones. Raises `ConfigError` if the file cannot be trusted."""
@@ -72,11 +103,9 @@ class KeyFile:
 
     def create(self, name: str, now: float) -> tuple[str, ApiKey]:
         """Create a key; returns the key itself and its record."""
-        key = KEY_PREFIX + secrets.token_urlsafe(_SIZE)
         with self._write_lock():
             entries = self.entries()
-            used_ids = {entry.id for entry in entries}
-            record = ApiKey(_new_id(used_ids), name, fingerprint(key), _timestamp(now))
+            key, record = new_key(name, now, entries)
             self._write((*entries, record))
         return key, record
 
@@ -86,8 +115,8 @@ class KeyFile:
             keys = self.entries()
             revoked = tuple(key for key in keys if which in (key.id, key.name) and not key.revoked)
             if revoked:
-                timestamp = _timestamp(now)
-                self._write(tuple(replace(key, revoked=timestamp) if key in revoked else key for key in keys))
+                at = timestamp(now)
+                self._write(tuple(replace(key, revoked=at) if key in revoked else key for key in keys))
         return revoked
 
     def _write(self, keys: tuple[ApiKey, ...]) -> None:
@@ -116,26 +145,20 @@ class KeyFile:
 
 
 class Keyring:
-    """The fingerprints of valid keys; None if no key was ever created. Reloads the file when it changes."""
+    """The keys that are accepted. Reloads the file when it changes."""
 
     def __init__(self, file: KeyFile) -> None:
         self._file = file
         self._version: tuple[int, ...] | None = ()
-        self._valid: frozenset[str] | None = None
-        self._metrics: frozenset[str] = frozenset()
+        self._keys = AccessKeys()
 
-    def __call__(self) -> frozenset[str] | None:
-        """The fingerprints of valid keys; costs one `lstat`."""
+    def __call__(self) -> AccessKeys:
+        """The keys that are accepted; costs one `lstat`."""
         version = self._file_version()
         if version != self._version:
-            self._valid, self._metrics = self._read() if version is not None else (None, frozenset())
+            self._keys = self._read() if version is not None else AccessKeys()
             self._version = version
-        return self._valid
-
-    def metrics(self) -> frozenset[str]:
-        """The fingerprints of the metrics keys."""
-        self()
-        return self._metrics
+        return self._keys
 
     def _file_version(self) -> tuple[int, ...] | None:
         try:
@@ -144,15 +167,12 @@ class Keyring:
             return None
         return status.st_mtime_ns, status.st_ino, status.st_size, status.st_mode
 
-    def _read(self) -> tuple[frozenset[str] | None, frozenset[str]]:
+    def _read(self) -> AccessKeys:
         try:
-            keys = self._file.entries()
+            return access_keys(self._file.entries())
         except ConfigError as error:
             log.error("no key is accepted: %s", error.message)  # noqa: TRY400  a traceback would add nothing
-            return frozenset(), frozenset()
-        valid = [key for key in keys if not key.revoked]
-        metrics = frozenset(key.fingerprint for key in valid if key.name == METRICS_KEY_NAME)
-        return (frozenset(key.fingerprint for key in valid) - metrics if keys else None), metrics
+            return AccessKeys(frozenset())
 
 
 def _new_id(used: set[str]) -> str:
@@ -161,7 +181,8 @@ def _new_id(used: set[str]) -> str:
     return new
 
 
-def _timestamp(now: float) -> str:
+def timestamp(now: float) -> str:
+    """A time as keys record it."""
     return datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
 
 
@@ -188,11 +209,16 @@ _SECRET_FILE = "gateway.secret"  # noqa: S105  a name
 _GROUP_AND_OTHERS = 0o077
 
 
-def load_secret(data_dir: str, env: Mapping[str, str]) -> bytes:
-    """The secret that signs our own content: from the environment, or from the data directory, where it is
-    created at first use."""
+def load_secret(data_dir: str, env: Mapping[str, str], *, shared: bool = False) -> bytes:
+    """The secret that signs logins and our own content: from the environment, or from the data directory,
+    where it is created at first use. Gateways with a shared store need the same one."""
     if secret := env.get(SECRET_VARIABLE, ""):
         return secret.encode()
+    if shared:
+        raise ConfigError(
+            f"the store is shared, so all gateways need the same secret: set {SECRET_VARIABLE}, for example "
+            "to the output of `openssl rand -hex 32`"
+        )
     path = Path(data_dir) / _SECRET_FILE
     try:
         return _read_secret(path) or _create_secret(path)

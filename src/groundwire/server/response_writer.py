@@ -125,6 +125,7 @@ class StreamingResponse:
         timeouts: ResponseTimeouts,
     ) -> None:
         self._exchange = exchange
+        self._connection = exchange.connection
         self._headers = headers
         self._ping = ping
         self._timeouts = timeouts
@@ -160,6 +161,18 @@ class StreamingResponse:
         self._last_write = self._write_began = monotonic()
         await self._exchange.write(data, more=more)
         self._write_began = 0.0
+
+    @property
+    def can_write_now(self) -> bool:
+        """Would `write_now` succeed?"""
+        return self._connection is not None and self._connection.can_write_now
+
+    def write_now(self, data: bytes) -> bool:
+        """Send bytes of the body at once; False if the client reads slower than we write."""
+        if self._connection is None or not self._connection.write_now(data):
+            return False
+        self._last_write = monotonic()
+        return True
 
     def _schedule(self, seconds: float) -> None:
         self._timer = asyncio.get_running_loop().call_later(seconds, self._check)

@@ -90,6 +90,18 @@ class UsageRow:
 
 
 @value
+class ApiKey:
+    """The stored record of an API key of the gateway; the key itself is stored nowhere."""
+
+    id: str
+    name: str
+    fingerprint: str
+    created: str
+    revoked: str = ""
+    """When it was revoked; empty while it is valid."""
+
+
+@value
 class UsageTotal:
     """The total usage of one day and one model."""
 
@@ -192,6 +204,30 @@ class Store(Protocol):
 
         Case and accents make no difference; the last word may be a prefix.
         """
+        ...
+
+    def api_keys(self) -> list[ApiKey]:
+        """All API keys, also the revoked ones, the oldest first."""
+        ...
+
+    def access_revision(self) -> int:
+        """A number that grows with every change of keys and ended logins; 0 if there was none."""
+        ...
+
+    def put_key(self, key: ApiKey) -> None:
+        """Add an API key. An existing id or fingerprint is left as it is."""
+        ...
+
+    def revoke_keys(self, which: str, at: str) -> list[ApiKey]:
+        """Revoke the valid key with this id, or all valid keys of this name; returns them as revoked."""
+        ...
+
+    def end_login(self, login: str, expires: float, now: float) -> None:
+        """Record that a login of the web page ended before it expires; expired records are deleted."""
+        ...
+
+    def ended_logins(self) -> frozenset[str]:
+        """The logins that ended before they expired."""
         ...
 
     def add_usage(self, rows: Sequence[UsageRow]) -> None:

@@ -82,6 +82,27 @@ _LEASES = Migration(
     ),
 )
 
+_KEYS = Migration(
+    5,
+    (
+        """
+        CREATE TABLE groundwire_keys (
+            id text NOT NULL PRIMARY KEY,
+            fingerprint text NOT NULL UNIQUE,
+            body text NOT NULL,
+            created text NOT NULL
+        )
+        """,
+        "CREATE TABLE groundwire_revisions (name text NOT NULL PRIMARY KEY, number bigint NOT NULL)",
+        """
+        CREATE TABLE groundwire_logouts (
+            login text NOT NULL PRIMARY KEY,
+            expires double precision NOT NULL
+        )
+        """,
+    ),
+)
+
 # Words are stored apart from messages. Existing messages are indexed when the store is opened.
 _NO_COLUMN: LiteralString = "ALTER TABLE groundwire_messages DROP COLUMN words"
 
@@ -109,6 +130,7 @@ ON_SQLITE = (
         ),
     ),
     _LEASES,
+    _KEYS,
 )
 ON_POSTGRES = (
     *_BOTH,
@@ -131,6 +153,7 @@ ON_POSTGRES = (
         ),
     ),
     _LEASES,
+    _KEYS,
 )
 WORDS_SINCE = 3
 """The version that introduced the full-text index."""

@@ -11,6 +11,18 @@ from groundwire.errors import ConfigError, GroundwireError
 from groundwire.store.base import Store
 from groundwire.transport.threads import run_in_thread
 
+_POSTGRES = ("postgresql", "postgres")
+
+
+def is_shared(address: str) -> bool:
+    """Is this a store that gateways on several machines can use?"""
+    return address.partition("://")[0] in _POSTGRES
+
+
+def store_address(configured: str, data_dir: str) -> str:
+    """The configured address; without one, a file in the data directory."""
+    return configured or f"sqlite:///{data_dir}/groundwire.db"
+
 
 def open_store(address: str) -> Store:
     """Open a store. Raises `ConfigError` for another URL, without repeating it: it may hold a password."""
@@ -19,7 +31,7 @@ def open_store(address: str) -> Store:
         from groundwire.store.sqlite import open_sqlite  # noqa: PLC0415
 
         return open_sqlite(Path(unquote(rest[1:])).expanduser())
-    if scheme in ("postgresql", "postgres"):
+    if scheme in _POSTGRES:
         from groundwire.store.postgres import open_postgres  # noqa: PLC0415
 
         return open_postgres(address)

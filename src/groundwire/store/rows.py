@@ -17,6 +17,7 @@ from groundwire.store.base import (
     UNKNOWN_OWNER,
     UNREADABLE_MESSAGE,
     Agent,
+    ApiKey,
     Content,
     Session,
     StoredMessage,
@@ -124,6 +125,22 @@ def _content(key: str, text: str) -> Content:
     failure = GroundwireError("the stored message is damaged and cannot be read")
     failure.code = UNREADABLE_MESSAGE
     return Answer(error=failure)
+
+
+def key_values(key: ApiKey) -> dict[str, Cell]:
+    body: JsonObject = {"name": key.name, "revoked": key.revoked}
+    return cells(id=key.id, fingerprint=key.fingerprint, body=dump_json(body), created=key.created)
+
+
+def key_of(row: Row) -> ApiKey:
+    """The key of a row; one whose JSON is damaged counts as revoked."""
+    key, fingerprint, text, created = map(_text, row)
+    try:
+        body = Fields.of(load_json(text, ClientWireError), ClientWireError)
+        return ApiKey(key, body.text("name"), fingerprint, created, body.text("revoked"))
+    except ClientWireError as error:
+        log.warning("the stored API key %r cannot be read, and is refused: %s", key, error.message)
+        return ApiKey(key, "", fingerprint, created, created)
 
 
 def usage_values(row: UsageRow) -> dict[str, Cell]:

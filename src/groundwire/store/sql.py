@@ -17,7 +17,7 @@ from typing import LiteralString, Protocol, Self, cast
 
 from groundwire.errors import RequestError
 from groundwire.model.value import replace, value
-from groundwire.store.base import Agent, RowRefused, Session, StoredMessage, UsageRow, UsageTotal
+from groundwire.store.base import Agent, ApiKey, RowRefused, Session, StoredMessage, UsageRow, UsageTotal
 from groundwire.store.full_text import TOKENIZER_VERSION, FullText, indexed_words, owner_token, parse_query
 from groundwire.store.rows import (
     Row,
@@ -25,6 +25,8 @@ from groundwire.store.rows import (
     agent_of,
     agent_values,
     cells,
+    key_of,
+    key_values,
     message_of,
     message_values,
     session_of,
@@ -93,6 +95,24 @@ SET_INDEXED_VERSION: LiteralString = """
 INSERT INTO groundwire_migrations (component, version) VALUES ('words', :version)
 ON CONFLICT (component, version) DO NOTHING
 """
+
+KEYS: LiteralString = "SELECT id, fingerprint, body, created FROM groundwire_keys ORDER BY created, id"
+PUT_KEY: LiteralString = """
+INSERT INTO groundwire_keys (id, fingerprint, body, created) VALUES (:id, :fingerprint, :body, :created)
+ON CONFLICT DO NOTHING
+"""
+REPLACE_KEY: LiteralString = "UPDATE groundwire_keys SET body = :body WHERE id = :id"
+REVISION: LiteralString = "SELECT number FROM groundwire_revisions WHERE name = 'access'"
+# Also makes concurrent writers wait, so that readers see revisions in the order of the changes.
+NEXT_REVISION: LiteralString = """
+INSERT INTO groundwire_revisions (name, number) VALUES ('access', 1)
+ON CONFLICT (name) DO UPDATE SET number = groundwire_revisions.number + 1
+"""
+END_LOGIN: LiteralString = """
+INSERT INTO groundwire_logouts (login, expires) VALUES (:login, :expires) ON CONFLICT (login) DO NOTHING
+"""
+EXPIRED_LOGOUTS: LiteralString = "DELETE FROM groundwire_logouts WHERE expires <= :now"
+LOGOUTS: LiteralString = "SELECT login FROM groundwire_logouts"
 
 ADD_USAGE: LiteralString = """
 INSERT INTO groundwire_usage (id, at, owner, provider, model, face, outcome, seconds, input_tokens,
@@ -332,6 +352,43 @@ class SqlStore:
         with self._database.transaction(limited=False) as transaction:
             for statement in (*self._words.filled, SET_INDEXED_VERSION):
                 transaction.rows(statement, {"version": TOKENIZER_VERSION})
+
+    def api_keys(self) -> list[ApiKey]:
+        """All API keys, the oldest first."""
+        return [key_of(row) for row in self._rows(KEYS, {})]
+
+    def access_revision(self) -> int:
+        """How often keys and ended logins have changed."""
+        return next((cast("int", row[0]) for row in self._rows(REVISION, {})), 0)
+
+    def put_key(self, key: ApiKey) -> None:
+        """Add an API key, unless it exists."""
+        with self._database.transaction() as transaction:
+            transaction.rows(NEXT_REVISION, {})
+            transaction.rows(PUT_KEY, key_values(key))
+
+    def revoke_keys(self, which: str, at: str) -> list[ApiKey]:
+        """Revoke the valid keys with this id or name."""
+        with self._database.transaction() as transaction:
+            transaction.rows(NEXT_REVISION, {})
+            keys = map(key_of, transaction.rows(KEYS, {}))
+            revoked = [
+                replace(key, revoked=at) for key in keys if which in (key.id, key.name) and not key.revoked
+            ]
+            for key in revoked:
+                transaction.rows(REPLACE_KEY, cells(id=key.id, body=key_values(key)["body"]))
+        return revoked
+
+    def end_login(self, login: str, expires: float, now: float) -> None:
+        """Record that a login ended."""
+        with self._database.transaction() as transaction:
+            transaction.rows(NEXT_REVISION, {})
+            transaction.rows(EXPIRED_LOGOUTS, {"now": now})
+            transaction.rows(END_LOGIN, cells(login=login, expires=expires))
+
+    def ended_logins(self) -> frozenset[str]:
+        """The logins that ended before they expired."""
+        return frozenset(str(row[0]) for row in self._rows(LOGOUTS, {}))
 
     def add_usage(self, rows: Sequence[UsageRow]) -> None:
         """Record requests; those already recorded are skipped, and rejected rows are dropped."""

@@ -1,14 +1,16 @@
-"""Numbers sources: every page once, under all its URLs."""
+"""Numbers sources: every page once, under all its URLs. A section of a page that has an address of its own
+is a source of its own, so that a number leads to the place where the quote is."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from groundwire.model import Answer, Citation, Source
 from groundwire.model.source import SourceMerge
 from groundwire.model.value import value
 from groundwire.text.domains import display_domain
-from groundwire.text.urls import canonical_url
+from groundwire.text.urls import canonical_section, canonical_url
 
 
 @value
@@ -20,7 +22,7 @@ class Numbering:
 
     def number(self, source: Source) -> int | None:
         """The number of a source, by any of its URLs."""
-        return self._numbers.get(source_key(source))
+        return self._numbers.get(section_key(source))
 
 
 class SourceNumberer:
@@ -35,7 +37,7 @@ class SourceNumberer:
 
     def number(self, source: Source) -> int:
         """The number of a source; a new one if it has none."""
-        key = source_key(source)
+        key = section_key(source)
         if key not in self._numbers:
             self.sources.append(source)
             self._numbers[key] = len(self.sources)
@@ -57,12 +59,17 @@ def source_key(source: Source) -> str:
     return canonical_url(source.url) if source.url else f"name:{source.title}"
 
 
+def section_key(source: Source) -> str:
+    """A key that is equal for the same section of a page."""
+    return canonical_section(source.url) if source.url else f"name:{source.title}"
+
+
 def number_sources(sources: Iterable[Source]) -> Numbering:
-    """Number sources in the order given. Duplicate pages are merged and keep all their excerpts."""
+    """Number sources in the order given. Duplicates are merged and keep all their excerpts."""
     numbers: dict[str, int] = {}
     unique: list[SourceMerge] = []
     for source in sources:
-        key = source_key(source)
+        key = section_key(source)
         if key in numbers:
             unique[numbers[key] - 1].add(source, with_extras=False)
         else:
@@ -72,27 +79,22 @@ def number_sources(sources: Iterable[Source]) -> Numbering:
 
 
 def number_answer(answer: Answer) -> Numbering:
-    """Number the cited sources of an answer; if it cites none, all its sources.
-
-    Sections of one page share a number, and the title of the section that is cited first.
-    """
+    """Number the cited sources of an answer in the order in which the text cites them, then those cited for
+    the whole answer; if it cites none, all its sources."""
     sources = answer.sources
     cited = [source for source in sources if source.state == "cited"]
     if not cited:
         return number_sources(sources)
-    pages: dict[str, int] = {}
-    for source in cited:
-        pages.setdefault(source_key(source), len(pages))
-    evidence = (item.source for citation in answer.citations for item in citation.evidence)
-    positions = {key: index for index, key in reversed(list(enumerate(map(_exact_key, evidence))))}
-    cited.sort(
-        key=lambda source: (pages[source_key(source)], positions.get(_exact_key(source), len(positions)))
-    )
+    in_order = sorted(answer.citations, key=_position)
+    evidence = [item.source for citation in in_order for item in citation.evidence]
+    positions = {key: index for index, key in reversed(list(enumerate(map(section_key, evidence))))}
+    cited.sort(key=lambda source: positions.get(section_key(source), len(positions)))
     return number_sources(cited)
 
 
-def _exact_key(source: Source) -> str:
-    return source.url or source.title
+def _position(citation: Citation) -> tuple[float, float]:
+    """Where the number of a citation is written; at the end without a span."""
+    return (citation.span.end, citation.span.start) if citation.span else (math.inf, math.inf)
 
 
 def label_of(source: Source) -> str:

@@ -60,6 +60,14 @@ def canonical_url(url: str) -> str:
     return host.removeprefix("www.") + port + path.rstrip("/") + ("?" + "&".join(fields) if fields else "")
 
 
+def canonical_section(url: str) -> str:
+    """A key that is equal for URLs of the same section of a page: the page and the fragment, without the
+    directives that highlight words (`#:~:text=…`)."""
+    fragment = url.partition("#")[2].partition(":~:")[0].strip()
+    page = canonical_url(url)
+    return f"{page.partition('#')[0]}#{fragment}" if fragment else page
+
+
 def domain_of(url: str) -> str:
     """The host of a URL, without `www.`; empty if it is not http or https."""
     match = _URL.match(url.strip().replace("\\", "/"))

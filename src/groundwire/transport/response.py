@@ -6,10 +6,10 @@ Imported with the first request: TLS takes long to import.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 
-from groundwire.errors import Interrupted, TimedOut, UpstreamWireError
+from groundwire.errors import GroundwireError, Interrupted, TimedOut, UpstreamWireError
 from groundwire.transport.decoders import ENCODINGS, Decompressor
 from groundwire.transport.errors import connection_error, describe_error
 from groundwire.transport.http import Deadlines, HttpRequest
@@ -48,6 +48,8 @@ class Response:
         "_origin",
         "_peeked",
         "_pool",
+        "_receive",
+        "_receive_error",
         "_remaining",
         "_timer",
         "_waiting_since",
@@ -76,6 +78,8 @@ class Response:
         count."""
         self._timer: asyncio.TimerHandle | None = None
         self._peeked = b""
+        self._receive: Callable[[bytes], bool] | None = None
+        self._receive_error: GroundwireError | None = None
         self.status = head.status
         self.headers = head.headers
         encoding = head.headers.get("content-encoding")
@@ -93,10 +97,13 @@ class Response:
         data = await self._read()
         self._remaining -= len(data)
         if self._remaining < 0:
-            raise UpstreamWireError(
-                f"the answer is larger than {self._largest // 2**20} MB; raise max_answer_mb if it must be"
-            )
+            raise self._too_large()
         return data
+
+    def _too_large(self) -> UpstreamWireError:
+        return UpstreamWireError(
+            f"the answer is larger than {self._largest // 2**20} MB; raise max_answer_mb if it must be"
+        )
 
     async def _read(self) -> bytes:
         if self._loop.time() >= self._ends:
@@ -115,6 +122,54 @@ class Response:
         """The body as it arrives."""
         while chunk := await self.read():
             yield chunk
+
+    async def pump(self, receive: Callable[[bytes], bool]) -> bool:
+        """Pass the body to `receive` as it arrives, until it returns True; False if the body ends before.
+
+        Bytes are passed on by the callback that received them: the task sleeps until `receive` wants it. An
+        error in `receive` is raised here.
+        """
+        while True:
+            if self._connection.must_wait and self._decompressor is None and not self._peeked:
+                if await self._stopped(receive):
+                    return True
+                continue  # the end of the body, or an error: reading tells which
+            chunk = await self.read()
+            if not chunk:
+                return False
+            if receive(chunk):
+                return True
+
+    async def _stopped(self, receive: Callable[[bytes], bool]) -> bool:
+        """Receive until `receive` returns True; False if the connection has something else to report."""
+        self._receive = receive
+        self._waiting_since = self._loop.time()
+        if self._timer is None:
+            self._start_timer()
+        try:
+            await self._connection.receive(self._offer)
+        finally:
+            self._waiting_since = 0.0
+            stopped, self._receive = self._receive is None, None
+        if self._receive_error is not None:
+            raise self._receive_error
+        return stopped
+
+    def _offer(self, chunk: bytes) -> bool:
+        """Called by the connection for each chunk."""
+        self._waiting_since = self._loop.time()
+        self._remaining -= len(chunk)
+        if self._remaining < 0:
+            self._receive_error = self._too_large()
+            self._receive = None
+            return True
+        try:
+            if self._receive is None or not self._receive(chunk):
+                return False
+        except GroundwireError as error:  # raised in the task that receives
+            self._receive_error = error
+        self._receive = None
+        return True
 
     async def peek(self) -> bytes:
         """The first bytes that are not blank, without consuming them; empty if there are none."""

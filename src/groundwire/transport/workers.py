@@ -18,10 +18,11 @@ from threading import Condition, Timer
 
 from groundwire.errors import GroundwireError
 
-_PASSED_VARIABLES = (
+PASSED_VARIABLES = (
     *("PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT"),
     *("LANG", "LC_ALL", "COVERAGE_PROCESS_START"),
 )
+"""What Python needs to find its modules: no secrets."""
 _LENGTH = 4
 _LARGEST_RESPONSE = 64 * 1024 * 1024
 
@@ -127,7 +128,7 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ},
+            env={name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ},
             start_new_session=True,
         )
         self.process_id = self._process.pid

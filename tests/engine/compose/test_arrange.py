@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 
 from groundwire.engine.compose.answer import QuestionPart, compose, compose_parts
+from groundwire.engine.outline import Block, encode_outline
 from groundwire.engine.pages import Page, Passage, page_passages
 from groundwire.model.value import replace
-from tests.engine.compose.passages import check
+from tests.engine.compose.passages import check, passage
 from tests.engine.sample_handbook import guide, leave, page_of
 
 
 def passages(*pages: Page) -> list[Passage]:
-    return [passage for page in pages for passage in page_passages(page)]
+    return [item for page in pages for item in page_passages(page)]
 
 
 def answer(question: str, *pages: Page) -> str:
@@ -148,19 +149,60 @@ def test_of_two_dated_pages_that_disagree_the_newer_one_comes_first() -> None:
     )
 
 
-OWN = Passage(
-    "local:groundwire/providers.md", "Providers — groundwire", "Each server has a timeout in seconds.", 0
-)
-OTHER = Passage("https://a.example/server", "Servers", "A server waits for a timeout of ten seconds.", 0, 0.4)
+def test_the_page_that_ranks_first_opens_the_answer() -> None:
+    first = passage("Widgets are painted in the hall.", "a", "Paint", score=1.0)
+    second = passage("To paint a widget in red, paint the widget with red paint.", "b", "Red", score=0.6)
+    ranked = QuestionPart("how do I paint a widget red", "how do I paint a widget red", [first, second], True)
+    assert compose_parts([ranked]).citations[0].evidence[0].source.url == first.url
+    unranked = replace(ranked, is_answer=None)
+    assert compose_parts([unranked]).citations[0].evidence[0].source.url == second.url
 
 
-def test_the_own_documentation_is_not_used_for_other_questions() -> None:
-    composition = compose("What is the timeout of a server?", [OWN, OTHER])
-    assert [item.source.url for citation in composition.citations for item in citation.evidence] == [
-        OTHER.url
+def test_a_page_of_the_user_is_not_followed_by_built_in_pages() -> None:
+    own = passage("Roll back a service with one command.", "a", "Deploying")
+    built_in = Passage(
+        "https://docs.python.org/3/x.html", "sqlite3", "Roll back a service transaction.", 0, 0.9
+    )
+    part = QuestionPart("roll back a service", "roll back a service", [own, built_in], is_answer=True)
+    cited = {item.source.url for one in compose_parts([part]).citations for item in one.evidence}
+    assert cited == {own.url}
+
+
+def test_the_newest_edition_of_a_page_answers() -> None:
+    old = passage("Business class is allowed on long flights.", "a", "Travel policy 2023")
+    new = passage("Business class is not allowed on any flight, long or short.", "b", "Travel policy 2025")
+    assert compose("is business class allowed on flights", [old, new]).text == new.text
+    assert old.text in compose("was business class allowed on flights in 2023", [old, new]).text
+
+
+def test_a_remark_about_the_page_is_not_part_of_an_answer() -> None:
+    page = passage(
+        "Source code: Lib/copy.py\n\nNew in version 3.1.\n\nCopy objects of any type.", title="copy — Docs"
+    )
+    assert compose("copy objects", [page]).text == "copy: Copy objects of any type."
+
+
+def test_the_code_that_opens_a_section_is_shown_before_the_comment_on_it() -> None:
+    text = "Roll back\n\nslipway rollback SERVICE\n\nA rollback of a service does not undo migrations."
+    code = text.index("slipway")
+    blocks = [
+        Block("heading", 0, len("Roll back"), 2),
+        Block("code", code, code + len("slipway rollback SERVICE")),
+        Block("paragraph", text.index("A rollback"), len(text)),
     ]
+    page = replace(passage(text), section="Deploying\nRoll back", outline=encode_outline(blocks))
+    composition = compose("command to roll back a service", [page])
+    assert (
+        composition.text
+        == "    slipway rollback SERVICE\n\n\nA rollback of a service does not undo migrations."
+    )
+    check(composition, [page])
 
 
-def test_the_own_documentation_answers_questions_about_groundwire() -> None:
-    composition = compose("What is the timeout of a server in groundwire?", [OWN])
-    assert composition.found
+def test_the_evidence_is_thin_if_the_engine_doubts_it() -> None:
+    page = passage("Widgets are painted in the hall.")
+    for probability, is_thin in ((0.6, True), (0.99, False)):
+        part = QuestionPart(
+            "where are widgets painted", "where are widgets painted", [page], True, probability
+        )
+        assert any(note.code == "thin_evidence" for note in compose_parts([part]).notes) == is_thin

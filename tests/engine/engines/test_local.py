@@ -14,11 +14,12 @@ from groundwire.engine.compose.events import composition_events
 from groundwire.engine.engines.local import LocalEngine
 from groundwire.engine.index.base import Index
 from groundwire.engine.index.location import open_index
-from groundwire.engine.knowledge import CORE_EDITION, BuildProgress, build
+from groundwire.engine.knowledge import CORE_EDITION, BuildProgress, build, refresh
 from groundwire.engine.knowledge.addresses import CONTENTS_URL
+from groundwire.engine.knowledge.background import BackgroundBuild, BuildStatus
 from groundwire.engine.pages import Engine, EngineResult, Page
 from groundwire.errors import ConfigError
-from groundwire.model import NOTHING_FOUND, SearchOptions, Warned
+from groundwire.model import NOTHING_FOUND, NOTICES, SearchOptions, Warned
 from tests.engine.knowledge.memory import MemoryIndex
 
 pytestmark = pytest.mark.server
@@ -70,8 +71,22 @@ def test_a_thin_answer_has_advice_until_the_index_is_complete(tmp_path: Path) ->
     assert [warning.code for warning in warnings] == ["index_partial", NOTHING_FOUND]
     firm = Composition("Yes.", found=True)
     assert not [event for event in composition_events("zorkmid", found, firm) if isinstance(event, Warned)]
-    asyncio.run(LocalEngine(tmp_path).complete())
+    with open_index(tmp_path) as index:
+        refresh(index)
     assert find(LocalEngine(tmp_path), "zorkmid").advice == ()
+
+
+@pytest.mark.usefixtures("few")
+def test_a_corrected_or_translated_question_is_reported(tmp_path: Path) -> None:
+    corrected = find(LocalEngine(tmp_path), "convert an object to a JSON strnig")
+    assert [warning.code for warning in corrected.warnings] == ["query_corrected"]
+    assert "convert an object to a JSON string" in corrected.warnings[0].message
+    translated = find(LocalEngine(tmp_path), "Wie lese ich eine JSON-Datei?")
+    assert {warning.code for warning in translated.warnings} <= NOTICES
+    assert find(LocalEngine(tmp_path), "convert an object to a JSON string").warnings == ()
+    unanswered = find(LocalEngine(tmp_path), "how do I bake an applle cake")
+    assert [advice.code for advice in unanswered.advice] == ["did_you_mean", "index_partial"]
+    assert "apple" in unanswered.advice[0].message
 
 
 @pytest.mark.usefixtures("few")
@@ -142,23 +157,47 @@ def test_an_error_is_raised_if_no_index_can_be_opened(tmp_path: Path) -> None:
         find(LocalEngine(tmp_path, opener=refused), "json")
 
 
-@pytest.mark.usefixtures("few")
-async def test_the_full_index_is_built_on_request_and_once(tmp_path: Path) -> None:
-    async def learned() -> tuple[int, int, EngineResult]:
-        engine = LocalEngine(tmp_path)
-        before = await engine.find("Return a list of paths matching a pathname pattern", ANY)
-        assert not any("glob.py" in passage.url for passage in before.passages)
-        first, found = await asyncio.gather(engine.complete(), engine.find("json.dumps", ANY))
-        assert found.passages
-        second = await engine.complete()
-        after = await engine.find("Return a list of paths matching a pathname pattern", ANY)
-        await engine.close()
-        return first.added, second.added + second.unchanged, after
+class FixedBuild(BackgroundBuild):
+    """A background build in a given state."""
 
-    added, again, after = await asyncio.wait_for(learned(), 60)
-    assert added > 0
-    assert again == 0
-    assert "glob.py" in after.passages[0].url
+    def __init__(self, status: BuildStatus) -> None:
+        self.fixed = status
+        self.asked = 0
+
+    def status(self) -> BuildStatus:
+        self.asked += 1
+        return self.fixed
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize(
+    ("status", "warnings", "advice"),
+    [
+        (BuildStatus("building", 3, 9), ["index_building"], []),
+        (BuildStatus("failed", message="the disk is full"), ["index_incomplete"], []),
+        (BuildStatus("complete"), [], []),
+        (BuildStatus("interrupted"), [], ["index_partial"]),
+    ],
+)
+def test_an_answer_says_how_far_the_index_is(
+    tmp_path: Path, status: BuildStatus, warnings: list[str], advice: list[str]
+) -> None:
+    found = find(LocalEngine(tmp_path, background=FixedBuild(status)), "json.dumps")
+    assert found.passages
+    assert [warning.code for warning in found.warnings] == warnings
+    assert [item.code for item in found.advice] == advice
+    if status.phase == "building":
+        assert "(3 of 9)" in found.warnings[0].message
+
+
+@pytest.mark.usefixtures("few")
+def test_an_index_that_is_not_kept_is_not_completed(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    build_status = FixedBuild(BuildStatus("building"))
+    found = find(LocalEngine(tmp_path / "file" / "index", background=build_status), "json.dumps")
+    assert found.passages
+    assert [warning.code for warning in found.warnings] == ["index_not_kept"]
+    assert build_status.asked == 0
 
 
 @pytest.mark.usefixtures("few")

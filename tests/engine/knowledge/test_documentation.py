@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from groundwire.engine.knowledge.documentation import archive_urls, file_pages, local_copy, open_copy
+from groundwire.engine.knowledge.documentation import archive_urls, file_pages, open_copy
+from groundwire.engine.knowledge.local_copy import local_copy
 from groundwire.engine.pages import Page
 from groundwire.errors import RequestError
 from tests.engine.knowledge.small_documentation import OS_PAGE, write_documentation

@@ -76,6 +76,19 @@ def test_a_distribution_is_described_by_its_metadata_and_its_modules_without_imp
     assert pages[3].text == "Rockets that fly straight at painted tunnels."
 
 
+def test_documents_that_are_installed_with_a_package_are_pages(acme: Path) -> None:
+    guide = acme.parent / "acme" / "docs" / "guide.md"
+    guide.parent.mkdir()
+    guide.write_text("# Painting tunnels\n\nPaint a **tunnel** on a rock, and wait for the bird to come.\n")
+    (acme.parent / "acme" / "LICENSE.md").write_text("# License\n\nDo whatever you want with all of this.\n")
+    (acme / "RECORD").write_text("acme/docs/guide.md,,\nacme/LICENSE.md,,\nacme/docs/missing.md,,\n")
+    pages = {page.url: page for page in package_pages(InstalledPackage("acme-tools", PathDistribution(acme)))}
+    page = pages["local:packages/acme-tools/2.5/acme/docs/guide.md"]
+    assert page.title == "Painting tunnels — part of Acme.Tools"
+    assert "Paint a tunnel on a rock" in page.text
+    assert not any("LICENSE" in url or "missing" in url for url in pages)
+
+
 def test_what_was_not_installed_from_an_index_is_not_on_pypi(acme: Path) -> None:
     (acme / "direct_url.json").write_text('{"url": "file:///home/me/acme", "dir_info": {}}')
     pages = list(package_pages(InstalledPackage("acme-tools", PathDistribution(acme))))

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from groundwire.engine.knowledge.purposes import Purpose, PurposeIndex, purpose_index
+from groundwire.engine.knowledge import purposes
+from groundwire.engine.knowledge.purposes import (
+    COMPILED_FILE,
+    AnalysedPhrase,
+    compile_purposes,
+    keep_purposes,
+    purpose_index,
+)
 from groundwire.engine.words import query_terms
 
 
-def purpose(target: str, phrase: str) -> Purpose:
-    return Purpose(target, phrase, frozenset(query_terms(phrase)), frozenset({target}))
+def purpose(target: str, phrase: str) -> AnalysedPhrase:
+    return AnalysedPhrase(target, phrase, frozenset(query_terms(phrase)), frozenset({target}))
 
 
 def test_a_phrase_that_covers_more_of_the_question_is_better() -> None:
-    index = PurposeIndex([purpose("a", "copy a file"), purpose("b", "copy"), purpose("c", "move a file")])
+    index = compile_purposes([purpose("a", "copy a file"), purpose("b", "copy"), purpose("c", "move a file")])
     assert next(match.target for match in index.match("copy a file")) == "a"
 
 
 def test_a_phrase_with_words_that_the_question_lacks_is_worse() -> None:
-    index = PurposeIndex([purpose("a", "copy a zip file"), purpose("b", "copy a file")])
+    index = compile_purposes([purpose("a", "copy a zip file"), purpose("b", "copy a file")])
     best, other = index.match("copy a file")
     assert (best.target, other.target) == ("b", "a")
     assert 0 < other.similarity < best.similarity <= 1
@@ -38,3 +47,36 @@ def test_an_empty_question_matches_nothing() -> None:
 )
 def test_the_tables_are_read(question: str, target: str) -> None:
     assert target in [match.target for match in purpose_index().match(question)]
+
+
+def test_kept_tables_match_like_compiled_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(purposes, "_KEPT_IN", [])
+    compiled = purpose_index.__wrapped__()
+    keep_purposes(tmp_path)
+    assert purpose_index.__wrapped__().terms == compiled.terms
+    assert (tmp_path / COMPILED_FILE).is_file()
+    monkeypatch.setattr(purposes, "_analysed", None)  # nothing is analysed again
+    kept = purpose_index.__wrapped__()
+    assert (kept.phrases, dict(kept.terms)) == (compiled.phrases, dict(compiled.terms))
+    assert kept.match("walk a directory tree") == compiled.match("walk a directory tree")
+    assert kept.purposes[0].phrase
+
+
+@pytest.mark.parametrize("damage", ["", "x", "cut", "other"])
+def test_a_damaged_or_outdated_file_is_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    monkeypatch.setattr(purposes, "_KEPT_IN", [tmp_path])
+    compiled = purpose_index.__wrapped__()
+    file = tmp_path / COMPILED_FILE
+    text = file.read_text("utf-8")
+    file.write_text({"cut": text[:-1000], "other": "1" + text}.get(damage, damage), "utf-8")
+    assert purpose_index.__wrapped__().phrases == compiled.phrases
+    assert file.read_text("utf-8") == text
+
+
+def test_a_folder_that_cannot_be_written_is_no_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(purposes, "_KEPT_IN", [tmp_path / "missing"])
+    assert purpose_index.__wrapped__().match("pause for some seconds")

@@ -14,6 +14,7 @@ import sysconfig
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from importlib.metadata import PackagePath
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,12 @@ from groundwire.engine.knowledge.addresses import documentation_link
 from groundwire.engine.knowledge.inventory import DOCUMENTED_MODULES
 from groundwire.engine.knowledge.language_reference import topic_pages
 from groundwire.engine.knowledge.library import StandardLibrary
-from groundwire.engine.knowledge.packages import installed, package_pages, source_docstring
+from groundwire.engine.knowledge.packages import (
+    installed,
+    local_package_address,
+    package_pages,
+    source_docstring,
+)
 from groundwire.engine.knowledge.python_docs import module_pages
 from groundwire.engine.pages import Page
 
@@ -105,7 +111,11 @@ def test_the_words_of_packages_are_in_their_metadata_and_files() -> None:
         described = {*re.findall(WORD, fields), *re.findall(WORD, re.sub("<[^<>]*>", "", fields))}
         for page in package_pages(package):
             module = page.url.rpartition("/")[2]
-            if page.title.endswith(f"part of {metadata['Name']}"):
+            file = page.url.removeprefix(f"{local_package_address(package)}/")
+            if file in map(PackagePath.as_posix, package.distribution.files or ()):
+                written = Path(str(package.distribution.locate_file(file))).read_text("utf-8")
+                assert set(re.findall(WORD, page.text)) <= set(re.findall(WORD, written)), page.url
+            elif page.title.endswith(f"part of {metadata['Name']}"):
                 files = [file for file in package.distribution.files or () if file.suffix == ".py"]
                 names = (module.replace(".", "/") + ".py", module.replace(".", "/") + "/__init__.py")
                 found = [Path(str(file.locate())) for file in files if file.as_posix() in names]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.engine.retrieve.spelling import correct, edit_distance
+from groundwire.engine.retrieve.spelling import Speller, edit_distance, make_dictionary, typing_cost
 
 WORDS = {
     "dictionary": 40,
@@ -24,7 +24,7 @@ def words_with_prefix(prefix: str) -> list[tuple[str, int]]:
 
 
 def corrected(query: str) -> str:
-    return correct(query, words_with_prefix, lambda word: word == "kotlin")
+    return Speller(words_with_prefix).correct(query, lambda word: word == "kotlin")
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,51 @@ def corrected(query: str) -> str:
 )
 def test_only_unknown_plain_words_are_replaced(query: str, expected: str) -> None:
     assert corrected(query) == expected
+
+
+DICTIONARY = make_dictionary(
+    ["spend", "where"], {"notimplementederror": "NotImplementedError", "gather": "gather"}
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("spend", "spend"),
+        ("wehre", "where"),
+        ("NotImplmentedError", "NotImplementedError"),
+        ("asyncio.gahter", "asyncio.gather"),
+        ("earlyloop", "early loop"),
+        ("nreak", "break"),
+        ("hwo loop", "how loop"),
+    ],
+    ids=[
+        "correct",
+        "no page has it",
+        "camel case",
+        "dotted",
+        "joined",
+        "neighbour of the initial",
+        "question word",
+    ],
+)
+def test_the_dictionary_has_words_and_names(query: str, expected: str) -> None:
+    speller = Speller(words_with_prefix, DICTIONARY)
+    assert speller.correct(query, lambda _: False) == expected
+
+
+def test_suggestions_are_given_for_unknown_words_only() -> None:
+    speller = Speller(words_with_prefix, DICTIONARY)
+    assert next(iter(speller.suggestions("comprehensio"))) == "comprehension"
+    assert list(speller.suggestions("loop")) == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "likelier", "other"),
+    [("wher", "where", "when"), ("brake", "brkae", "broke"), ("looop", "loop", "looks")],
+)
+def test_slips_of_the_finger_cost_less_than_other_letters(typed: str, likelier: str, other: str) -> None:
+    assert typing_cost(typed, likelier) < typing_cost(typed, other)
 
 
 @pytest.mark.parametrize(

@@ -225,6 +225,13 @@ def test_in_a_pipe_the_footer_has_only_warnings() -> None:
     ]
 
 
+def test_how_a_question_was_understood_is_not_a_warning() -> None:
+    cited = (Citation(None, (Evidence(Source("https://a.example", "A")),)),)
+    notice = Warned("query_corrected", "Showing results for “delete a file”.")
+    answer = Answer((Text("Yes."),), cited, warnings=(notice,))
+    assert footer_of(answer, terminal=False) == [notice.message]
+
+
 def test_a_long_list_of_queries_is_shortened() -> None:
     parts = (SearchCall("s", tuple(f"q{number}" for number in range(9))), Text("Yes."))
     assert any("q5 and 3 more" in line for line in footer_of(Answer(parts)))

@@ -15,7 +15,7 @@ from groundwire.commands.http_app import create_app
 from groundwire.config.schema import Config, ProviderSettings
 from groundwire.model.value import replace
 from groundwire.server.app import HttpApp
-from groundwire.server.http_server import HttpServer, create_server
+from groundwire.server.http_server import HttpServer
 from groundwire.server.response_writer import ResponseTimeouts
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ async def serving(
             listener = socket.socket(proto=socket.IPPROTO_TCP)
             listener.bind((HOST, 0))
             port = listener.getsockname()[1]
-            server = create_server(gateway, HOST, port, drain=1)
+            server = HttpServer(gateway, drain=1)
             running = asyncio.create_task(server.serve(sockets=[listener]))
             try:
                 async with asyncio.timeout(10):

@@ -34,7 +34,7 @@ from groundwire.routing.failover import Router
 from groundwire.routing.health import Health
 from groundwire.routing.resolve import Plan, ResolvedTarget
 from groundwire.routing.tool_loop.provider import ToolLoopProvider
-from groundwire.server.http_server import create_server
+from groundwire.server.http_server import HttpServer
 from groundwire.testing.upstream import ScriptedResponse, Upstream, answer
 from groundwire.transport.http import Http
 from tests.faces.gateway.serving import BASES, HOST
@@ -122,7 +122,7 @@ async def running_app(client: RouterClient) -> AsyncIterator[str]:
         listener = socket.socket(proto=socket.IPPROTO_TCP)
         listener.bind((HOST, 0))
         port = listener.getsockname()[1]
-        server = create_server(create_app(client, {"HOME": folder}), HOST, port, drain=1)
+        server = HttpServer(create_app(client, {"HOME": folder}), drain=1)
         running = asyncio.create_task(server.serve(sockets=[listener]))
         try:
             async with asyncio.timeout(10):

@@ -58,6 +58,7 @@ def environment(upstream: Upstream, home: Path) -> dict[str, str]:
         "GEMINI_API_KEY": KEY,
         "GROUNDWIRE_GEMINI_BASE_URL": upstream.url,
         "GROUNDWIRE_DATA_DIR": str(home / "data"),
+        "GROUNDWIRE_BUILD_INDEX": "0",
     }
 
 

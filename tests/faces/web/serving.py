@@ -16,7 +16,7 @@ from groundwire.config.schema import Config, ProviderSettings
 from groundwire.faces.web.app import routes_for
 from groundwire.model.value import replace
 from groundwire.server.app import HttpApp
-from groundwire.server.http_server import create_server
+from groundwire.server.http_server import HttpServer
 from groundwire.server.routes import RouteTable
 from groundwire.store.base import Store
 from groundwire.store.open import StoreProbe, open_store
@@ -54,7 +54,7 @@ async def running_page(
             gateway.routes = RouteTable((*gateway.routes.routes, *routes_for(chat)))
             listener = socket.socket(proto=socket.IPPROTO_TCP)
             listener.bind((HOST, 0))
-            server = create_server(gateway, HOST, listener.getsockname()[1], drain=1)
+            server = HttpServer(gateway, drain=1)
             running = asyncio.create_task(server.serve(sockets=[listener]))
             try:
                 async with asyncio.timeout(10):

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from groundwire.dialects.base import Reply
 from groundwire.dialects.registry import dialect
+from groundwire.dialects.unsafe_urls import remove_unsafe_urls
 from groundwire.model import Event, Failed, Finished, Source, TextDelta, Usage, UsageSeen
 from groundwire.providers.passthrough.scan import (
     SCAN_RULES,
+    ContentCheck,
+    ScanResult,
     is_settled,
     scan_body,
     scan_frames,
@@ -97,3 +102,40 @@ def test_an_error_inside_a_stream_is_its_end(name: str) -> None:
     error = encoder.close()
     assert not any(isinstance(event, Failed) for event in scan_frames(dialect(name), stream).events)
     assert any(isinstance(event, Failed) for event in scan_frames(dialect(name), error).events)
+
+
+TEXTS = st.text(st.sampled_from('ab \\"\n\rü}{[]:,url') | st.characters(codec="utf-8"), max_size=12)
+KINDS = st.sampled_from(["content", "text", "type", "url", "error", "finish_reason", "usage", "delta"])
+
+
+@given(
+    st.sampled_from(sorted(SCAN_RULES)),
+    st.lists(st.tuples(KINDS, TEXTS, KINDS, TEXTS), min_size=1, max_size=8),
+)
+def test_what_is_taken_for_content_has_no_events_and_no_unsafe_urls(
+    name: str, fields: list[tuple[str, str, str, str]]
+) -> None:
+    check = ContentCheck(dialect(name))
+    for key, text, other, value in fields:
+        body = json.dumps({"kept": 1, other: value, key: text, "end": None}, ensure_ascii=False)
+        frame = f"data: {body}\n\n".encode()
+        if check.is_content(frame):
+            assert scan_frames(dialect(name), frame) == ScanResult([], len(frame), settled=False)
+            assert remove_unsafe_urls(frame) == frame
+
+
+def test_a_frame_that_differs_only_in_its_text_is_content_however_often_the_text_changes() -> None:
+    check = ContentCheck(dialect("openai_chat"))
+    frame = 'data: {{"choices":[{{"delta":{{"content":"{}"}},"finish_reason":null}}]}}\n\n'
+    for text in ("a", "b", "url", "ü", "", "[DONE]", "x y"):
+        assert check.is_content(frame.format(text).encode()), text
+    for broken in ('a","url":"javascript:x', 'a"}}]}\n\ndata: [DONE]', 'a"},"error":{"b":"'):
+        assert not check.is_content(frame.format(broken).encode()), broken
+
+
+def test_only_strings_of_text_may_differ() -> None:
+    check = ContentCheck(dialect("anthropic_messages"))
+    for kind in ("ping", "pong", "ping"):
+        assert check.is_content(b'data: {"type":"%b"}\n\n' % kind.encode())
+    assert not check.is_content(b'data: {"type":"error"}\n\n')
+    assert not check.is_content(b'data: {"type":"message_stop"}\n\n')

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from groundwire.engine.compose.exhibits import Exhibit, Layout, lay_out
 from groundwire.engine.compose.select import SelectedStatement, Selection
 from groundwire.engine.compose.statements import Excerpt, Statement, exhibits_of
+from groundwire.engine.outline import decode_outline
 
 _WANTS_CODE = re.compile(
     r"^\W*(?:how (?:do|to|can|could|should|would|is|are)\b"
@@ -18,7 +19,7 @@ _WANTS_CODE = re.compile(
 )
 _WANTS_LIST = re.compile(
     r"^\W*(?:how (?:do|to|can|should)\b|which\b|what are\b|list\b|wie (?!viele?\b|lange\b)\w"
-    r"|welche\b|was sind\b)"
+    r"|what (?:do|must|should|have|has) |welche\b|was sind\b|was (?:muss|soll|tun|mache))"
     r"|\b(?:steps?|kinds|types|options|schritte?|arten)\b",
     re.IGNORECASE,
 )
@@ -58,6 +59,7 @@ class _Arranger:
         """The entries of one paragraph."""
         entries: list[Entry] = []
         for item in items:
+            entries += self._opening(item.statement)
             around = self._around(item.statement, items)
             if around is None:
                 entries += self._sentence(item)
@@ -103,6 +105,22 @@ class _Arranger:
             shown = self._show(statement.excerpt, following)
         yield Entry(statement.url, item, announces=announces and bool(shown))
         yield from shown
+
+    def _opening(self, statement: Statement) -> list[Entry]:
+        """The code or the table that opens the section of a statement, if the statement directly follows it
+        and comments on it."""
+        text = self._excerpts[statement.excerpt].text
+        position = self._position(statement)
+        before = [one for one in self._of(statement) if one.end <= position]
+        if not before or statement.kind != "prose" or text[before[-1].end : position].strip("`~ \n\t"):
+            return []
+        opening = before[-1]
+        if not (self.wants_code if opening.kind == "code" else self._wants_list and opening.kind == "table"):
+            return []
+        outline = self._excerpts[statement.excerpt].outline
+        above = [block.kind for block in decode_outline(outline) if block.end <= opening.start]
+        opens = bool(outline) and all(kind == "heading" for kind in above)
+        return self._show(statement.excerpt, opening) if opens else []
 
     def _around(self, statement: Statement, items: Sequence[SelectedStatement]) -> Exhibit | None:
         """The table, or the list, that is shown instead of the statement: a list if it is asked for, if its

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from groundwire.engine.compose.statements import Statement
+from groundwire.engine.knowledge.addresses import PROJECTS
 from groundwire.engine.words import TextTerms, word_list
 
 _ENOUGH = 4
@@ -33,6 +34,8 @@ def conflicts(one: Statement, other: Statement) -> bool:
     """Do statements of two pages differ only in a value or a negation?"""
     if _same_page(one, other) or not _same_subject(one, other):
         return False
+    if one.url.startswith(PROJECTS) or other.url.startswith(PROJECTS):
+        return False  # release notes of packages differ in nothing but numbers
     if one.kind != other.kind or min(len(one.words.stems), len(other.words.stems)) < _ENOUGH - 1:
         return False
     shared = len(one.words.stems & other.words.stems)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from groundwire.engine.compose.names import NameMatch, NameMatcher
 from groundwire.engine.compose.statements import Excerpt, Statement, leading_name
 from groundwire.engine.words import TextTerms, analyse, query_terms, stem_synonyms, url_words, word_list
+from groundwire.model.value import replace
 
 # Constants and factors of this module were chosen by hand on the tuned questions of tests/engine. They were
 # measured before `retrieve/rank.py` ranked passages by purpose, on all 418 questions of
@@ -27,6 +28,9 @@ _NEARBY = 0.15
 """Coverage of a query term that is not in the sentence itself but matched by a synonym, in the title, in the
 purpose in the title, in the name that a lead sentence is about, or in the sentence before. ±25 %: synonym and
 nearby no change, title -1 to +2 questions, purpose -1 to 0, lead -3 to 0."""
+_WHOLE_TITLE = 0.8
+"""Share of a title or a heading that the query has to cover for the first sentence under it to be about the
+query. Chosen."""
 _IN_ANNOUNCED = 0.9
 """The same for a term in the code, list or table that the sentence announces, which is shown with it. Chosen:
 nearly as good as in the sentence."""
@@ -108,12 +112,14 @@ _DOING = re.compile(
     re.IGNORECASE,
 )
 _VALUE = re.compile(r"\d")
+_ASKS_MEANING = re.compile(
+    r"^\W*(?:what(?:'s|s)?|who|was|wer|explain|erkläre?)\b|\b(?:definition|meaning|mean|bedeut\w*)\b",
+    re.IGNORECASE,
+)
+_DEFINED = 1.5
+"""Factor for the first sentence under a title or heading that is what a definition is asked of. Chosen."""
 _WANTS: tuple[tuple[re.Pattern[str], re.Pattern[str], float], ...] = (
-    (
-        re.compile(r"^\s*(?:what|who|was|wer)\b|\b(?:definition|meaning|bedeutung)\b", re.IGNORECASE),
-        _DEFINING,
-        1.2,
-    ),
+    (_ASKS_MEANING, _DEFINING, 1.2),
     (
         re.compile(r"^\s*(?:how (?:do|to|can|does|should)|wie|which|welche\w*)\b", re.IGNORECASE),
         _DOING,
@@ -140,6 +146,9 @@ def score_statements(
     heads = [leading_name(excerpt.title) or _head(excerpt.title) for excerpt in excerpts]
     titles = [terms_of_query.in_title(excerpt, head) for excerpt, head in zip(excerpts, heads, strict=True)]
     sections = [terms_of_query.in_section(excerpt) for excerpt in excerpts]
+    openings = [
+        terms_of_query.in_opening(excerpt, head) for excerpt, head in zip(excerpts, heads, strict=True)
+    ]
     matched = [terms_of_query.matched_by(statement) for statement in statements]
     holding = [title | section for title, section in zip(titles, sections, strict=True)]
     weights = _weights(terms_of_query.terms, statements, matched, holding)
@@ -147,13 +156,28 @@ def score_statements(
     purposes = _purposes_in_titles([excerpt.title for excerpt in excerpts])
     purpose_bonuses = [_name_bonus(map(terms_of_query.fit, matched), weights) / total for matched in purposes]
     style = _StyleScorer(query, frozenset(heads))
+    asks_meaning = _ASKS_MEANING.search(query) is not None
+    whole_tables = {number for number, opened in enumerate(openings) if opened} - {
+        statement.excerpt
+        for statement, own in zip(statements, matched, strict=True)
+        if statement.kind == "row" and own.keys() - openings[statement.excerpt]
+    }
     scored: list[ScoredStatement] = []
     before: Mapping[str, float] = {}
     for statement, own in zip(statements, matched, strict=True):
+        if statement.kind == "row" and statement.is_lead and statement.excerpt not in whole_tables:
+            # The first row of a table introduces nothing, unless the whole table is asked for.
+            statement = replace(statement, is_lead=False)  # noqa: PLW2901
         head = heads[statement.excerpt]
         fit = terms_of_query.fit(statement.subject or head)
         opens = statement.is_lead and bool(purposes[statement.excerpt])
-        title = _TitleMatch(titles[statement.excerpt], sections[statement.excerpt], fit, opens=opens)
+        title = _TitleMatch(
+            titles[statement.excerpt],
+            sections[statement.excerpt],
+            fit,
+            opens,
+            openings[statement.excerpt],
+        )
         shares = _shares(statement, own, title, before)
         before = own
         covered = sum(weights[term] * share for term, share in shares.items()) / total
@@ -165,6 +189,8 @@ def score_statements(
             if statement.subject in ("", head):
                 bonus = max(bonus, purpose_bonuses[statement.excerpt], about)
             factor = style.factor(statement, head) * _position_factor(statement, excerpts[statement.excerpt])
+            if statement.is_lead and title.opened and asks_meaning:
+                factor *= _DEFINED
             factor *= (1 + _NAMED * bonus) * _DEEP ** max(0, statement.subject.count(".") - 1)
             scored.append(ScoredStatement(covered * factor, covered, statement))
     scored.sort(key=lambda item: -item.score)
@@ -218,6 +244,12 @@ class _QueryTerms:
         """The query terms in the headings above an excerpt."""
         return frozenset(self.matched(analyse(excerpt.section))) if excerpt.section else frozenset()
 
+    def in_opening(self, excerpt: Excerpt, head: str) -> frozenset[str]:
+        """The query terms in the innermost heading above an excerpt, if that is nearly all it says."""
+        headings = [excerpt.section.rpartition("\n")[2], head if excerpt.start == 0 else ""]
+        fits = [self.fit(heading) for heading in headings if heading]
+        return frozenset().union(*(fit.terms for fit in fits if fit.share >= _WHOLE_TITLE))
+
 
 def _purposes_in_titles(titles: Sequence[str]) -> list[list[str]]:
     """The part of each title between the name and the site: the purpose of what is documented.
@@ -248,6 +280,9 @@ class _TitleMatch(NamedTuple):
     fit: NameMatch
     opens: bool
     """Is it the first statement of a page whose title contains a purpose?"""
+    opened: frozenset[str] = frozenset()
+    """The query terms in the innermost heading, or in the title of a page without headings, if nearly all
+    its words are in the query."""
 
 
 def _shares(
@@ -260,7 +295,7 @@ def _shares(
         shares[term] = max(_IN_HEADING, shares.get(term, 0.0))
     if statement.is_lead:
         # The first sentence of a page about a name is about that name, even if it does not repeat it.
-        shares.update((term, _IN_LEAD) for term in title.fit.own)
+        shares.update((term, _IN_LEAD) for term in title.fit.own | title.opened)
     for term, share in own.items():
         shares[term] = max(share, shares.get(term, 0.0))
     return shares

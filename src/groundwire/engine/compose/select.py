@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from groundwire.engine.compose.corroborate import conflicts, supports
 from groundwire.engine.compose.score import ScoredStatement
-from groundwire.engine.compose.statements import Statement
+from groundwire.engine.compose.statements import Excerpt, Statement
+from groundwire.engine.knowledge.addresses import is_built_in
 from groundwire.engine.words import TextTerms
 from groundwire.model.value import value
 
@@ -17,6 +19,18 @@ MOST_CHARACTERS = 700
 _SAME_PAGE = (0.5, 0.5)
 _OTHER_PAGE = (0.65, 0.7)
 """Least score and least coverage of a further statement, as shares of the best statement's."""
+_FURTHER_ROW = 0.9
+"""Least coverage of a row of another table: a table takes more room than a sentence."""
+_NEAR_BEST = 0.95
+"""Score of a passage, relative to the best one, from which on its page may open the answer. Chosen on the
+tuning questions of tests/engine/questions."""
+_NEARLY_BEST, _MORE_COVERAGE = 0.9, 1.3
+"""A lower score is enough for a statement that covers so many times more of the query."""
+_REFERENCE = re.compile(r"(?:See|Siehe) (?:also )?\S+(?: \S+){0,4}\.?$")
+_FURTHER_PAGE = 0.7
+_FURTHER_COVERAGE = 0.85
+"""The same for a further page of the answer, and the coverage of its statement relative to the first one's.
+Chosen by reading answers: a weaker page distracts."""
 _POOL = 60
 """Statements that are considered at all; keeps the selection fast."""
 _LEAST, _LEAST_FOR_LONG_QUERY = 0.4, 0.28
@@ -57,11 +71,20 @@ def select_statements(
     scored: Sequence[ScoredStatement],
     statements: Sequence[Statement],
     max_sources: int | None,
+    *,
     least_coverage: float = 0.0,
+    ranked: Sequence[Excerpt] = (),
+    superseded: frozenset[str] = frozenset(),
 ) -> Selection:
-    """The best statements within the limits; none if none covers enough of the query."""
+    """The best statements within the limits; none if none covers enough of the query.
+
+    With `ranked`, the excerpts if their scores can be trusted, a page of the best passages opens the answer,
+    even if a sentence of another page repeats more words of the query. Of the pages in `superseded`, nothing
+    is selected but what contradicts the answer."""
     pool = scored[:_POOL]
-    picked = _pick(_units(pool, statements), max_sources)
+    units = _units(pool, statements)
+    current = [unit for unit in units if unit.item.statement.url not in superseded]
+    picked = _pick(current or units, max_sources, ranked)
     if not picked or max(unit.item.coverage for unit in picked) < least_coverage:
         return Selection()
     everything = [statement for unit in picked for statement in unit.statements]
@@ -73,8 +96,22 @@ def select_statements(
         tuple(item for item in chosen if item.statement.url == url)
         for url in dict.fromkeys(item.statement.url for item in chosen)
     )
-    ordered = tuple(tuple(sorted(group, key=lambda item: item.statement.offset)) for group in paragraphs)
+    best = {unit.item.statement.url: unit for unit in reversed(picked)}
+    ordered = tuple(_in_order(group, best.get(group[0].statement.url)) for group in paragraphs)
     return Selection(ordered, max(unit.item.coverage for unit in picked))
+
+
+def _in_order(group: Sequence[SelectedStatement], best: _Unit | None) -> tuple[SelectedStatement, ...]:
+    """The statements of a page in its order, from the one that answers best; others follow it, unless they
+    lead up to it without a gap."""
+    group = sorted(group, key=lambda item: item.statement.offset)
+    if best is None:
+        return tuple(group)
+    first = best.statements[0]
+    start = next(index for index, item in enumerate(group) if item.statement.offset == first.offset)
+    while start and _are_adjacent(group[start - 1].statement, group[start].statement):
+        start -= 1
+    return (*group[start:], *group[:start])
 
 
 def _next_sentence(chosen: Sequence[Statement], statements: Sequence[Statement]) -> list[Statement]:
@@ -116,7 +153,7 @@ def _units(pool: Sequence[ScoredStatement], statements: Sequence[Statement]) -> 
     leads = {
         (statement.url, statement.subject): statement
         for statement in reversed(statements)
-        if statement.is_lead and statement.subject and _is_short(statement)
+        if statement.is_lead and statement.subject and statement.kind != "row" and _is_short(statement)
     }
     units: list[_Unit] = []
     for item in pool:
@@ -146,16 +183,20 @@ def _with_predecessors(
     return tuple(group)
 
 
-def _pick(units: Sequence[_Unit], max_sources: int | None) -> list[_Unit]:
-    """Greedy selection: each time the unit that adds most (maximal marginal relevance)."""
+def _pick(units: Sequence[_Unit], max_sources: int | None, ranked: Sequence[Excerpt]) -> list[_Unit]:
+    """Greedy selection: each time the unit that adds most (maximal marginal relevance).
+
+    `ranked`: the excerpts, if their scores decide which pages are used."""
     picked: list[_Unit] = []
     taken: set[tuple[str, int]] = set()
     pages: set[str] = set()
     room = MOST_CHARACTERS
     rest = list(units)
+    opening = _opening(units, ranked)
     while rest and len(taken) < MOST_STATEMENTS:
-        worth, best = max(
-            ((_worth(unit, picked), -position) for position, unit in enumerate(rest)), default=(0.0, 0)
+        _, worth, best = max(
+            (unit in opening if not picked else _may_follow(unit, picked, ranked), worth, -position)
+            for position, (unit, worth) in enumerate((unit, _worth(unit, picked)) for unit in rest)
         )
         unit = rest.pop(-best)
         if worth <= 0:
@@ -163,6 +204,8 @@ def _pick(units: Sequence[_Unit], max_sources: int | None) -> list[_Unit]:
         new = [item for item in unit.statements if (item.url, item.offset) not in taken]
         length = sum(len(item.text) + 1 for item in new)
         is_allowed = unit.item.statement.url in pages or max_sources is None or len(pages) < max_sources
+        if picked and not _may_follow(unit, picked, ranked):
+            break
         if not new or not is_allowed or len(taken) + len(new) > MOST_STATEMENTS or (picked and length > room):
             continue
         picked.append(unit)
@@ -170,6 +213,39 @@ def _pick(units: Sequence[_Unit], max_sources: int | None) -> list[_Unit]:
         pages.add(unit.item.statement.url)
         room -= length
     return picked
+
+
+def _opening(units: Sequence[_Unit], ranked: Sequence[Excerpt]) -> list[_Unit]:
+    """The units that may open the answer by the rank of their passages; a reference to another page does
+    not."""
+    scored = [(ranked[unit.item.statement.excerpt].score if ranked else 1.0, unit) for unit in units]
+    best = [
+        unit
+        for score, unit in scored
+        if score >= _NEAR_BEST and not _REFERENCE.match(unit.item.statement.quote)
+    ]
+    covered = max((unit.item.coverage for unit in best), default=0.0)
+    return best + [
+        unit
+        for score, unit in scored
+        if _NEARLY_BEST <= score < _NEAR_BEST and unit.item.coverage > _MORE_COVERAGE * covered
+    ]
+
+
+def _may_follow(unit: _Unit, picked: Sequence[_Unit], ranked: Sequence[Excerpt]) -> bool:
+    """May the unit follow what is picked, by the rank of its passage?"""
+    if not ranked:
+        return True
+    statement = unit.item.statement
+    score = ranked[statement.excerpt].score
+    if any(other.item.statement.url == statement.url for other in picked):
+        return True
+    first = picked[0].item
+    if unit.item.coverage < _FURTHER_COVERAGE * first.coverage or statement.kind == "row":
+        return False
+    # Pages that the user added are about other things than the built-in ones, whatever words they share.
+    is_alike = is_built_in(first.statement.url) or not is_built_in(statement.url)
+    return score >= _FURTHER_PAGE and is_alike
 
 
 def _worth(unit: _Unit, picked: Sequence[_Unit]) -> float:
@@ -180,6 +256,8 @@ def _worth(unit: _Unit, picked: Sequence[_Unit]) -> float:
     overlap = max(_overlap(statement.words, other.item.statement.words) for other in picked)
     is_new = all(other.item.statement.url != statement.url for other in picked)
     if statement.kind == "row" and any(_is_better_row(other.item, unit.item) for other in picked):
+        return 0.0
+    if statement.kind == "row" and unit.item.coverage < _FURTHER_ROW * picked[0].item.coverage:
         return 0.0
     if is_new and statement.subject and not unit.statements[0].is_lead:
         # A detail of another name, without the sentence that introduces it, only distracts.

@@ -24,6 +24,14 @@ _LISTED = re.compile(r"([A-Za-z_]\w*(?:\.\w+)+): ")
 _CALLED = re.compile(r"(?:class |def |async def )?([A-Za-z_][\w.]*)\(")
 
 
+_ABOUT_THE_PAGE = re.compile(
+    r"(?:Source code|Quelltext): \S+|Availability: |This module is part of |See also\b"
+)
+"""Lines of a reference that say nothing of their subject."""
+_HISTORY = re.compile(r"(?:New|Changed|Added|Deprecated|Removed) (?:in|since) version ", re.IGNORECASE)
+"""Remarks on versions: they do not introduce their subject."""
+
+
 @value
 class Excerpt:
     """A contiguous part of a page: a passage, or several adjacent passages joined."""
@@ -168,8 +176,9 @@ def _statements(excerpt: Excerpt, index: int) -> Iterator[Statement]:
         elif segment.kind == "row" and (position == 0 or segments[position - 1].kind != "row"):
             columns = quote
             continue
-        if segment.kind not in ("prose", "item", "row"):
+        if segment.kind not in ("prose", "item", "row") or _ABOUT_THE_PAGE.match(quote):
             continue
+        is_remark = _HISTORY.match(quote) is not None
         words = f"{columns} {quote}" if segment.kind == "row" else quote
         yield Statement(
             excerpt.url,
@@ -180,13 +189,13 @@ def _statements(excerpt: Excerpt, index: int) -> Iterator[Statement]:
             index,
             number,
             _listed(quote, segment) or subject,
-            is_lead and segment.kind != "row",
+            is_lead and not is_remark,
             _depends_on_previous(quote),
             _is_cut(excerpt, segment, quote, is_last=segment is segments[-1]),
             _announced(excerpt.text, quote, segments[position + 1 :][:_ANNOUNCED_SEGMENTS]),
         )
         number += 1
-        is_lead = False
+        is_lead = is_lead and is_remark
 
 
 def _announced(text: str, quote: str, following: Sequence[Segment]) -> TextTerms | None:

@@ -5,12 +5,21 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Container, Iterable
 from pathlib import Path
 from typing import TypeAlias
 
+from groundwire.engine.crawl.file_record import FileRecord
 from groundwire.engine.crawl.files import crawl_path
-from groundwire.engine.crawl.results import CrawledPage, CrawlOptions, CrawlResult, SkippedSource
+from groundwire.engine.crawl.package_archive import archive_name, is_package_archive
+from groundwire.engine.crawl.results import (
+    CrawledPage,
+    CrawlOptions,
+    CrawlResult,
+    RemovedFile,
+    SkippedSource,
+    UnchangedFile,
+)
 from groundwire.engine.crawl.web import (
     Frontier,
     HostThrottle,
@@ -29,6 +38,8 @@ from groundwire.transport.fetch import Fetcher
 
 CrawlSource: TypeAlias = str | Path
 """A web URL, or the path of a file or folder."""
+StoredUrls: TypeAlias = Callable[[str], Container[str]]
+"""The URLs of the stored pages of a collection."""
 
 
 def parse_source(text: str, cwd: str = "") -> CrawlSource:
@@ -57,10 +68,13 @@ class Crawler:
         *,
         kept: Path | None = None,
         pace: HostThrottle | None = None,
+        stored: StoredUrls | None = None,
     ) -> None:
         self._visitor = SiteClient(fetcher, pace or HostThrottle())
         self._scope = scope
         self._kept = kept
+        self._stored = stored
+        self._record: FileRecord | None = None
         self._frontier: Frontier | None = None
         self._finished: list[Frontier] = []
 
@@ -70,7 +84,7 @@ class Crawler:
         """Every page with its collection; `language` is for pages that do not declare one."""
         for what in whats:
             name = collection or collection_of(what)
-            async for outcome in self._gather(what):
+            async for outcome in self._gather(what, name, language):
                 yield _labelled(outcome, name, language)
 
     def checkpoint(self) -> None:
@@ -80,10 +94,21 @@ class Crawler:
         self._finished.clear()
         if self._frontier is not None:
             self._frontier.save()
+        if self._record is not None:
+            self._record.save()
 
-    async def _gather(self, what: CrawlSource) -> AsyncGenerator[CrawlResult, None]:
+    def close(self) -> None:
+        """Everything is stored that was yielded, and nothing more will be."""
+        if self._record is not None:
+            self._record.save(at_once=True)
+
+    async def _gather(
+        self, what: CrawlSource, collection: str, language: str
+    ) -> AsyncGenerator[CrawlResult, None]:
         if isinstance(what, Path):
-            found = crawl_path(what, self._scope)
+            self.close()
+            self._record = await asyncio.to_thread(self._file_record, what, collection, language)
+            found = crawl_path(what, self._scope, self._record)
         elif looks_like_sitemap(what):
             found = crawl_sitemap(what, self._scope, self._visitor)
         elif self._scope.follow:
@@ -94,6 +119,12 @@ class Crawler:
         async for outcome in found:
             yield outcome
 
+    def _file_record(self, folder: Path, collection: str, language: str) -> FileRecord | None:
+        if self._kept is None or self._stored is None or not folder.is_dir():
+            return None
+        options = (self._scope.base_url, str(self._scope.as_html), collection, language)
+        return FileRecord(self._kept, folder, options, stored=self._stored(collection))
+
     async def _crawl(self, start: str) -> AsyncGenerator[CrawlResult, None]:
         self._frontier = Frontier(start, self._kept)
         async for outcome in crawl_site(start, self._scope, self._visitor, self._frontier):
@@ -103,8 +134,10 @@ class Crawler:
 
 
 def collection_of(what: CrawlSource) -> str:
-    """The default collection of a source: the name of the folder, or the host."""
+    """The default collection of a source: the name of the folder or the package, or the host."""
     if isinstance(what, Path):
+        if is_package_archive(what.name) and what.is_file():
+            return archive_name(what.name)
         folder = what if what.is_dir() else what.parent
         return os.fsencode(folder.resolve().name).decode("utf-8", "replace") or "files"
     return host_of(what)
@@ -142,6 +175,8 @@ class CrawlTally:
     skipped: tuple[SkipReason, ...] = ()
     network: int = 0
     """How many were skipped because of the network or a server."""
+    removed: int = 0
+    """Pages of files that no longer exist."""
 
     @property
     def pages(self) -> int:
@@ -170,6 +205,8 @@ class BatchIndexer:
         self._stored = Stored()
         self._skipped: dict[str, tuple[int, list[str]]] = {}
         self._network = 0
+        self._gone: list[str] = []
+        self._removed = 0
 
     async def store(self, outcomes: AsyncGenerator[CrawlResult, None]) -> CrawlTally:
         """Stores all pages. On cancellation, what was read is stored first."""
@@ -193,14 +230,19 @@ class BatchIndexer:
             SkipReason(why, count, tuple(examples))
             for why, (count, examples) in sorted(self._skipped.items(), key=lambda item: -item[1][0])
         )
-        return CrawlTally(self._stored, len(self._batch), skipped, self._network)
+        return CrawlTally(self._stored, len(self._batch), skipped, self._network, self._removed)
 
     def _count(self, outcome: CrawlResult) -> None:
-        if isinstance(outcome, CrawledPage):
-            self._batch.append(outcome.page)
-            self._characters += len(outcome.page.text)
-        else:
-            self._skip(outcome)
+        match outcome:
+            case CrawledPage():
+                self._batch.append(outcome.page)
+                self._characters += len(outcome.page.text)
+            case UnchangedFile():
+                self._stored += Stored(unchanged=outcome.pages)
+            case RemovedFile():
+                self._gone += outcome.urls
+            case SkippedSource():
+                self._skip(outcome)
 
     def _skip(self, skipped: SkippedSource) -> None:
         count, examples = self._skipped.get(skipped.why, (0, []))
@@ -226,15 +268,11 @@ class BatchIndexer:
 
     def _put(self) -> None:
         if self._batch:
-            stored = self._index.put(self._batch)
-            before = self._stored
-            self._stored = Stored(
-                before.added + stored.added,
-                before.updated + stored.updated,
-                before.unchanged + stored.unchanged,
-                before.duplicates + stored.duplicates,
-            )
+            self._stored += self._index.put(self._batch)
             self._batch.clear()
+        if self._gone:
+            self._removed += self._index.remove(urls=self._gone)
+            self._gone.clear()
         self._characters = 0
         self._checkpoint()
         self._since = self._clock()

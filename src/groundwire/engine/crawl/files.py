@@ -10,7 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urljoin
 
-from groundwire.engine.crawl.results import CrawlOptions, CrawlResult, SkippedSource, crawl_result
+from groundwire.engine.crawl.file_record import FileRecord, state_of
+from groundwire.engine.crawl.package_archive import crawl_package_archive, is_package_archive
+from groundwire.engine.crawl.results import (
+    CrawledPage,
+    CrawlOptions,
+    CrawlResult,
+    RemovedFile,
+    SkippedSource,
+    UnchangedFile,
+    crawl_result,
+)
 from groundwire.engine.read import Document, document_of, missing_extra
 from groundwire.engine.read.document import MEDIA_TYPES, media_type_of
 from groundwire.engine.read.normalise import decode
@@ -136,18 +146,37 @@ _IGNORED = frozenset(("CVS", "node_modules", "__pycache__"))
 """Folders without documents. Hidden folders, such as `.git`, are never entered."""
 
 
-async def crawl_path(path: Path, scope: CrawlOptions) -> AsyncGenerator[CrawlResult, None]:
-    """Crawls a file, or all files below a folder."""
+async def crawl_path(
+    path: Path, scope: CrawlOptions, record: FileRecord | None = None
+) -> AsyncGenerator[CrawlResult, None]:
+    """Crawls a file, or all files below a folder; with a record, only files that have changed."""
     if path.is_dir():
         for found in _walk(path):
             if isinstance(found, SkippedSource):
                 yield found
-                continue
-            async for outcome in _gather_file(found, path, scope, named=False):
-                yield outcome
+            elif record is not None and (pages := record.unchanged(found)) is not None:
+                yield UnchangedFile(pages)
+            else:
+                async for outcome in _gather_changed(found, path, scope, record):
+                    yield outcome
+        for urls in record.removed() if record is not None else ():
+            yield RemovedFile(urls)
     else:
         async for outcome in _gather_file(path, path.parent, scope, named=True):
             yield outcome
+
+
+async def _gather_changed(
+    path: Path, root: Path, scope: CrawlOptions, record: FileRecord | None
+) -> AsyncGenerator[CrawlResult, None]:
+    """A file of a folder, which is recorded when it was read."""
+    state, urls = state_of(path), []
+    async for outcome in _gather_file(path, root, scope, named=False):
+        if isinstance(outcome, CrawledPage):
+            urls.append(outcome.page.url)
+        yield outcome
+    if record is not None:
+        record.add(path, state, tuple(urls))
 
 
 async def _gather_file(
@@ -156,6 +185,10 @@ async def _gather_file(
     """A file that the user named is read whatever its name; others only if their suffix is known."""
     if is_warc(path.name) and path.is_file():
         async for outcome in crawl_warc(path):
+            yield outcome
+        return
+    if named and is_package_archive(path.name) and path.is_file():
+        async for outcome in crawl_package_archive(path, scope):
             yield outcome
         return
     media_type = media_type_of(path.name)

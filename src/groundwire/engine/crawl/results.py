@@ -26,7 +26,21 @@ class SkippedSource:
     """Did the network or the server fail?"""
 
 
-CrawlResult: TypeAlias = CrawledPage | SkippedSource
+@value
+class UnchangedFile:
+    """A file that is as it was when its pages were stored."""
+
+    pages: int
+
+
+@value
+class RemovedFile:
+    """A file that no longer exists, with the URLs of its pages."""
+
+    urls: tuple[str, ...]
+
+
+CrawlResult: TypeAlias = CrawledPage | SkippedSource | UnchangedFile | RemovedFile
 
 
 @value

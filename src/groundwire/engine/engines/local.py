@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import TypeAlias
 
-from groundwire.engine.index.base import Index, Stored
-from groundwire.engine.knowledge import (
-    ReportProgress,
-    add_core,
-    has_core,
-    has_everything,
-    ignore_progress,
-    is_complete,
-    refresh,
-)
+from groundwire.engine.index.base import Index
+from groundwire.engine.knowledge import ReportProgress, add_core, has_core, has_everything, ignore_progress
+from groundwire.engine.knowledge.background import BackgroundBuild
+from groundwire.engine.knowledge.purposes import keep_purposes
 from groundwire.engine.pages import EngineResult, Page
-from groundwire.engine.retrieve.rank import find_passages
+from groundwire.engine.retrieve.rank import RankedPassages, find_passages
 from groundwire.errors import GroundwireError
 from groundwire.model import SearchOptions, Warned
 
@@ -32,6 +26,8 @@ _PARTIAL_INDEX = Warned(
     "So far the index has only the most used modules of Python. "
     "`groundwire index refresh` adds the rest, and the installed packages.",
 )
+_BUILDING = "The index is being completed in the background{progress}; later answers may find more."
+_INCOMPLETE = "The index could not be completed: {why}. This answer is from what is there."
 
 
 def _open(folder: Path) -> Index:
@@ -47,11 +43,17 @@ class LocalEngine:
     honours = frozenset(("allowed_domains", "blocked_domains", "since", "until", "language", "live"))
 
     def __init__(
-        self, folder: Path, *, report: ReportProgress = ignore_progress, opener: OpenIndex = _open
+        self,
+        folder: Path,
+        *,
+        report: ReportProgress = ignore_progress,
+        opener: OpenIndex = _open,
+        background: BackgroundBuild | None = None,
     ) -> None:
         self._folder = folder
         self._report = report
         self._opener = opener
+        self._background = background
         self._opening = Lock()
         self._index: Index | None = None
         self._temporary: TemporaryDirectory[str] | None = None
@@ -61,23 +63,21 @@ class LocalEngine:
         """Searches: the best passages, at most `limit`."""
         index = await asyncio.to_thread(self._opened)
         found = await asyncio.to_thread(find_passages, index, query, options, limit)
+        building, advice = await asyncio.to_thread(self._completeness, index)
         return EngineResult(
             passages=found.passages,
             queries=(found.interpretation.text,),
             is_answer=found.is_answer,
+            probability=found.probability,
             understood=found.interpretation.text,
-            warnings=self._warnings + _not_live(options),
-            advice=() if await asyncio.to_thread(has_everything, index) else (_PARTIAL_INDEX,),
+            warnings=(*_notices(found), *self._warnings, *_not_live(options), *building),
+            advice=(*_suggestions(found), *advice),
         )
 
     async def page(self, url: str) -> Page | None:
         """The stored page; None if there is none."""
         index = await asyncio.to_thread(self._opened)
         return await asyncio.to_thread(index.page, url)
-
-    async def complete(self) -> Stored:
-        """Adds the missing built-in knowledge; for long-running processes, in the background."""
-        return await asyncio.to_thread(self._complete)
 
     async def close(self) -> None:
         """Closes the index."""
@@ -87,6 +87,7 @@ class LocalEngine:
         with self._opening:
             if self._index is None:
                 self._index = self._opened_somewhere()
+                keep_purposes(self._folder)
             return self._index
 
     def _opened_somewhere(self) -> Index:
@@ -111,9 +112,19 @@ class LocalEngine:
                 raise
         return index
 
-    def _complete(self) -> Stored:
-        index = self._opened()
-        return Stored() if is_complete(index) else refresh(index, self._report)
+    def _completeness(self, index: Index) -> tuple[tuple[Warned, ...], tuple[Warned, ...]]:
+        """Warnings and advice about an index that is not complete. A background build that is due starts."""
+        if self._background is not None and self._temporary is None:
+            status = self._background.status()
+            if status.phase == "complete":
+                return (), ()
+            if status.phase == "building":
+                progress = f" ({status.progress})" if status.progress else ""
+                return (Warned("index_building", _BUILDING.format(progress=progress)),), ()
+            if status.phase == "failed":
+                why = status.message.rstrip(".")
+                return (Warned("index_incomplete", _INCOMPLETE.format(why=why)),), ()
+        return (), () if has_everything(index) else (_PARTIAL_INDEX,)
 
     def _close(self) -> None:
         with self._opening:
@@ -123,6 +134,21 @@ class LocalEngine:
             if self._temporary is not None:
                 self._temporary.cleanup()
                 self._temporary = None
+
+
+def _notices(found: RankedPassages) -> Iterator[Warned]:
+    """What was searched, if it is not what the user typed."""
+    kind, text = found.interpretation.kind, found.interpretation.text
+    if found.is_answer and kind == "corrected":
+        yield Warned("query_corrected", f"Showing results for “{text}”.")
+    elif found.is_answer and kind == "translated":
+        yield Warned("query_translated", f"Showing results for the English words “{text}”.")
+
+
+def _suggestions(found: RankedPassages) -> Iterator[Warned]:
+    """The corrected question, if it is not the one that was searched."""
+    if found.corrected and not (found.is_answer and found.corrected == found.interpretation.text):
+        yield Warned("did_you_mean", f"Did you mean “{found.corrected}”?")
 
 
 def _not_live(options: SearchOptions) -> tuple[Warned, ...]:

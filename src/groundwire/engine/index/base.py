@@ -8,7 +8,7 @@ from typing import Protocol, Self
 
 from groundwire.engine.pages import Page, Passage
 from groundwire.model import SearchOptions
-from groundwire.model.value import value
+from groundwire.model.value import field_names, value
 
 
 @value
@@ -20,6 +20,9 @@ class Stored:
     unchanged: int = 0
     duplicates: int = 0
     """Pages with the words of a page under another URL; searches show one of them."""
+
+    def __add__(self, other: Stored) -> Stored:
+        return Stored(*(getattr(self, name) + getattr(other, name) for name in field_names(Stored)))
 
 
 @value

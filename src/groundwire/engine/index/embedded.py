@@ -35,7 +35,6 @@ from groundwire.engine.pages import Page, Passage
 from groundwire.errors import TimedOut
 from groundwire.files.lock import locked
 from groundwire.model import SearchOptions, Source
-from groundwire.model.value import field_names
 from groundwire.text.domains import admits
 
 ScoredDocument: TypeAlias = tuple[float, str]
@@ -128,8 +127,9 @@ class EmbeddedIndex:
             with translate_errors(self._folder), self._writing(_LOCK_TIMEOUT) as (store, passages):
                 unsure = page_table.last_id(store)
                 with page_table.transaction(store):
-                    total = _sum(total, page_table.add_pages(store, batch))
-                self._passages = bring_up_to_date(self._folder, store, passages, unsure)
+                    stored, fresh = page_table.add_pages(store, batch)
+                total += stored
+                self._passages = bring_up_to_date(self._folder, store, passages, unsure, fresh)
         return total
 
     def remove(self, *, urls: Iterable[str] = (), collection: str = "") -> int:
@@ -263,10 +263,6 @@ def _batches(pages: Iterable[Page]) -> Iterator[list[Page]]:
             batch, characters = [], 0
     if batch:
         yield batch
-
-
-def _sum(one: Stored, other: Stored) -> Stored:
-    return Stored(*(getattr(one, name) + getattr(other, name) for name in field_names(Stored)))
 
 
 def _size(folder: Path) -> int:

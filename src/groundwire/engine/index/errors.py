@@ -19,6 +19,9 @@ _UNUSABLE = (
     "the index in {folder} cannot be opened for writing ({why}); give write access, or choose another folder"
 )
 _FULL = "the disk of {folder} is full; what was stored before is kept"
+_UNWRITTEN = (
+    "the index in {folder} cannot be written ({why}): perhaps the disk is full, or a limit was reached"
+)
 _CONFIGURED = {
     "SQLITE_NOTADB": _NOT_OURS,
     "SQLITE_CORRUPT": _NOT_OURS,
@@ -52,6 +55,8 @@ def _of_store(folder: Path, error: sqlite3.Error) -> GroundwireError:
             return ConfigError(sentence.format(folder=folder, why=error))
     if name == "SQLITE_FULL":
         return GroundwireError(_FULL.format(folder=folder))
+    if name == "SQLITE_IOERR_WRITE":
+        return GroundwireError(_UNWRITTEN.format(folder=folder, why=error))
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return TimedOut(f"the page store in {folder} was locked by another process for too long; try again")
     return GroundwireError(f"the page store in {folder} failed: {error}")

@@ -12,19 +12,18 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from hashlib import blake2b
-from itertools import groupby
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from groundwire.engine.index.base import PageInfo, Stored
 from groundwire.engine.pages import Page, split_passages
 from groundwire.engine.words import fingerprint
 from groundwire.errors import ConfigError
 from groundwire.files.text_file import PRIVATE, make_private_files
-from groundwire.model.value import value
+from groundwire.model.value import replace, value
 from groundwire.text.urls import canonical_url, domain_of
 
 Step: TypeAlias = Callable[[sqlite3.Connection], None]
@@ -115,11 +114,21 @@ def upgrade(store: sqlite3.Connection, steps: tuple[Step, ...] = STEPS) -> None:
 
 _BUSY_TIMEOUT = 30.0
 _LISTED_AT_ONCE = 500
+_SELECTED_AT_ONCE = 500
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 StoredPassage: TypeAlias = tuple[int, str, int]
 """A passage: start, text and fingerprint."""
+
+
+class StoredPage(NamedTuple):
+    """A page with its fingerprint and its passages; the text may be in the passages alone."""
+
+    id: int
+    words: int
+    page: Page
+    pieces: tuple[StoredPassage, ...]
 
 
 @value
@@ -166,12 +175,30 @@ def canonical_key(url: str) -> str:
     return _storable(canonical_url(url) + (f"#{fragment}" if fragment and domain_of(url) else ""))
 
 
-def add_pages(store: sqlite3.Connection, pages: Iterable[Page]) -> Stored:
-    """Adds or updates pages, within a transaction."""
-    counts = dict.fromkeys(("added", "updated", "unchanged", "duplicates"), 0)
-    for page in pages:
-        counts[_add(store, _clean(page))] += 1
-    return Stored(**counts)
+def add_pages(store: sqlite3.Connection, pages: Iterable[Page]) -> tuple[Stored, list[StoredPage]]:
+    """Adds or updates pages, within a transaction: their counts, and the pages that are new or changed."""
+    batch = [(canonical_key(page.url), _hash(page), page) for page in map(_clean, pages)]
+    known: dict[str, tuple[int, bytes]] = {
+        key: (page, mark)
+        for page, key, mark in _select(store, "id, key, hash", "key", [key for key, _, _ in batch])
+    }
+    fresh: dict[int, tuple[str, bytes, StoredPage]] = {}
+    changes: list[tuple[StoredPage, bool]] = []
+    following = _next_id(store)
+    for key, mark, page in batch:
+        old = known.get(key)
+        if old is not None and old[1] == mark:
+            continue
+        if old is not None and fresh.pop(old[0], None) is None:
+            _forget(store, old[0])
+        cut = _cut(following, page)
+        fresh[following] = (key, mark, cut)
+        changes.append((cut, old is not None))
+        known[key] = (following, mark)
+        following += 1
+    counted = _counted(store, changes)
+    _insert(store, fresh.values())
+    return replace(counted, unchanged=len(batch) - len(changes)), [cut for _, _, cut in fresh.values()]
 
 
 def remove_pages(store: sqlite3.Connection, keys: Iterable[str], collection: str) -> int:
@@ -204,18 +231,6 @@ def load_passages(store: sqlite3.Connection, page: int) -> list[StoredPassage]:
         "SELECT start, text, words FROM passages WHERE id >= ? AND id < ? ORDER BY id",
         (page << PASSAGE_BITS, (page + 1) << PASSAGE_BITS),
     ).fetchall()
-
-
-def load_page_passages(
-    store: sqlite3.Connection, first: int, last: int
-) -> Iterator[tuple[int, list[StoredPassage]]]:
-    """The pages of a range of ids, each with its passages."""
-    rows = store.execute(
-        "SELECT id, start, text, words FROM passages WHERE id >= ? AND id < ? ORDER BY id",
-        (first << PASSAGE_BITS, (last + 1) << PASSAGE_BITS),
-    )
-    for page, pieces in groupby(rows, lambda row: row[0] >> PASSAGE_BITS):
-        yield page, [(start, text, words) for _, start, text, words in pieces]
 
 
 def list_pages(
@@ -255,14 +270,15 @@ def last_id(store: sqlite3.Connection) -> int:
     return int(found)
 
 
-def pages_after(store: sqlite3.Connection, after: int, limit: int) -> dict[int, tuple[int, Page]]:
-    """The next pages by id, with their fingerprints and without their texts."""
+def pages_after(store: sqlite3.Connection, after: int, limit: int) -> Iterator[StoredPage]:
+    """The next pages by id, with their passages."""
     rows = store.execute(
         """SELECT id, words, url, title, '', published, language, collection, outline FROM pages
         WHERE id > ? ORDER BY id LIMIT ?""",
         (after, limit),
-    )
-    return {row[0]: (row[1], Page(*row[2:])) for row in rows}
+    ).fetchall()
+    for page, words, *fields in rows:
+        yield StoredPage(page, words, Page(*fields), tuple(load_passages(store, page)))
 
 
 def removed_pages(store: sqlite3.Connection) -> list[int]:
@@ -275,32 +291,67 @@ def clear_removed(store: sqlite3.Connection, pages: Iterable[int]) -> None:
     store.executemany("DELETE FROM gone WHERE page = ?", ((page,) for page in pages))
 
 
-def _add(store: sqlite3.Connection, page: Page) -> str:
-    key, mark = canonical_key(page.url), _hash(page)
-    old = store.execute("SELECT id, hash FROM pages WHERE key = ?", (key,)).fetchone()
-    if old is not None and old[1] == mark:
-        return "unchanged"
-    if old is not None:
-        _forget(store, old[0])
+def _cut(number: int, page: Page) -> StoredPage:
+    """A page with its passages and their fingerprints."""
     words = fingerprint(page.text)
-    known = page.text.strip() and store.execute("SELECT 1 FROM pages WHERE words = ?", (words,)).fetchone()
-    pieces = [(start, page.text[start:end]) for start, end in split_passages(page.text, page.outline)]
-    row = (key, page.url, page.title, page.published, page.language, page.collection, mark, len(page.text))
-    cursor = store.execute(
+    ranges = list(split_passages(page.text, page.outline))
+    if len(ranges) == 1:
+        return StoredPage(number, words, page, ((0, page.text, words),))
+    texts = [(start, page.text[start:end]) for start, end in ranges]
+    return StoredPage(number, words, page, tuple((start, text, fingerprint(text)) for start, text in texts))
+
+
+def _counted(store: sqlite3.Connection, changes: Sequence[tuple[StoredPage, bool]]) -> Stored:
+    """Counts new and updated pages; a new page with the words of another one is a duplicate."""
+    words = [page.words for page, is_update in changes if not is_update]
+    known = {found for (found,) in _select(store, "words", "words", words)}
+    counts = dict.fromkeys(("added", "updated", "duplicates"), 0)
+    for page, is_update in changes:
+        is_duplicate = page.words in known and bool(page.page.text.strip())
+        counts["updated" if is_update else "duplicates" if is_duplicate else "added"] += 1
+        known.add(page.words)
+    return Stored(**counts)
+
+
+def _insert(store: sqlite3.Connection, pages: Collection[tuple[str, bytes, StoredPage]]) -> None:
+    store.executemany(
         """INSERT INTO pages
-        (key, url, title, published, language, collection, hash, characters, pieces, words, outline)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-        (*row, sum(1 for _, text in pieces if text.strip()), words, page.outline),
+        (id, key, url, title, published, language, collection, hash, characters, pieces, words, outline)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        (
+            (
+                *(cut.id, key, page.url, page.title, page.published, page.language, page.collection, mark),
+                *(len(page.text), sum(bool(text.strip()) for _, text, _ in cut.pieces)),
+                *(cut.words, page.outline),
+            )
+            for key, mark, cut in pages
+            for page in (cut.page,)
+        ),
     )
-    first = (cursor.lastrowid or 0) << PASSAGE_BITS
     store.executemany(
         "INSERT INTO passages (id, start, text, words) VALUES (?, ?, ?, ?)",
         (
-            (first + number, start, text, fingerprint(text) if len(pieces) > 1 else words)
-            for number, (start, text) in enumerate(pieces)
+            ((cut.id << PASSAGE_BITS) + number, start, text, words)
+            for _, _, cut in pages
+            for number, (start, text, words) in enumerate(cut.pieces)
         ),
     )
-    return "updated" if old is not None else "duplicates" if known else "added"
+
+
+def _select(
+    store: sqlite3.Connection, columns: str, column: str, wanted: Sequence[str] | Sequence[int]
+) -> Iterator[sqlite3.Row]:
+    """The columns of the pages whose `column` has one of the wanted values."""
+    for at in range(0, len(wanted), _SELECTED_AT_ONCE):
+        some = wanted[at : at + _SELECTED_AT_ONCE]
+        marks = ",".join("?" * len(some))
+        yield from store.execute(f"SELECT {columns} FROM pages WHERE {column} IN ({marks})", some)  # noqa: S608
+
+
+def _next_id(store: sqlite3.Connection) -> int:
+    """Ids of removed pages are not used again."""
+    row = store.execute("SELECT seq FROM sqlite_sequence WHERE name = 'pages'").fetchone()
+    return int(row[0]) + 1 if row else 1
 
 
 def _forget(store: sqlite3.Connection, page: int) -> None:
@@ -315,7 +366,9 @@ def _hash(page: Page) -> bytes:
     # A page without an outline has the hash that it had before format 3.
     outline = (page.outline,) if page.outline else ()
     fields = (page.url, page.title, page.text, page.published, page.language, page.collection, *outline)
-    return blake2b("\0".join(f"{len(field)}\0{field}" for field in fields).encode(), digest_size=16).digest()
+    return blake2b(
+        "\0".join([f"{len(field)}\0{field}" for field in fields]).encode(), digest_size=16
+    ).digest()
 
 
 def _clean(page: Page) -> Page:

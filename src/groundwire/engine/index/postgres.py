@@ -188,7 +188,7 @@ class PostgresIndex:
         while batch := list(islice(source, BATCH)):
             with self._connections.transaction() as connection:
                 stored = write_pages(connection, [page_row(page) for page in batch])
-            total = _sum(total, stored)
+            total += stored
         if total.added or total.updated or total.duplicates:
             self._renew_statistics(total)
         return total
@@ -309,15 +309,6 @@ def _found(connection: PostgresConnection, wanted: PostgresQuery, values: dict[s
     }
     rows = connection.execute(SEARCH, parameters).fetchall()
     return [Passage(*cast("tuple[str, str, str, int, float, str, str, str, str]", row)) for row in rows]
-
-
-def _sum(one: Stored, other: Stored) -> Stored:
-    return Stored(
-        one.added + other.added,
-        one.updated + other.updated,
-        one.unchanged + other.unchanged,
-        one.duplicates + other.duplicates,
-    )
 
 
 _REMOVE: LiteralString = """

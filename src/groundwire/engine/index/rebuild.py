@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 from groundwire.engine.index import page_table
-from groundwire.engine.index.search_index import ANALYSIS_VERSION, TANTIVY_ERRORS, IndexedPage, SearchIndex
+from groundwire.engine.index.page_table import StoredPage
+from groundwire.engine.index.search_index import ANALYSIS_VERSION, TANTIVY_ERRORS, SearchIndex
 from groundwire.model.value import replace
 
 _PAGES_AT_ONCE = 10_000
@@ -63,15 +65,20 @@ def create_search_index(folder: Path, store: sqlite3.Connection) -> SearchIndex:
 
 
 def bring_up_to_date(
-    folder: Path, store: sqlite3.Connection, passages: SearchIndex, unsure: int
+    folder: Path,
+    store: sqlite3.Connection,
+    passages: SearchIndex,
+    unsure: int,
+    fresh: Sequence[StoredPage] = (),
 ) -> SearchIndex:
-    """Indexes everything that is stored; the caller holds the write lock.
+    """Indexes everything that is stored; the caller holds the write lock. `fresh` are the pages that were
+    just stored, which need not be read again.
 
     A writer that was killed during a commit leaves files whose names the next one needs: then the index is
     rebuilt in another folder.
     """
     try:
-        catch_up(store, passages, unsure)
+        catch_up(store, passages, unsure, fresh)
     except ValueError as error:
         if _LEFT_OVER not in str(error):
             raise
@@ -80,23 +87,27 @@ def bring_up_to_date(
     return passages
 
 
-def catch_up(store: sqlite3.Connection, passages: SearchIndex, unsure: int) -> None:
+def catch_up(
+    store: sqlite3.Connection, passages: SearchIndex, unsure: int, fresh: Sequence[StoredPage] = ()
+) -> None:
     """Indexes stored pages and removes removed ones; the caller holds the write lock.
 
     An interrupted writer may have left passages of pages up to `unsure`.
     """
     while is_behind(store):
         state, removed = page_table.state_of(store), page_table.removed_pages(store)
-        pages = page_table.pages_after(store, state.indexed, _PAGES_AT_ONCE)
+        is_only_fresh = bool(fresh) and state.indexed >= unsure
+        pages = fresh if is_only_fresh else page_table.pages_after(store, state.indexed, _PAGES_AT_ONCE)
+        indexed = state.indexed
         with passages.writing() as writer:
             passages.remove(writer, removed)
-            passages.remove(writer, (page for page in pages if page <= unsure))
-            for page, pieces in page_table.load_page_passages(
-                store, min(pages, default=0), max(pages, default=-1)
-            ):
-                passages.add(writer, IndexedPage(page, *pages[page], tuple(pieces)))
-        indexed = max(pages, default=state.indexed)
+            for page in pages:
+                if page.id <= unsure:
+                    passages.remove(writer, (page.id,))
+                passages.add(writer, page)
+                indexed = page.id
         held = passages.searcher().num_docs
         with page_table.transaction(store):
             page_table.set_state(store, replace(state, indexed=indexed, passages=held))
             page_table.clear_removed(store, removed)
+        fresh = ()

@@ -15,20 +15,19 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
 import tantivy
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
-from groundwire.engine.index.page_table import StoredPassage
+from groundwire.engine.index.page_table import StoredPage
 from groundwire.engine.outline import Section
-from groundwire.engine.pages import Page, describe_passages, section_url, strip_passage
+from groundwire.engine.pages import describe_passages, section_url, strip_passage
 from groundwire.engine.retrieve.filters import host_and_parents, published_timestamp
-from groundwire.engine.words import camel_parts, dotted_names, guess_language, url_words
+from groundwire.engine.words import camel_parts, dotted_names, guess_language, tokenize, url_words
 from groundwire.files.text_file import make_private_files, make_private_folder
-from groundwire.model.value import value
 
 ANALYSIS_VERSION = 4
 """Incremented with every change of the terms or the stored fields: the search index is then rebuilt."""
@@ -36,6 +35,9 @@ ANALYSIS_VERSION = 4
 _STEMMERS = {"en": "english", "de": "german"}
 _LONGEST_WORD = 80
 _REMEMBERED = 4096
+_MOST_KNOWN_WORDS = 200_000
+_SHORT = 100
+"""Characters; titles and addresses are analysed at once, they have many words that occur only there."""
 _UNSPACED = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
 
@@ -71,13 +73,16 @@ class Analyzers:
         whole = TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.remove_long(_LONGEST_WORD))
         self._all = tuple(one.analyze for one in (*self._stemming.values(), self._plain))
         self._whole = whole.filter(Filter.lowercase()).filter(Filter.ascii_fold()).build()
+        self._page_terms = {
+            code: _PageTerms(analyzer).of for code, analyzer in {**self._stemming, "": self._plain}.items()
+        }
         # Queries share most of their words.
         self.forms = lru_cache(_REMEMBERED)(self._forms)
 
     def for_page(self, language: str, text: str) -> Callable[[str], str]:
         """The analyzer for a page: by its declared language, or by the guessed one."""
         code = language.partition("-")[0].lower() or guess_language(text)
-        return partial(_terms, self._stemming.get(code, self._plain))
+        return self._page_terms[code if code in self._stemming else ""]
 
     def whole(self, names: str) -> str:
         """Names separated by spaces, each as one term."""
@@ -98,8 +103,29 @@ class Analyzers:
         return tuple(found)
 
 
-def _terms(analyzer: TextAnalyzer, text: str) -> str:
-    return " ".join(analyzer.analyze(space_cjk(text)))
+class _PageTerms:
+    """The terms of texts. Most words are looked up: analysing a word costs more than finding it again."""
+
+    def __init__(self, analyzer: TextAnalyzer) -> None:
+        self._analyzer = analyzer
+        self._known: dict[str, str] = {}
+
+    def of(self, text: str) -> str:
+        """The terms, separated by spaces."""
+        if len(text) < _SHORT or not text.isascii():
+            return " ".join(self._analyzer.analyze(space_cjk(text)))
+        words = tokenize(text)
+        try:
+            return " ".join(map(self._known.__getitem__, words))
+        except KeyError:
+            return self._learned(words)
+
+    def _learned(self, words: list[str]) -> str:
+        if len(self._known) > _MOST_KNOWN_WORDS:
+            self._known.clear()
+        for word in set(words).difference(self._known):
+            self._known[word] = " ".join(self._analyzer.analyze(word))
+        return " ".join(map(self._known.__getitem__, words))
 
 
 def space_cjk(text: str) -> str:
@@ -124,16 +150,6 @@ language, headings, outline, text."""
 
 TANTIVY_ERRORS = (ValueError, OSError)
 """What tantivy raises for damaged or missing files."""
-
-
-@value
-class IndexedPage:
-    """A page to index: without its text, with its fingerprint and its passages."""
-
-    id: int
-    words: int
-    page: Page
-    pieces: tuple[StoredPassage, ...]
 
 
 def schema() -> tantivy.Schema:
@@ -186,7 +202,7 @@ class SearchIndex:
         writer.wait_merging_threads()
         make_private_files(self.folder)
 
-    def add(self, writer: tantivy.IndexWriter, page: IndexedPage) -> None:
+    def add(self, writer: tantivy.IndexWriter, page: StoredPage) -> None:
         """Adds the passages of a page."""
         about = page.page
         terms = self.analysis.for_page(about.language, "".join(text for _, text, _ in page.pieces[:4]))

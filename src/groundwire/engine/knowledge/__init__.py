@@ -6,6 +6,7 @@ Building it needs modules that a search does not, so they are imported by the fu
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeAlias
 
 from groundwire.engine.index.base import Index, Stored
@@ -18,7 +19,7 @@ RESERVED = frozenset(("python", "packages", "groundwire"))
 DOCUMENTATION = "python-docs"
 """The collection of Python's documentation, which `groundwire index add python` adds."""
 
-EDITION = 5
+EDITION = 6
 """Incremented with every change of the generated pages: pages of an older edition are then built again."""
 CORE_EDITION = f"This is the core of edition {EDITION} of what groundwire knows from the start."
 FULL_EDITION = f"This is edition {EDITION} of what groundwire knows from the start."
@@ -49,11 +50,19 @@ def add_core(index: Index, report: ReportProgress = ignore_progress) -> Stored:
     return build.build_core(index, report)
 
 
-def refresh(index: Index, report: ReportProgress = ignore_progress) -> Stored:
-    """Adds everything and removes what no longer exists. It may be interrupted and started again."""
+def refresh(
+    index: Index,
+    report: ReportProgress = ignore_progress,
+    *,
+    documentation: Path | None = None,
+    resumes: bool = False,
+) -> Stored:
+    """Adds everything, with a local copy of Python's documentation if one is given, and removes what no
+    longer exists. It may be interrupted and started again; with `resumes`, files of the documentation that
+    are stored already are not read again."""
     from groundwire.engine.knowledge import build  # noqa: PLC0415
 
-    return build.build_all(index, report)
+    return build.build_all(index, report, documentation, resumes=resumes)
 
 
 def has_core(index: Index) -> bool:

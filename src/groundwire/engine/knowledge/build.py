@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import TypeAlias
 
 from groundwire.engine.index.base import Index, Stored
@@ -40,6 +41,7 @@ BATCH = 1000
 
 
 _Step: TypeAlias = tuple[str, Callable[[], Iterator[Page]]]
+_ReportStep: TypeAlias = Callable[[int, str], None]
 
 
 def build_core(index: Index, report: ReportProgress) -> Stored:
@@ -51,15 +53,18 @@ def build_core(index: Index, report: ReportProgress) -> Stored:
         *_python_steps(library, CORE_MODULES),
         _contents_step(library, CORE_MODULES, CORE_EDITION),
     ]
-    pages = list(_pages(steps, _documented_names(index), report))
+    pages = list(_pages(steps, _documented_names(index), partial(_report, report, 0, len(steps))))
     stored = index.put(pages)
     if is_old:
         _remove_others(index, {page.url for page in pages})
     return stored
 
 
-def build_all(index: Index, report: ReportProgress) -> Stored:
-    """Adds everything and removes what no longer exists."""
+def build_all(
+    index: Index, report: ReportProgress, documentation: Path | None = None, *, resumes: bool = False
+) -> Stored:
+    """Adds everything and removes what no longer exists: the documentation first, because docstrings of what
+    it documents are left out."""
     modules = tuple(dict.fromkeys(DOCUMENTED_MODULES))
     library = StandardLibrary()
     steps: list[_Step] = [
@@ -68,18 +73,29 @@ def build_all(index: Index, report: ReportProgress) -> Stored:
         *_package_steps(),
         _contents_step(library, modules, FULL_EDITION),
     ]
-    known: set[str] = set()
     stored = Stored()
+    files = 0
+    if documentation is not None:
+        from groundwire.engine.knowledge.documentation import DocumentationBuild  # noqa: PLC0415  needs lxml
+
+        added = DocumentationBuild(index, documentation, resumes=resumes)
+        files = added.files
+        stored = added.run(partial(_report, report, 0, files + len(steps)), BATCH)
+    known: set[str] = set()
     batch: list[Page] = []
-    for page in _pages(steps, _documented_names(index), report):
+    for page in _pages(steps, _documented_names(index), partial(_report, report, files, files + len(steps))):
         known.add(page.url)
         batch.append(page)
         if len(batch) >= BATCH:
-            stored = _sum(stored, index.put(batch))
+            stored += index.put(batch)
             batch = []
-    stored = _sum(stored, index.put(batch))
+    stored += index.put(batch)
     _remove_others(index, known)
     return stored
+
+
+def _report(report: ReportProgress, before: int, total: int, done: int, what: str) -> None:
+    report(BuildProgress(before + done, total, what))
 
 
 def remove_documented(index: Index) -> None:
@@ -135,7 +151,7 @@ def _contents_step(library: StandardLibrary, modules: tuple[str, ...], edition: 
     return "contents", pages
 
 
-def _pages(steps: list[_Step], documented: set[str], report: ReportProgress) -> Iterator[Page]:
+def _pages(steps: list[_Step], documented: set[str], report: _ReportStep) -> Iterator[Page]:
     """The pages of all steps; of Python's, those about names that are not documented yet, each name once."""
     seen = set(documented)
     for number, (what, pages) in enumerate(steps, 1):
@@ -144,13 +160,4 @@ def _pages(steps: list[_Step], documented: set[str], report: ReportProgress) -> 
             if page.collection != PYTHON or name not in seen:
                 seen.add(name)
                 yield page
-        report(BuildProgress(number, len(steps), what))
-
-
-def _sum(one: Stored, other: Stored) -> Stored:
-    return Stored(
-        one.added + other.added,
-        one.updated + other.updated,
-        one.unchanged + other.unchanged,
-        one.duplicates + other.duplicates,
-    )
+        report(number, what)

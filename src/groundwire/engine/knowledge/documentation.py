@@ -16,9 +16,11 @@ from typing import NamedTuple
 
 from lxml import etree
 
+from groundwire.engine.index.base import Index, Stored
 from groundwire.engine.knowledge import DOCUMENTATION
 from groundwire.engine.knowledge.addresses import DOCS_SITE
 from groundwire.engine.knowledge.inventory import DOCUMENTED_MODULES
+from groundwire.engine.knowledge.local_copy import INVENTORY, inventory_version
 from groundwire.engine.knowledge.python_docs import titled
 from groundwire.engine.outline import Block, encode_outline
 from groundwire.engine.pages import Page
@@ -26,9 +28,7 @@ from groundwire.engine.read.html import blocks_of, joined, parse
 from groundwire.errors import RequestError
 from groundwire.model.value import value
 
-_INVENTORY = "objects.inv"
 _LARGEST_FILE = 20_000_000
-_DEBIAN = ("/usr/share/doc/python{version}/html", "/usr/share/doc/python3/html")
 _ARCHIVES = (
     "https://docs.python.org/{short}/archives/python-{short}-docs-html.zip",
     "https://www.python.org/ftp/python/doc/{full}/python-{full}-docs-html.zip",
@@ -38,7 +38,6 @@ _LEFT_OUT = re.compile(
     r"|whatsnew/changelog)\.html"
 )
 _OPTIONAL = ("c-api/", "extending/", "distutils/", "distributing/", "install/", "installing/")
-_VERSION = re.compile(rb"# Version: (\d+\.\d+)")
 _SECTION_NUMBER = re.compile(r"(?:\d+\.)+\s+")
 _LONGEST_NAME = 100
 _MODULES = frozenset(DOCUMENTED_MODULES)
@@ -78,16 +77,6 @@ def open_copy(path: Path) -> DocumentationCopy:
     raise RequestError(f"{path} is not a folder, a zip file or a tar file.")
 
 
-def local_copy(version: str) -> Path | None:
-    """Debian's copy of a version (`3.11`), if it is installed."""
-    for folder in _DEBIAN:
-        path = Path(folder.format(version=version))
-        inventory = path / _INVENTORY
-        if inventory.is_file() and _version_in(inventory.read_bytes()) == version:
-            return path
-    return None
-
-
 def archive_urls(version: str) -> list[str]:
     """Where the archive of a version may be downloaded: of `3.11` the newest, of `3.11.7` this one."""
     running = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -100,7 +89,7 @@ def archive_urls(version: str) -> list[str]:
 
 
 def _folder_copy(path: Path) -> DocumentationCopy:
-    found = (file for pattern in ("*.html", _INVENTORY) for file in path.rglob(pattern))
+    found = (file for pattern in ("*.html", INVENTORY) for file in path.rglob(pattern))
     return _copy(
         {file.relative_to(path).as_posix(): file.stat().st_size for file in found},
         lambda name: (path / name).read_bytes(),
@@ -117,20 +106,20 @@ def _tar_copy(archive: tarfile.TarFile) -> DocumentationCopy:
 
 def _copy(sizes: dict[str, int], read: Callable[[str], bytes]) -> DocumentationCopy:
     """The files below the folder that has the inventory."""
-    inventory = min((name for name in sizes if Path(name).name == _INVENTORY), key=len, default="")
-    version = _version_in(read(inventory)) if inventory else ""
+    inventory = min((name for name in sizes if Path(name).name == INVENTORY), key=len, default="")
+    version = inventory_version(read(inventory)) if inventory else ""
     if not version:
         raise RequestError("This is not a copy of Python's HTML documentation: it has no objects.inv.")
-    root = inventory.removesuffix(_INVENTORY)
+    root = inventory.removesuffix(INVENTORY)
     names = sorted(name for name, size in sizes.items() if name.startswith(root) and size <= _LARGEST_FILE)
     return DocumentationCopy(
         version, tuple(name.removeprefix(root) for name in names), lambda path: read(root + path)
     )
 
 
-def _version_in(inventory: bytes) -> str:
-    found = _VERSION.search(inventory[:200])
-    return found[1].decode() if found else ""
+def file_address(path: str, version: str) -> str:
+    """The address of an HTML file; those of its pages have an anchor too."""
+    return f"{DOCS_SITE}{version}/{path}"
 
 
 def file_pages(data: bytes, path: str, version: str) -> list[Page]:
@@ -139,7 +128,7 @@ def file_pages(data: bytes, path: str, version: str) -> list[Page]:
     main = None if root is None else next(filter(_is_main, root.iter("main", "div")), None)
     if main is None:
         return []
-    address = f"{DOCS_SITE}{version}/{path}"
+    address = file_address(path, version)
     heading = _words(next(main.iter("h1"), None))
     units = [item for item in main.iter("dt", "section", "div") if _is_unit(item)]
     pages: list[Page] = []
@@ -248,3 +237,54 @@ def _words(element: etree._Element | None) -> str:
     if element is None:
         return ""
     return " ".join("".join(element.itertext()).replace("¶", "").split())
+
+
+class DocumentationBuild:
+    """Adds a copy of the documentation to an index.
+
+    The pages of a file are stored together, so that a file is there as a whole or not at all. With `resumes`,
+    files that are there are not read again.
+    """
+
+    def __init__(self, index: Index, path: Path, *, resumes: bool) -> None:
+        self._index = index
+        self._copy = open_copy(path)
+        self._paths = list(self._copy.paths(everything=False))
+        self._resumes = resumes
+
+    @property
+    def files(self) -> int:
+        """The number of files."""
+        return len(self._paths)
+
+    def run(self, report: Callable[[int, str], None], batch_size: int) -> Stored:
+        """Adds all pages, and removes those that the copy no longer has."""
+        copy, paths = self._copy, self._paths
+        before = self._stored_files() if self._resumes else set()
+        known: set[str] = set()
+        stored = Stored()
+        batch: list[Page] = []
+        for number, path in enumerate(paths, 1):
+            if file_address(path, copy.version) not in before:
+                batch += file_pages(copy.read(path), path, copy.version)
+            if len(batch) >= batch_size or number == len(paths):
+                stored += self._index.put(batch)
+                known.update(page.url for page in batch)
+                batch = []
+            report(number, path.removesuffix(".html"))
+        # Files that were left out here may have been added with `--all`.
+        left_out = {file_address(path, copy.version) for path in set(copy.files).difference(paths)}
+        self._remove_others(known, before | left_out)
+        return stored
+
+    def _stored_files(self) -> set[str]:
+        return {info.url.partition("#")[0] for info in self._index.pages(DOCUMENTATION)}
+
+    def _remove_others(self, known: set[str], files: set[str]) -> None:
+        gone = [
+            info.url
+            for info in self._index.pages(DOCUMENTATION)
+            if info.url not in known and info.url.partition("#")[0] not in files
+        ]
+        if gone:
+            self._index.remove(urls=gone)

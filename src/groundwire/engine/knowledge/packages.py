@@ -1,4 +1,4 @@
-"""Pages about installed distributions, from their metadata and the docstrings of their modules.
+"""Pages about installed distributions: their metadata, the docstrings of their modules, and documents.
 
 Packages are not imported. Descriptions are reduced to plain text without a markup library: badges, tags,
 directives, underlines and link targets are removed. Docstrings are read from the first tokens of a file.
@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 from groundwire.engine.knowledge.addresses import LOCAL, PROJECTS
 from groundwire.engine.knowledge.inventory import PART_OF
+from groundwire.engine.knowledge.package_documents import is_package_document
 from groundwire.engine.pages import Page
 from groundwire.model.value import value
 
@@ -148,6 +149,9 @@ OWN = "groundwire"
 _SHORTEST = 40
 """Characters; shorter docstrings name things and explain nothing."""
 
+_MEDIA_TYPES = {".md": "text/markdown", ".rst": "text/x-rst"}
+_MOST_DOCUMENTS = 200
+_LONGEST_HEADING = 100
 _LEFT_OUT = frozenset(
     ("test", "tests", "testing", "vendor", "vendored", "conftest", "setup", "examples", "docs")
 )
@@ -186,7 +190,7 @@ def installed() -> list[InstalledPackage]:
 
 
 def package_pages(package: InstalledPackage) -> Iterator[Page]:
-    """The description of a distribution, its metadata, and its documented modules."""
+    """The description of a distribution, its metadata, its documented modules and its documents."""
     metadata = package.distribution.metadata
     local = local_package_address(package)
     text = _description(metadata)
@@ -200,6 +204,29 @@ def package_pages(package: InstalledPackage) -> Iterator[Page]:
         if len(doc) >= _SHORTEST:
             title = f"{module} — {PART_OF}{metadata['Name']}"
             yield Page(f"{local}/{module}", title, doc, collection=COLLECTION)
+    for file in _documents(package.distribution):
+        yield from _document_pages(package, file)
+
+
+def _documents(distribution: Distribution) -> list[PackagePath]:
+    """The documents that are installed with a distribution."""
+    found = (file for file in distribution.files or () if ".." not in file.parts)
+    return [file for file in found if file.suffix in _MEDIA_TYPES and is_package_document(file)][
+        :_MOST_DOCUMENTS
+    ]
+
+
+def _document_pages(package: InstalledPackage, file: PackagePath) -> Iterator[Page]:
+    try:
+        text = Path(str(package.distribution.locate_file(file))).read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return
+    text = plain_readme(text, _MEDIA_TYPES[file.suffix])
+    if len(text) >= _SHORTEST:
+        name = package.distribution.metadata["Name"]
+        title = f"{text.partition(chr(10))[0][:_LONGEST_HEADING]} — {PART_OF}{name}"
+        url = f"{local_package_address(package)}/{file.as_posix()}"
+        yield Page(url, title, text, language="en", collection=COLLECTION)
 
 
 def pypi_address(package: InstalledPackage) -> str:

@@ -12,8 +12,17 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from groundwire.engine.data_files import data_lines
-from groundwire.engine.retrieve.spelling import WordsWithPrefix, correct
-from groundwire.engine.words import split_words, stem_word, stop_words, word_list
+from groundwire.engine.knowledge.purposes import purpose_index
+from groundwire.engine.retrieve.spelling import Dictionary, Speller, WordsWithPrefix, make_dictionary
+from groundwire.engine.words import (
+    name_parts,
+    split_words,
+    stem_word,
+    stop_words,
+    synonyms,
+    tokenize,
+    word_list,
+)
 
 InterpretationKind: TypeAlias = Literal["typed", "error", "corrected", "translated"]
 
@@ -51,13 +60,38 @@ def interpretations(query: str, words_with_prefix: WordsWithPrefix) -> Iterator[
     error = error_query(query, words_with_prefix)
     typed = error or query
     yield Interpretation(typed, "error" if error else "typed")
-    corrected = correct(typed, words_with_prefix, _is_word)
+    in_german = is_german(query)
+    corrected = speller(words_with_prefix, in_german=in_german).correct(typed, _is_word)
     if corrected != typed:
         yield Interpretation(corrected, "corrected")
-    if is_german(query):
-        translated = translate(typed)
+    if in_german:
+        translated = translate(corrected)
         if translated:
             yield Interpretation(translated, "translated")
+
+
+def speller(words_with_prefix: WordsWithPrefix, *, in_german: bool = False) -> Speller:
+    """Corrects questions in English or German with the words of an index."""
+    return Speller(words_with_prefix, _dictionary_of(in_german=in_german), in_german)
+
+
+@cache
+def _dictionary_of(*, in_german: bool) -> Dictionary:
+    """The words that are spelt correctly: everyday words, and those of purposes and synonyms."""
+    words = {*stop_words(), *word_list("generic_words"), *word_list("other_technologies")}
+    if in_german:
+        words.update(line.split()[0] for line in _translated_lines())
+    else:
+        words |= word_list("common_words")
+        words.update(word for pair in synonyms().items() for word in (pair[0], *pair[1]))
+    names: dict[str, str] = {}
+    for purpose in purpose_index().purposes:
+        words.update(tokenize(purpose.phrase))
+        if ".html" not in purpose.target:
+            for part in purpose.target.split("."):
+                names[part.casefold()] = part
+                names |= {word.casefold(): word for word in name_parts(part) if word.islower()}
+    return make_dictionary({word for word in words if word.isalpha()}, names)
 
 
 def _is_word(word: str) -> bool:
@@ -125,11 +159,15 @@ def _compound(word: str) -> tuple[str, ...]:
     return ()
 
 
+def _translated_lines() -> list[str]:
+    return data_lines(Path(__file__).parents[1], "translations_de")
+
+
 @cache
 def _dictionary() -> dict[str, tuple[str, ...]]:
     """English words by the stem of a German word."""
     found: dict[str, tuple[str, ...]] = {}
-    for line in data_lines(Path(__file__).parents[1], "translations_de"):
+    for line in _translated_lines():
         german, *english = line.split()
         stem = stem_word(german)
         found[stem] = tuple(dict.fromkeys((*found.get(stem, ()), *english)))

@@ -14,6 +14,7 @@ from groundwire.engine.index.base import Index
 from groundwire.engine.knowledge.addresses import (
     DOCS_SITE,
     DOCS_URL,
+    PROJECTS,
     documentation_link,
     is_built_in,
     local_address,
@@ -35,7 +36,7 @@ from groundwire.engine.retrieve.gate import (
 from groundwire.engine.retrieve.interpret import Interpretation, interpretations
 from groundwire.engine.retrieve.names import mentioned_names
 from groundwire.engine.retrieve.spelling import WordsWithPrefix
-from groundwire.engine.words import query_terms, tokenize
+from groundwire.engine.words import analyse, query_terms, tokenize
 from groundwire.model import SearchOptions, Source
 from groundwire.model.value import replace
 from groundwire.text.domains import admits
@@ -52,6 +53,10 @@ the question, the share of the question that a passage covers, and the same once
 added. Chosen on the tuning questions of tests/engine/questions."""
 _MISSING = 0.5
 """How much a purpose loses if the passage has none of the question's other known words. Chosen likewise."""
+_DESCRIBED, _LEAST_DESCRIBED, _DESCRIBED_WORDS = 0.6, 0.6, 2
+_SUMMARY = 160
+"""How much the summary of a package counts as its purpose, from which share of the question on, and in how
+many characters it is looked for. Chosen on the package questions of tests/engine/fresh_questions.py."""
 _COMPARED = 15
 """Passages whose coverage is computed."""
 _MOST_TARGETS = 8
@@ -68,6 +73,8 @@ class RankedPassages(NamedTuple):
     passages: tuple[Passage, ...] = ()
     probability: float = 0.0
     """That the passages answer the question."""
+    corrected: str = ""
+    """The question with its spelling corrected, whether or not that interpretation is used."""
 
     @property
     def is_answer(self) -> bool:
@@ -82,7 +89,9 @@ def find_passages(index: Index, query: str, options: SearchOptions, limit: int) 
         rank(index, interpretation, options, limit, words_with_prefix)
         for interpretation in interpretations(query, words_with_prefix)
     ]
-    return max(ranked, key=lambda found: found.probability + _TYPED_BONUS * (found is ranked[0]))
+    best = max(ranked, key=lambda found: found.probability + _TYPED_BONUS * (found is ranked[0]))
+    corrected = (one.interpretation.text for one in ranked if one.interpretation.kind == "corrected")
+    return best._replace(corrected=next(corrected, ""))
 
 
 def rank(
@@ -98,22 +107,32 @@ def rank(
     highest = max((passage.score for passage in found), default=1.0) or 1.0
     targets = _targets(query)
     words = frozenset(tokenize(query))
+    weights = word_weights(query, words_with_prefix)
     ranked: dict[tuple[str, int], Passage] = {}
     for passage in (*found, *_target_passages(index, targets, options)):
         lexical = passage.score / highest * page_prior(passage.url, passage.title, words)
         about = targets.get(_target_of(passage, targets), _NO_TARGET).strength
         if package_of(passage.url) in words:
             about += _NAMED
+        about = max(about, _described(passage, weights))
         strength = _LEXICAL * lexical + about
         key = (passage.url, passage.start)
         if key not in ranked or strength > ranked[key].score:
             ranked[key] = replace(passage, score=strength, about=min(1.0, about))
     best = list(_without_doubles(_by_score(ranked.values())))[:limit]
-    weights = word_weights(query, words_with_prefix)
     compared = [_compared(passage, weights, targets) for passage in best[:_COMPARED]]
     passages = tuple(_by_score((*compared, *best[_COMPARED:])))
     features = gate_features(interpretation, passages, weights)
     return RankedPassages(interpretation, passages, probability(features) if passages else 0.0)
+
+
+def _described(passage: Passage, weights: WordWeights) -> float:
+    """How well the summary of a package, with which its description begins, matches the question."""
+    if passage.start or not passage.url.startswith(PROJECTS) or len(weights) < _DESCRIBED_WORDS:
+        return 0.0
+    summary = analyse(passage.text[:_SUMMARY])
+    covered = coverage(weights, summary.stems | summary.values)
+    return _DESCRIBED * covered if covered >= _LEAST_DESCRIBED else 0.0
 
 
 def _by_score(passages: Iterable[Passage]) -> list[Passage]:

@@ -1,54 +1,202 @@
-"""Spelling correction: words that the index does not know are replaced by similar words that it knows."""
+"""Spelling correction: words that neither the index nor the dictionary knows are replaced by similar words.
+
+Which replacement is likely is judged as people type: swapped, missing and doubled letters and neighbours on
+the keyboard are more likely than other letters, the first letter is seldom wrong, and common words are more
+likely than rare ones. A word that is two known words without a space is split.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 from groundwire.engine.words import stop_words
 
 WordsWithPrefix: TypeAlias = Callable[[str], Sequence[tuple[str, int]]]
 """The words of an index that begin with a prefix, each with the number of passages that have it."""
 
-_WORD = re.compile(r"(?<![\w.`(@/\\-])[^\W\d_]{4,}(?![\w.`(])")
-"""A plain word: names in code, paths and numbers are not corrected."""
+_WORD = re.compile(r"(?<![\w.`(@/\\\"“„-])[^\W\d_]{4,}(?![\w.`(])")
+"""A plain word: paths, options, numbers and quoted words are not corrected."""
+_FIRST = re.compile(r"^[^\W\d_]{3}\b")
+_QUESTION_WORDS = frozenset(
+    ("how", "what", "why", "who", "when", "where", "which", "wie", "was", "wer", "wann", "warum")
+)
+_NAME = re.compile(r"(?<![\w/\\-])[A-Za-z_][\w.]*[\w]")
+_NAME_PART = re.compile(r"[^\W\d_]{4,}")
 _SURE_LENGTH = 6
 """Words of at least this many letters may differ in two letters, shorter ones in one."""
 _COMMON = 2
 """Passages that must have the replacement: a word of one passage may be a misspelling itself."""
+_RARE, _FREQUENT = 2, 25
+"""A word of so few passages that the dictionary does not have may be misspelt, if a word of so many passages
+differs in one letter only."""
+_SHORTEST_HALF = 3
+_SPLIT_PASSAGES = 5
+"""Letters and passages that each half of a split word must have."""
+_MOST_SUGGESTIONS = 3
+
+# Costs of errors, in edits. Chosen on tuning questions with random typing errors (`bench/answers.py`).
+_OTHER_INITIAL = 0.5
+_SWAPPED, _DOUBLED, _MISSING, _NEIGHBOUR = 0.7, 0.6, 0.8, 0.8
+_FREQUENCY = 0.06
+"""What the logarithm of the number of passages takes off."""
+_IN_DICTIONARY = 0.3
+"""What being in the dictionary takes off."""
+
+_KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_NEIGHBOURS = {
+    letter: frozenset(row[max(0, at - 1) : at + 2]) - {letter}
+    for row in _KEYBOARD
+    for at, letter in enumerate(row)
+}
 
 
-def correct(query: str, words_with_prefix: WordsWithPrefix, is_word: Callable[[str], bool]) -> str:
-    """The query with its unknown words replaced; equal to the query if there is nothing to correct.
+class Dictionary(NamedTuple):
+    """Words that are spelt correctly, whether or not the index has them."""
 
-    `is_word` says of a word that it is spelt correctly, although the index does not have it."""
+    words: Collection[str] = frozenset()
+    by_initial: Mapping[str, Sequence[str]] = {}
+    """The words that misspelt ones may be corrected to."""
+    names: Mapping[str, str] = {}
+    """Parts of names of code in lower case, with their spelling."""
 
-    def corrected(match: re.Match[str]) -> str:
-        # A capital inside a sentence begins a name.
-        is_name = match[0] != match[0].lower() and match.start() > 0
+    def has(self, word: str) -> bool:
+        return word in self.words or word in self.names
+
+
+def make_dictionary(words: Collection[str], names: Mapping[str, str]) -> Dictionary:
+    """A dictionary of words and of parts of names."""
+    by_initial: dict[str, list[str]] = {}
+    for word in sorted({*words, *names}):
+        by_initial.setdefault(word[:1], []).append(word)
+    return Dictionary(frozenset(words), by_initial, names)
+
+
+class Speller(NamedTuple):
+    """Corrects questions with the words of an index and a dictionary."""
+
+    words_with_prefix: WordsWithPrefix
+    dictionary: Dictionary = Dictionary()
+    corrects_capitals: bool = False
+    """Are words with a capital inside a sentence ordinary words, as German nouns are?"""
+
+    def correct(self, query: str, is_word: Callable[[str], bool]) -> str:
+        """The query with its unknown words replaced; equal to the query if there is nothing to correct.
+
+        `is_word` says of a word that it is spelt correctly, although the index does not have it."""
+
+        def corrected(match: re.Match[str]) -> str:
+            # A capital inside a sentence begins a name.
+            is_name = match[0] != match[0].lower() and match.start() > 0 and not self.corrects_capitals
+            word = match[0].casefold()
+            if is_name or word in stop_words() or is_word(word):
+                return match[0]
+            return next(self.suggestions(word), match[0])
+
+        return _WORD.sub(corrected, _NAME.sub(self._corrected_name, _FIRST.sub(self._question_word, query)))
+
+    def _question_word(self, match: re.Match[str]) -> str:
+        """The first word of a question, if it is a misspelt question word such as `hwo` and `wat`."""
         word = match[0].casefold()
-        if is_name or word in stop_words() or _is_known(word, words_with_prefix) or is_word(word):
+        if self.dictionary.has(word) or self._passages(word) > _RARE:
             return match[0]
-        return _most_similar(word, words_with_prefix) or match[0]
+        meant = [known for known in sorted(_QUESTION_WORDS) if edit_distance(word, known, 1) == 1]
+        return min(meant, key=lambda known: typing_cost(word, known), default=match[0])
 
-    return _WORD.sub(corrected, query)
+    def suggestions(self, word: str) -> Iterator[str]:
+        """What an unknown word may mean, most likely first; nothing if it is spelt correctly."""
+        passages = self._passages(word)
+        if self.dictionary.has(word) or passages > _RARE:
+            return
+        if passages:
+            yield from (known for _, known in self._similar(word, 1, _FREQUENT)[:1])
+            return
+        similar = self._similar(word, 2 if len(word) >= _SURE_LENGTH else 1, _COMMON)
+        halves = self._halves(word)
+        if halves and not (similar and similar[0][0] <= 1):
+            yield halves
+        yield from (known for _, known in similar[:_MOST_SUGGESTIONS])
+
+    def _passages(self, word: str) -> int:
+        return next((passages for known, passages in self.words_with_prefix(word) if known == word), 0)
+
+    def _similar(self, word: str, most: int, least_passages: int) -> list[tuple[float, str]]:
+        """The known words with at most so many edits, each with its cost, cheapest first."""
+        found: dict[str, float] = {}
+        letters = set(word)
+        for known, passages in self._candidates(word):
+            if abs(len(known) - len(word)) > most or len(letters.symmetric_difference(known)) > 2 * most:
+                continue
+            is_listed = self.dictionary.has(known)
+            if not known.isalpha() or not (is_listed or passages >= least_passages):
+                continue
+            if edit_distance(word, known, most) > most:
+                continue
+            cost = typing_cost(word, known) - _FREQUENCY * math.log1p(passages)
+            cost -= _IN_DICTIONARY if is_listed else 0.0
+            found[known] = min(cost, found.get(known, math.inf))
+        return sorted((cost, known) for known, cost in found.items() if known != word)
+
+    def _candidates(self, word: str) -> Iterator[tuple[str, int]]:
+        """Known words with the initial of the word, with its second letter as their initial, or with a
+        neighbour of the initial on the keyboard."""
+        initials = dict.fromkeys((word[0], word[1], *sorted(_NEIGHBOURS.get(word[0], ()))))
+        for initial in initials:
+            yield from self.words_with_prefix(initial)
+            yield from ((known, 0) for known in self.dictionary.by_initial.get(initial, ()))
+
+    def _halves(self, word: str) -> str:
+        """The word as two known words, of several the ones that are more common; or empty."""
+        best = (0, "")
+        for cut in range(_SHORTEST_HALF, len(word) - _SHORTEST_HALF + 1):
+            halves = word[:cut], word[cut:]
+            count = min(map(self._commonness, halves))
+            best = max(best, (count, " ".join(halves)))
+        return best[1] if best[0] >= _SPLIT_PASSAGES else ""
+
+    def _commonness(self, word: str) -> int:
+        return max(self._passages(word), _SPLIT_PASSAGES if word in self.dictionary.words else 0)
+
+    def _corrected_name(self, match: re.Match[str]) -> str:
+        """A dotted or camel-case name with its misspelt parts replaced by parts of known names."""
+        name = match[0]
+        if "." not in name and "_" not in name and (name[1:].islower() or name.isupper()):
+            return name
+
+        def corrected(part: re.Match[str]) -> str:
+            word = part[0].casefold()
+            if word in self.dictionary.names or self._passages(word) > 0:
+                return part[0]
+            similar = [known for _, known in self._similar(word, 2 if len(word) >= _SURE_LENGTH else 1, 1)]
+            return next((names[known] for known in similar if known in names), part[0])
+
+        names = self.dictionary.names
+        return _NAME_PART.sub(corrected, name)
 
 
-def _is_known(word: str, words_with_prefix: WordsWithPrefix) -> bool:
-    return any(known == word for known, _ in words_with_prefix(word))
+def typing_cost(word: str, known: str) -> float:
+    """How unlikely it is that somebody who means a known word types the other, in edits."""
+    cost = 0.0 if word[0] == known[0] else _OTHER_INITIAL
+    before: list[float] = []
+    row: list[float] = [_MISSING * column for column in range(len(known) + 1)]
+    for line, letter in enumerate(word, 1):
+        current = [float(line)]
+        for column, candidate in enumerate(known, 1):
+            extra = _DOUBLED if line > 1 and letter == word[line - 2] else 1.0
+            missing = _DOUBLED if column > 1 and candidate == known[column - 2] else _MISSING
+            changed = 0.0 if letter == candidate else _NEIGHBOUR if letter in _near(candidate) else 1.0
+            best = min(row[column] + extra, current[-1] + missing, row[column - 1] + changed)
+            if line > 1 and column > 1 and letter == known[column - 2] and word[line - 2] == candidate:
+                best = min(best, before[column - 2] + _SWAPPED)
+            current.append(best)
+        before, row = row, current
+    return cost + row[-1]
 
 
-def _most_similar(word: str, words_with_prefix: WordsWithPrefix) -> str:
-    """The known word with the same initial and the fewest edits, of several the most frequent; or empty."""
-    most = 2 if len(word) >= _SURE_LENGTH else 1
-    similar = [
-        (edit_distance(word, known, most), -passages, known)
-        for known, passages in words_with_prefix(word[0])
-        if passages >= _COMMON and abs(len(known) - len(word)) <= most and known.isalpha()
-    ]
-    distance, _, best = min(similar, default=(most + 1, 0, ""))
-    return best if distance <= most else ""
+def _near(letter: str) -> frozenset[str]:
+    return _NEIGHBOURS.get(letter, frozenset())
 
 
 def edit_distance(one: str, other: str, most: int) -> int:

@@ -286,7 +286,7 @@ def _serve(parser: CommandParser) -> None:
 
 
 def _keys(parser: CommandParser) -> None:
-    parser.add_argument("action", choices=("create", "list", "revoke"), help="what to do")
+    parser.add_argument("action", choices=("create", "list", "revoke", "import"), help="what to do")
     parser.add_argument("which", nargs="?", default="", metavar="KEY", help="revoke: its id or its name")
     parser.add_argument("--name", default="", help="create: whose key it is, for the list")
     parser.add_argument("--json", action="store_true", help="as JSON")
@@ -421,6 +421,7 @@ COMMANDS: dict[str, CommandSpec] = {
         "groundwire keys create --name laptop",
         "groundwire keys list",
         "groundwire keys revoke laptop",
+        "groundwire keys import               # to a shared store",
     ),
     "completion": CommandSpec(
         "print a script for completion in your shell",

@@ -13,6 +13,7 @@ from groundwire.faces.cli.exit_codes import exit_status
 from groundwire.faces.cli.style import shorten, text_width
 from groundwire.model import (
     NOTHING_FOUND,
+    NOTICES,
     Answer,
     Citation,
     Event,
@@ -169,7 +170,8 @@ def write_sources(
 
 def write_footer(console: Console, answer: Answer, question: SearchQuestion, seconds: float) -> None:
     """Write warnings, and on a terminal the searches, the provider and the usage."""
-    notes = [(text, YELLOW) for text in _cautions(answer)]
+    notes = [(one_line(one.message), DIM) for one in answer.warnings if one.code in NOTICES]
+    notes += ((text, YELLOW) for text in _cautions(answer))
     if console.stderr.isatty() and (answer.text.strip() or answer.searches):
         columns, _ = console.size()
         notes += ((shorten(line, columns), DIM) for line in _summary(answer, question, seconds))
@@ -187,7 +189,8 @@ def _cautions(answer: Answer) -> Iterator[str]:
     if answer.finish is not None and answer.finish in _FINISH_NOTES:
         yield _FINISH_NOTES[answer.finish]
     for warning in answer.warnings:
-        yield f"Warning: {one_line(warning.message)}"
+        if warning.code not in NOTICES:
+            yield f"Warning: {one_line(warning.message)}"
 
 
 def _summary(answer: Answer, question: SearchQuestion, seconds: float) -> Iterator[str]:

@@ -30,9 +30,8 @@ from groundwire.faces.gateway.handler import (
     read_request,
     send_response,
     send_stream,
-    transform_batches,
 )
-from groundwire.faces.gateway.rendering import rendered
+from groundwire.faces.gateway.rendering import Renderer, UnlessVerbatim
 from groundwire.faces.gateway.search import SEARCH_ROUTES
 from groundwire.model import Event, FunctionTool, Limits, Request, SearchOptions, Started, Warned
 from groundwire.model.value import field_names, replace
@@ -140,16 +139,17 @@ def _model_answer(
     passes = rendering == "structured" or accepts_vendor_text(headers, dialect, configured)
     if not passes or parsed.endpoint.array:
         request = replace(request, wire=None)  # rendering rules out passthrough
-    batches = app.batches(request, target, info=info)
     transforms: list[Transform] = []
-    if searching.search is not None and (ignored := ignored_by_engines(request)):
+    engine = searching.search is not None and may_be_engine(target.provider, client)
+    if engine and (ignored := ignored_by_engines(request)):
         transforms.append(_EngineWarning(ignored, client.engines).feed)
     if rendering != "structured":
-        batches = transform_batches(batches, transforms) if transforms else batches
-        batches, transforms = rendered(batches, rendering, passes=passes), []
+        renderer = Renderer(keep_citations=rendering == "both")
+        transforms.append(UnlessVerbatim(renderer).feed if passes else renderer.feed)
     if dialect == "openai_responses":
         transforms.append(ZeroUsage().feed)
-    return parsed, transform_batches(batches, transforms) if transforms else batches
+    parsed = replace(parsed, transforms=tuple(transforms))
+    return parsed, app.batches(request, target, info=info)
 
 
 # Search engines as targets
@@ -161,6 +161,11 @@ def is_engine_target(provider: str, client: SearchClient) -> bool:
     if provider != AUTO:
         return provider in client.engines
     return not any(ok and name not in client.engines for name, ok in client.usable().items())
+
+
+def may_be_engine(provider: str, client: SearchClient) -> bool:
+    """Can the target be answered by a search engine?"""
+    return provider == AUTO or provider in client.engines
 
 
 def check_engine_request(request: Request, provider: str, client: SearchClient) -> None:

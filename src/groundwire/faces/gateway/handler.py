@@ -18,6 +18,7 @@ from groundwire.dialects.json import dump_json, load_json
 from groundwire.dialects.registry import dialect
 from groundwire.errors import ClientWireError, GroundwireError, InvalidArguments
 from groundwire.model import Event, Failed, JsonObject, Request, Started, Verbatim, Warned, Wire, assemble
+from groundwire.model.batch import FastPath, OpeningBatch
 from groundwire.model.value import replace, value
 from groundwire.server.asgi import JSON, Headers, HttpExchange
 from groundwire.server.response_writer import (
@@ -57,6 +58,14 @@ class ParsedRequest:
     dialect: Dialect
     request: Request
     reply: Reply
+    transforms: tuple[Transform, ...] = ()
+    """Change the events of the answer for the client, in this order."""
+
+    def transformed(self, batch: Sequence[Event]) -> Sequence[Event]:
+        """A batch after all transforms."""
+        for transform in self.transforms:
+            batch = transform(batch)
+        return batch
 
 
 async def read_json_object(exchange: HttpExchange, limit: int) -> tuple[bytes, JsonObject]:
@@ -123,16 +132,6 @@ def _citation_policy(exchange: HttpExchange, default: CitationPolicy) -> Citatio
     return cast("CitationPolicy", policy)
 
 
-async def transform_batches(batches: Batches, transforms: Sequence[Transform]) -> Batches:
-    """The batches, each passed through all transforms."""
-    async with aclosing(batches):
-        async for batch in batches:
-            changed = batch
-            for transform in transforms:
-                changed = transform(changed)
-            yield changed
-
-
 async def send_response(
     exchange: HttpExchange,
     parsed: ParsedRequest,
@@ -165,9 +164,10 @@ async def _collect_body(parsed: ParsedRequest, batches: Batches, info: ResponseI
     events: list[Event] = []
     async with aclosing(batches):
         async for batch in batches:
-            info.observe_events(batch)
-            events += batch
-            if isinstance(events[-1], Failed):
+            changed = parsed.transformed(batch)
+            info.observe_events(changed)
+            events += changed
+            if events and isinstance(events[-1], Failed):
                 raise events[-1].error
     if any(isinstance(event, Verbatim) for event in events):
         return b"".join(event.data for event in events if isinstance(event, Verbatim))
@@ -184,47 +184,106 @@ async def send_stream(
     """Send bytes as events arrive. Errors before the first byte are raised; later ones are part of the
     stream."""
     encoder = _stream_encoder(parsed)
-    content_type = encoder.content_type
 
     def headers() -> Headers:
-        return (*info.headers(content_type), ("cache-control", "no-store"))
+        return (*info.headers(encoder.content_type), ("cache-control", "no-store"))
 
     with StreamingResponse(exchange, headers, encoder.ping, timeouts) as response:
-        passthrough = PassthroughWriter(parsed.dialect, parsed.reply)
-        verbatim = False
-        early = _EarlyWarnings()
+        stream = _ResponseStream(parsed, encoder, info, response)
         try:
             async with aclosing(batches):
-                async for received in batches:
-                    info.observe_events(received)
-                    batch = early.feed(received)
-                    verbatim = verbatim or any(isinstance(event, Verbatim) for event in batch)
-                    data = passthrough.feed(batch) if verbatim else b"".join(map(encoder.feed, batch))
-                    if data:
+                async for batch in batches:
+                    if data := stream.feed(batch):
                         await response.write(data)
-            if early.held and (data := b"".join(map(encoder.feed, early.held))):
+                    if isinstance(batch, OpeningBatch) and response.can_write_now:
+                        stream.connect(batch.fast_path)
+            if data := stream.held():
                 await response.write(data)
         except GroundwireError as error:
             info.finish = "failed"
             if not response.started:
                 raise
-            await response.write(passthrough.fail(error) if verbatim else encoder.feed(Failed(error)))
-        await response.write(b"" if verbatim else encoder.close(), more=False)
+            await response.write(stream.fail(error))
+        await response.write(stream.close(), more=False)
+
+
+class _ResponseStream:
+    """Turns the batches of an answer into the bytes of its stream, and takes content from the fast path."""
+
+    __slots__ = ("_early", "_encoder", "_info", "_parsed", "_passthrough", "_response", "_verbatim")
+
+    def __init__(
+        self, parsed: ParsedRequest, encoder: StreamEncoder, info: ResponseInfo, response: StreamingResponse
+    ) -> None:
+        self._parsed = parsed
+        self._encoder = encoder
+        self._info = info
+        self._response = response
+        self._passthrough = PassthroughWriter(parsed.dialect, parsed.reply)
+        self._early = _EarlyWarnings()
+        self._verbatim = False
+
+    def feed(self, received: Sequence[Event]) -> bytes:
+        """The bytes of a batch."""
+        batch = self._parsed.transformed(received)
+        self._info.observe_events(batch)
+        batch = self._early.feed(batch)
+        self._verbatim = self._verbatim or any(isinstance(event, Verbatim) for event in batch)
+        if self._verbatim:
+            return self._passthrough.feed(batch)
+        return self._encoder.feed_all(batch)
+
+    def connect(self, path: FastPath) -> None:
+        """Take content from the fast path, once the answer has begun."""
+        if self._verbatim:
+            numbered = self._passthrough.is_numbered
+            path.write_bytes = self._write_numbered if numbered else self._response.write_now
+        else:
+            path.write_events = self._write_events
+
+    def _write_numbered(self, data: bytes) -> bool:
+        if not self._response.write_now(data):
+            return False
+        self._passthrough.sent(data)
+        return True
+
+    def _write_events(self, events: Sequence[Event]) -> bool:
+        if not self._response.can_write_now:  # asked first: an encoder cannot take an event back
+            return False
+        if data := self._encoder.feed_all(self._parsed.transformed(events)):
+            self._response.write_now(data)
+        return True
+
+    def held(self) -> bytes:
+        """Warnings that waited for the beginning of an answer that did not begin."""
+        return self._encoder.feed_all(self._early.held)
+
+    def fail(self, error: GroundwireError) -> bytes:
+        """The bytes that end the stream with an error."""
+        return self._passthrough.fail(error) if self._verbatim else self._encoder.feed(Failed(error))
+
+    def close(self) -> bytes:
+        """The last bytes."""
+        return b"" if self._verbatim else self._encoder.close()
 
 
 class _EarlyWarnings:
     """Moves warnings that arrive before `Started` after it, because `Started` opens the response."""
 
-    __slots__ = ("held",)
+    __slots__ = ("_opened", "held")
 
     def __init__(self) -> None:
         self.held: list[Event] = []
+        self._opened = False
 
     def feed(self, batch: Sequence[Event]) -> Sequence[Event]:
         """The events that can be sent now."""
-        if isinstance(batch[0], Warned) and all(isinstance(event, Warned) for event in batch):
+        if self._opened:
+            return batch
+        if all(isinstance(event, Warned) for event in batch):
             self.held += batch
             return ()
+        self._opened = True
         if not self.held:
             return batch
         ordered = sorted((*self.held, *batch), key=lambda event: not isinstance(event, Started))

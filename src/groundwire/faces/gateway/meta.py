@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
 from html import escape
@@ -32,7 +33,11 @@ async def readyz(app: HttpApp, context: RequestContext, _: Mapping[str, str]) ->
         await _send_status(context, 503, "no provider is usable; `groundwire doctor` says why")
     else:
         problems = [problem for check in app.readiness_checks if (problem := await check())]
-        await _send_status(context, 503 if problems else 200, "; ".join(problems) or "ready")
+        index = await asyncio.to_thread(app.groundwire.build_index)
+        # The reason of a failure may have paths; everybody can read this.
+        is_shown = index is not None and index.phase in ("building", "interrupted")
+        details: JsonObject = {"index": index.summary} if index is not None and is_shown else {}
+        await _send_status(context, 503 if problems else 200, "; ".join(problems) or "ready", details)
 
 
 async def hello(_: HttpApp, context: RequestContext, __: Mapping[str, str]) -> None:
@@ -46,9 +51,11 @@ async def metrics(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -
     await context.exchange.respond(200, (("content-type", _PROMETHEUS),), text.encode())
 
 
-async def _send_status(context: RequestContext, status: int, text: str) -> None:
+async def _send_status(
+    context: RequestContext, status: int, text: str, details: JsonObject | None = None
+) -> None:
     head = (("content-type", JSON), ("cache-control", "no-store"), ("x-request-id", context.request_id))
-    await context.exchange.respond(status, head, dump_json({"status": text}).encode())
+    await context.exchange.respond(status, head, dump_json({"status": text, **(details or {})}).encode())
 
 
 HEALTH_ROUTES: tuple[Route, ...] = (

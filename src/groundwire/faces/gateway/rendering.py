@@ -13,10 +13,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import aclosing
 from typing import Literal, TypeAlias
 
-from groundwire.faces.gateway.handler import Batches
 from groundwire.model import (
     Citation,
     Cited,
@@ -48,17 +46,17 @@ _PartEvent: TypeAlias = (
 )
 
 
-async def rendered(batches: Batches, mode: Rendering, *, passes: bool = False) -> Batches:
-    """The answer in another rendering; with `passes`, verbatim bytes of the provider pass unchanged."""
-    renderer = Renderer(keep_citations=mode == "both")
-    passing = mode == "structured"
-    async with aclosing(batches):
-        async for batch in batches:
-            passing = passing or (passes and any(isinstance(event, Verbatim) for event in batch))
-            if passing:
-                yield batch
-            elif events := renderer.feed(batch):
-                yield events
+class UnlessVerbatim:
+    """A renderer for answers that may be the provider's own bytes, which pass unchanged."""
+
+    def __init__(self, renderer: Renderer) -> None:
+        self._renderer = renderer
+        self._passing = False
+
+    def feed(self, batch: Sequence[Event]) -> Sequence[Event]:
+        """The events that can be sent now."""
+        self._passing = self._passing or any(isinstance(event, Verbatim) for event in batch)
+        return batch if self._passing else self._renderer.feed(batch)
 
 
 class Renderer:

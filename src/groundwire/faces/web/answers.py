@@ -16,6 +16,7 @@ from groundwire.faces.web.messages import (
 )
 from groundwire.faces.web.suggestions import Suggestion, read_suggestions
 from groundwire.model import (
+    NOTICES,
     Answer,
     Citation,
     Evidence,
@@ -77,6 +78,8 @@ class AnswerView:
     searching: str | None
     """The current search; empty if its query is not known, None if there is none."""
     suggestions: tuple[Suggestion, ...]
+    notices: tuple[UserMessage, ...]
+    """How the question was understood."""
     warnings: tuple[UserMessage, ...]
     error: UserMessage
     finish: UserMessage
@@ -102,6 +105,11 @@ class AnswerView:
         return (*self.cited, *self.opened, *self.retrieved)
 
 
+def _messages(answer: Answer, texts: Mapping[str, str], *, are_notices: bool) -> tuple[UserMessage, ...]:
+    chosen = [warning for warning in answer.warnings if (warning.code in NOTICES) == are_notices]
+    return tuple(dict.fromkeys(warning_message(warning, texts) for warning in chosen))
+
+
 def view_of(
     message: StoredMessage, texts: Mapping[str, str], *, searched: bool, searching: bool = False
 ) -> AnswerView:
@@ -125,7 +133,8 @@ def view_of(
         _searches_made(answer, texts),
         _searching(answer) if searching and state == "running" else None,
         _suggestions(answer),
-        tuple(dict.fromkeys(warning_message(warning, texts) for warning in answer.warnings)),
+        _messages(answer, texts, are_notices=True),
+        _messages(answer, texts, are_notices=False),
         error_message(answer.error, texts) if answer.error and state in _BROKEN else UserMessage(),
         finish_message(answer, texts),
         is_ungrounded(answer, searched=searched),

@@ -7,6 +7,7 @@ derived from it, against cross-site request forgery.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import os
 import secrets
@@ -23,7 +24,7 @@ from groundwire.model.value import value
 from groundwire.server.asgi import Headers, HttpExchange
 
 if TYPE_CHECKING:
-    from groundwire.server.app import HttpApp
+    from groundwire.server.app import EndedLogins, HttpApp
 
 
 LOGOUTS_FILE = "page-logouts"
@@ -107,7 +108,7 @@ class VisitorAuth:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._logout_list: Logouts | None = None
+        self._logout_file: Logouts | None = None
 
     def visitor(self, app: HttpApp, exchange: HttpExchange) -> WebVisitor:
         """The visitor who sent a request."""
@@ -139,18 +140,20 @@ class VisitorAuth:
             return ""
         return "" if login in self._logouts(app) else key_fingerprint
 
-    def log_out(self, app: HttpApp, exchange: HttpExchange) -> Headers:
+    async def log_out(self, app: HttpApp, exchange: HttpExchange) -> Headers:
         """Log out: the cookie is not accepted any more, not even a copy of it."""
         cookie = _cookies(exchange).get(LOGIN_COOKIE, "")
         if self._owner(app, cookie):
             _, expires, login, _ = cookie.split(".")
-            self._logouts(app).add(login, int(expires))
+            await asyncio.to_thread(self._logouts(app).add, login, int(expires))
         return (_cookie(LOGIN_COOKIE, "", exchange, 0),)
 
-    def _logouts(self, app: HttpApp) -> Logouts:
-        if self._logout_list is None:
-            self._logout_list = Logouts(app.groundwire.config.data_dir, self._clock)
-        return self._logout_list
+    def _logouts(self, app: HttpApp) -> EndedLogins:
+        if app.ended_logins is not None:
+            return app.ended_logins
+        if self._logout_file is None:
+            self._logout_file = Logouts(app.groundwire.config.data_dir, self._clock)
+        return self._logout_file
 
 
 def language_cookie(exchange: HttpExchange, language: str) -> Headers:

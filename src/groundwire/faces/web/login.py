@@ -39,7 +39,7 @@ async def log_in(web: WebApp, request: PageRequest) -> None:
 async def log_out(web: WebApp, request: PageRequest) -> None:
     """Log out."""
     await read_form(request.visitor, request.exchange, _MAX_LOGIN_BYTES)
-    await redirect(request.exchange, "/login", web.auth.log_out(request.app, request.exchange))
+    await redirect(request.exchange, "/login", await web.auth.log_out(request.app, request.exchange))
 
 
 async def choose_language(_: WebApp, request: PageRequest) -> None:

@@ -14,6 +14,7 @@ from groundwire.errors import UpstreamWireError
 
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n|\r\r\n?")
 SENTINEL = b"[DONE]"
+_SENTINEL_FRAME = b"data: [DONE]\n\n"
 
 
 class FrameSplitter:
@@ -32,7 +33,13 @@ class FrameSplitter:
     def feed(self, chunk: bytes) -> bytes:
         """The frames that are complete now; invalid UTF-8 is replaced."""
         whole = chunk if not self._pending and chunk.endswith(b"\n\n") else self._whole(chunk)
-        return whole if whole.isascii() else _valid_utf8(whole)
+        if whole.isascii():
+            return whole
+        try:
+            whole.decode()
+        except UnicodeDecodeError:
+            return _valid_utf8(whole)
+        return whole
 
     def _whole(self, chunk: bytes) -> bytes:
         start = max(len(self._pending) - 3, 0)
@@ -98,6 +105,8 @@ def frame_data(frame: bytes) -> list[bytes]:
 
 def valid_length(whole: bytes) -> int:
     """The length of the leading frames that hold a JSON object or nothing."""
+    if _are_plain_frames(whole.removesuffix(_SENTINEL_FRAME)):
+        return len(whole)
     gap = 0 if b"\r" in whole else 2
     length = 0
     for frame in whole.split(b"\n\n") if gap else frames_in(whole):
@@ -107,9 +116,18 @@ def valid_length(whole: bytes) -> int:
     return len(whole)
 
 
+def _are_plain_frames(whole: bytes) -> bool:
+    """Does every frame end with `}`, and every line of data begin with `data: {`? Counting is cheaper than
+    looking at each frame."""
+    if b"\r" in whole or whole.count(b"\n\n") != whole.count(b"}\n\n"):
+        return False
+    lines = b"\n" + whole
+    return lines.count(b"\ndata") == lines.count(b"\ndata: {")
+
+
 def is_plain_frame(frame: bytes) -> bool:
     """Does the frame have the usual form, a line `data: {…}` at its end? Then it is not parsed."""
-    return frame[-1:] == b"}" and (frame[:7] == b"data: {" or b"\ndata: {" in frame)
+    return frame[-1:] == b"}" and (frame[:7] == b"data: {" or frame.find(b"\ndata: {") >= 0)
 
 
 def _is_valid(frame: bytes) -> bool:

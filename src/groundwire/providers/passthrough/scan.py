@@ -13,6 +13,7 @@ from typing import NamedTuple
 from groundwire.dialects.base import Dialect
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import dump_json, load_json
+from groundwire.dialects.unsafe_urls import has_unsafe_url
 from groundwire.errors import UpstreamWireError, WireError
 from groundwire.model import (
     Event,
@@ -38,16 +39,20 @@ from groundwire.providers.passthrough.frames import (
 class BytePattern:
     """Byte strings to search for: ten times cheaper than a regular expression."""
 
-    __slots__ = ("_first", "variants")
+    __slots__ = ("_first", "stems", "variants")
 
-    def __init__(self, *variants: bytes, first: bool = False) -> None:
+    def __init__(self, *variants: bytes, stems: tuple[bytes, ...] = (), first: bool = False) -> None:
         """If `first`, a match counts only at the beginning of a line, where no content can be."""
         self.variants = variants
+        self.stems = stems or variants
+        """Parts of the variants: each match contains one of them, and few other bytes do."""
         self._first = first
 
     def find_all(self, data: bytes) -> list[int]:
         """The offsets of all matches, in order."""
         found: list[int] = []
+        if not any(data.find(stem) >= 0 for stem in self.stems):
+            return found
         for variant in self.variants:
             offset = data.find(variant)
             while offset >= 0:
@@ -82,18 +87,24 @@ class ScanRules:
 
 def _field(*names: bytes, value: bytes) -> BytePattern:
     """Matches a field and the first character of its value, with or without a space before it."""
-    return BytePattern(*(b'"' + name + b'":' + blank + value for name in names for blank in (b"", b" ")))
+    return BytePattern(
+        *(b'"' + name + b'":' + blank + value for name in names for blank in (b"", b" ")),
+        stems=tuple(b'"' + name + b'":' for name in names),
+    )
 
 
 def _kind(key: bytes, *names: bytes) -> BytePattern:
     """Matches an event by its type field."""
     return BytePattern(
-        *(b'"' + key + b'":' + blank + b'"' + name + b'"' for name in names for blank in (b"", b" "))
+        *(b'"' + key + b'":' + blank + b'"' + name + b'"' for name in names for blank in (b"", b" ")),
+        stems=tuple(b'"' + name + b'"' for name in names),
     )
 
 
-_SENTINEL = BytePattern(b"data: [DONE]", b"data:[DONE]", first=True)
-_ERROR = BytePattern(*(b'"error":' + blank + value for blank in (b"", b" ") for value in (b"{", b'"')))
+_SENTINEL = BytePattern(b"data: [DONE]", b"data:[DONE]", stems=(SENTINEL,), first=True)
+_ERROR = BytePattern(
+    *(b'"error":' + blank + value for blank in (b"", b" ") for value in (b"{", b'"')), stems=(b'"error":',)
+)
 _USAGE = _field(b"usage", value=b"{")
 
 SCAN_RULES = {
@@ -142,18 +153,18 @@ SCAN_RULES = {
 
 
 def _noteworthy_patterns(rules: ScanRules) -> tuple[bytes, ...]:
-    patterns = (
-        rules.failure,
-        rules.end,
-        rules.settled,
-        _SENTINEL,
-        rules.searched,
-        None if rules.usage_in_every_frame else rules.usage,
+    rare = [pattern for pattern in (rules.failure, rules.end, rules.searched, _SENTINEL) if pattern]
+    # These fields are in many frames, and only some of their values count.
+    common = [rules.settled, None if rules.usage_in_every_frame else rules.usage]
+    return (
+        *(stem for pattern in rare for stem in pattern.stems),
+        *(variant for pattern in common if pattern for variant in pattern.variants),
+        b"\r",
     )
-    return tuple(variant for pattern in patterns if pattern is not None for variant in pattern.variants)
 
 
-_NOTEWORTHY = {name: _noteworthy_patterns(rules) for name, rules in SCAN_RULES.items()}
+NOTEWORTHY = {name: _noteworthy_patterns(rules) for name, rules in SCAN_RULES.items()}
+"""Bytes of which a frame of content has none, by dialect."""
 
 
 class StreamEnd(NamedTuple):
@@ -188,14 +199,66 @@ def scan_body(language: Dialect, body: JsonObject, data: bytes = b"") -> list[Ev
     return [*events, UsageSeen(usage), Finished()] if usage else [*events, Finished()]
 
 
-def is_content_only(language: Dialect, data: bytes) -> bool:
-    """Is this a single frame of content, as nearly all are? Valid until the answer is settled."""
-    if data.find(b"\n\n") != len(data) - 2 or b"\r" in data or not is_plain_frame(data[:-2]):
+def _is_content_frame(noteworthy: tuple[bytes, ...], data: bytes) -> bool:
+    """Is this a frame of content alone, as nearly all are? Valid until the answer is settled."""
+    if not is_plain_frame(data[:-2]):
         return False
-    for variant in _NOTEWORTHY[language.name]:  # noqa: SIM110  a generator would cost more than the search
-        if variant in data:
+    # `find`, because `in` raises and clears an exception for every search in bytes.
+    for variant in noteworthy:  # noqa: SIM110  a generator would cost more than the search
+        if data.find(variant) >= 0:
             return False
     return True
+
+
+_TEXT_FIELDS = tuple(
+    b'"' + name + b'":' + blank + b'"'
+    for name in (b"content", b"text", b"delta", b"thinking", b"reasoning_content", b"partial_json")
+    for blank in (b"", b" ")
+)
+"""Beginnings of the strings that are content in some dialect."""
+_VALUE_ENDS = (b'"}', b'",', b'"]')
+
+
+class ContentCheck:
+    """Recognises frames of content. It remembers their form: most differ in a single string of text, and then
+    a few comparisons are enough."""
+
+    __slots__ = ("_after", "_before", "_noteworthy")
+
+    def __init__(self, language: Dialect) -> None:
+        self._noteworthy = NOTEWORTHY[language.name]
+        self._before = self._after = b""
+        """What precedes and follows the text."""
+
+    def is_content(self, data: bytes) -> bool:
+        """Are these frames of content alone, without unsafe URLs? Valid until the answer is settled."""
+        before = self._before
+        if before and data.startswith(before) and data.endswith(self._after):
+            start, end = len(before), len(data) - len(self._after)
+            # No quotation mark: it is one string, even if it contains the name of a field.
+            if (
+                data.find(b'"', start, end) < 0
+                and data.find(b"\n", start, end) < 0
+                and data.find(b"\r", start, end) < 0
+            ):
+                return start <= end
+        if data.find(b"\n\n") != len(data) - 2:
+            *frames, rest = data.split(b"\n\n")
+            return not rest and all(self.is_content(frame + b"\n\n") for frame in frames)
+        if not _is_content_frame(self._noteworthy, data) or has_unsafe_url(data):
+            return False
+        self._before, self._after = _form_of(data)
+        return True
+
+
+def _form_of(data: bytes) -> tuple[bytes, bytes]:
+    """What precedes and follows the text in one frame; empty if there is none."""
+    for field in _TEXT_FIELDS:
+        if (offset := data.find(field)) >= 0:
+            start = offset + len(field)
+            end = data.find(b'"', start)
+            return (data[:start], data[end:]) if data.startswith(_VALUE_ENDS, end) else (b"", b"")
+    return b"", b""
 
 
 def scan_frames(language: Dialect, data: bytes, *, settled: bool = False) -> ScanResult:

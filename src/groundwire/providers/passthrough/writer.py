@@ -26,14 +26,23 @@ class PassthroughWriter:
 
     def feed(self, batch: Sequence[Event]) -> bytes:
         """The bytes of a batch; an error that the provider did not send is encoded."""
-        data = b"".join(event.data for event in batch if isinstance(event, Verbatim))
-        if _SEQUENCE_KEY in data:
-            self._last = data
-        last = batch[-1]
+        data = b"".join([event.data for event in batch if isinstance(event, Verbatim)])
+        self.sent(data)
+        last = batch[-1] if batch else None
         # An error that the provider sent is in its bytes; a malformed stream contains none.
         if isinstance(last, Failed) and (not data or isinstance(last.error, WireError)):
             return data + self.fail(last.error)
         return data
+
+    @property
+    def is_numbered(self) -> bool:
+        """Do the frames of the dialect have sequence numbers? Then `sent` needs to see all of them."""
+        return self._language.name == "openai_responses"
+
+    def sent(self, data: bytes) -> None:
+        """Note the sequence numbers of bytes that are sent: those of an error continue them."""
+        if data.find(_SEQUENCE_KEY) >= 0:
+            self._last = data
 
     def fail(self, error: GroundwireError) -> bytes:
         """The frames that end a forwarded stream with an error."""

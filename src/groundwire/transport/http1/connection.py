@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from typing import cast
 
 from groundwire.transport.http1.parser import (
@@ -53,6 +54,7 @@ class Connection(asyncio.Protocol):
         "_method",
         "_paused",
         "_received",
+        "_receiver",
         "_transport",
         "_waiter",
         "is_complete",
@@ -73,6 +75,7 @@ class Connection(asyncio.Protocol):
         self._chunks: list[bytes] = []
         self._buffered = 0
         self._paused = False
+        self._receiver: Callable[[bytes], bool] | None = None
         self.is_complete = False
         """Has the whole response arrived?"""
         self.is_reused = False
@@ -116,6 +119,22 @@ class Connection(asyncio.Protocol):
             self._paused = False
             cast("asyncio.Transport", self._transport).resume_reading()
         return data
+
+    @property
+    def must_wait(self) -> bool:
+        """Is there nothing to read now: neither bytes nor the end of the body?"""
+        return not (self._chunks or self.is_complete or self._error)
+
+    async def receive(self, receiver: Callable[[bytes], bool]) -> None:
+        """Pass bytes to `receiver` as they arrive, until it returns True or nothing more can arrive.
+
+        Only if `must_wait`: what is buffered comes first.
+        """
+        self._receiver = receiver
+        try:
+            await self._change()
+        finally:
+            self._receiver = None
 
     def fail(self, error: Exception) -> None:
         """Raise an error in the pending read, and in all later ones."""
@@ -176,12 +195,10 @@ class Connection(asyncio.Protocol):
             if self._body is None:
                 data = self._parse_head(data)
             if self._body is not None:
-                self._parse_body(self._body, data)
+                self._receive_body(self._body, data)
         except ProtocolError as error:
             self.fail(error)
             self.abort()
-            return
-        self._wake()
 
     def eof_received(self) -> None:
         if self._body is not None:
@@ -217,17 +234,30 @@ class Connection(asyncio.Protocol):
                 raise ProtocolError("the server switches to a protocol that was not requested")
         raise ProtocolError("too many interim responses")
 
-    def _parse_body(self, body: BodyParser, data: bytes) -> None:
+    def _receive_body(self, body: BodyParser, data: bytes) -> None:
         chunk = body.feed(data)
         self.is_complete = body.is_complete
+        receiver = self._receiver
+        if receiver is not None and len(chunk) <= 2 * READ_AHEAD:
+            if chunk and receiver(chunk):
+                self._receiver = None  # what follows is buffered until the next read
+                self._wake()
+            elif self.is_complete:
+                self._wake()
+        else:
+            self._receiver = None  # a large chunk is read in parts
+            self._buffer(chunk)
+        if body.error is not None:
+            raise body.error
+
+    def _buffer(self, chunk: bytes) -> None:
         if chunk:
             self._chunks.append(chunk)
             self._buffered += len(chunk)
-        if body.error is not None:
-            raise body.error
         if self._buffered > 2 * READ_AHEAD and not self._paused and not self.is_complete:
             self._paused = True
             cast("asyncio.Transport", self._transport).pause_reading()
+        self._wake()
 
     def _end(self, error: Exception | None) -> None:
         """No more bytes will arrive."""

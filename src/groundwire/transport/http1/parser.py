@@ -183,7 +183,16 @@ class UnsizedBody:
 class ChunkedBody:
     """A body with chunked transfer encoding."""
 
-    __slots__ = ("_left", "_line", "_on_line", "_trailer_size", "error", "is_complete", "surplus")
+    __slots__ = (
+        "_is_at_size",
+        "_left",
+        "_line",
+        "_on_line",
+        "_trailer_size",
+        "error",
+        "is_complete",
+        "surplus",
+    )
 
     def __init__(self) -> None:
         self._left = 0
@@ -192,6 +201,8 @@ class ChunkedBody:
         """An incomplete line."""
         self._on_line: Callable[[bytes], None] = self._size_line
         """Handles the next line."""
+        self._is_at_size = True
+        """Is the next line the size of a chunk?"""
         self._trailer_size = 0
         self.is_complete = False
         self.surplus = b""
@@ -200,6 +211,11 @@ class ChunkedBody:
     def feed(self, data: bytes) -> bytes:
         if self._line:
             data, self._line = self._line + data, b""
+        elif self._is_at_size and (size := _PLAIN_SIZE.match(data)):
+            # One whole chunk, as most reads of a stream are.
+            start, end = size.end(), len(data) - 2
+            if end - start == int(size[1], 16) and end > start and data.endswith(b"\r\n"):
+                return data[start:end]
         chunks: list[bytes] = []
         try:
             self._split(data, chunks)
@@ -218,7 +234,7 @@ class ChunkedBody:
                 chunks.append(chunk)
                 offset += len(chunk)
                 self._left -= len(chunk)
-            elif self._on_line == self._size_line and (end := _whole_chunks(data, offset, chunks)) > offset:
+            elif self._is_at_size and (end := _whole_chunks(data, offset, chunks)) > offset:
                 offset = end
             elif line := _LINE.match(data, offset):
                 self._on_line(line[1])
@@ -236,11 +252,13 @@ class ChunkedBody:
         if size is None:
             raise ProtocolError("a chunk has no valid size")
         self._left = int(size[0], 16)
+        self._is_at_size = False
         self._on_line = self._end_line if self._left else self._trailer_line
 
     def _end_line(self, line: bytes) -> None:
         if line:
             raise ProtocolError("a chunk is longer than its size")
+        self._is_at_size = True
         self._on_line = self._size_line
 
     def _trailer_line(self, line: bytes) -> None:

@@ -1,0 +1,122 @@
+"""API keys and ended logins in the store that several gateways share.
+
+Requests are checked against a snapshot in memory. A thread asks the store twice a second whether something
+has changed, so a key that is created or revoked on one gateway is known to the others within a second. While
+the store does not respond, the last snapshot stays valid: existing keys keep working, and changes, which
+need the store too, wait for it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from threading import Event, Lock, Thread
+from time import time
+
+from groundwire.errors import ConfigError, GroundwireError
+from groundwire.server.auth import AccessKeys
+from groundwire.server.keys import access_keys, new_key, timestamp
+from groundwire.store.base import ApiKey, Store
+
+log = logging.getLogger("groundwire.gateway")
+
+POLL_SECONDS = 0.5
+
+
+class StoredKeys:
+    """The API keys in a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def entries(self) -> Sequence[ApiKey]:
+        """All keys, also the revoked ones."""
+        return self._store.api_keys()
+
+    def create(self, name: str, now: float) -> tuple[str, ApiKey]:
+        """Create a key; returns the key itself and its record."""
+        key, record = new_key(name, now, self.entries())
+        self._store.put_key(record)
+        return key, record
+
+    def revoke(self, which: str, now: float) -> Sequence[ApiKey]:
+        """Revoke the key with this id, or all keys of this name; returns those that were revoked."""
+        return self._store.revoke_keys(which, timestamp(now))
+
+    def add(self, keys: Iterable[ApiKey]) -> int:
+        """Add keys of another installation, revoked ones included; returns how many are new."""
+        known = {key.fingerprint for key in self.entries()}
+        new = [key for key in keys if key.fingerprint not in known]
+        for key in new:
+            self._store.put_key(key)
+        return len(new)
+
+    def reset_hint(self) -> str:
+        """What to do to use the gateway without keys again."""
+        return "Create a new one with `groundwire keys create`."
+
+
+class SharedAccess:
+    """A snapshot of the keys and ended logins of a store, which a thread keeps up to date."""
+
+    def __init__(
+        self, store: Store, *, clock: Callable[[], float] = time, interval: float = POLL_SECONDS
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._interval = interval
+        self._revision = -1
+        self._keys = AccessKeys()
+        self._ended: frozenset[str] = frozenset()
+        self._changing = Lock()
+        self._closing = Event()
+        self._refresh()
+        self._thread = Thread(target=self._follow, name="groundwire-access", daemon=True)
+        self._thread.start()
+
+    def __call__(self) -> AccessKeys:
+        """The keys that are accepted."""
+        return self._keys
+
+    def __contains__(self, login: str) -> bool:
+        """Has this login been ended?"""
+        return login in self._ended
+
+    def add(self, login: str, expires: int) -> None:
+        """End a login, here at once and on the other gateways within a second. Blocks."""
+        with self._changing:
+            self._store.end_login(login, expires, self._clock())
+            self._ended |= {login}
+
+    def close(self) -> None:
+        """Stop following the store."""
+        self._closing.set()
+        self._thread.join()
+
+    def _follow(self) -> None:
+        failing = False
+        while not self._closing.wait(self._interval):
+            try:
+                self._refresh()
+                failing = False
+            except GroundwireError as error:
+                if not failing:
+                    log.warning("the keys cannot be read again, the known ones stay: %s", error.message)
+                failing = True
+
+    def _refresh(self) -> None:
+        with self._changing:
+            revision = self._store.access_revision()
+            if revision != self._revision:
+                self._keys = access_keys(self._store.api_keys())
+                self._ended = self._store.ended_logins()
+                self._revision = revision
+
+
+def check_own_keys(stored: Sequence[ApiKey], own: Sequence[ApiKey], path: str) -> None:
+    """Refuse to start with keys that only this gateway knows: others would answer without a key."""
+    if own and not stored:
+        raise ConfigError(
+            f"the store is shared and has no keys, but {path} has some, which other gateways do not know: "
+            "copy them with `groundwire keys import`, or delete that file"
+        )
