@@ -231,7 +231,7 @@ class _ResponseStream:
         self._verbatim = self._verbatim or any(isinstance(event, Verbatim) for event in batch)
         if self._verbatim:
             return self._passthrough.feed(batch)
-        return b"".join(map(self._encoder.feed, batch))
+        return self._encoder.feed_all(batch)
 
     def connect(self, path: FastPath) -> None:
         """Take content from the fast path, once the answer has begun."""
@@ -250,13 +250,13 @@ class _ResponseStream:
     def _write_events(self, events: Sequence[Event]) -> bool:
         if not self._response.can_write_now:  # asked first: an encoder cannot take an event back
             return False
-        if data := b"".join(map(self._encoder.feed, self._parsed.transformed(events))):
+        if data := self._encoder.feed_all(self._parsed.transformed(events)):
             self._response.write_now(data)
         return True
 
     def held(self) -> bytes:
         """Warnings that waited for the beginning of an answer that did not begin."""
-        return b"".join(map(self._encoder.feed, self._early.held))
+        return self._encoder.feed_all(self._early.held)
 
     def fail(self, error: GroundwireError) -> bytes:
         """The bytes that end the stream with an error."""
