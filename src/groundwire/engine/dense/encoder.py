@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from groundwire.engine.dense.arrays import Floats
 
 
+_MULTILINGUAL_SCALE = 1.4
+"""The cosine of an English question of XQuAD-R with the closest sentence is 0.67 with the English encoder, on
+average, and 0.47 with the multilingual one."""
+
+
 class SentenceEncoder(Protocol):
     """Encodes texts as vectors of length 1."""
 
@@ -39,6 +44,11 @@ class SentenceEncoder(Protocol):
     @property
     def languages(self) -> tuple[str, ...]:
         """The languages of texts that it is meant for; empty for any."""
+        ...
+
+    @property
+    def scale(self) -> float:
+        """What its cosines are multiplied by, so that those of all encoders mean the same."""
         ...
 
     def encode(self, texts: Sequence[str]) -> Floats:
@@ -80,6 +90,7 @@ class PackagedEncoder:
         self.name = package.name
         self.dimensions = dimensions
         self.languages = ("en",) if package == ENGLISH else ()
+        self.scale = 1.0 if package == ENGLISH else _MULTILINGUAL_SCALE
         self._tokenizer = tokenizer
         self._model = model
 
