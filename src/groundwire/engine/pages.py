@@ -61,7 +61,7 @@ class Passage:
     """How well the subject of its page is known to match the question, whatever the words of the text:
     between 0 and 1; 0 if nothing is known."""
     similarity: float = 0.0
-    """How close its meaning is to that of the question, as a cosine; 0 if that is not known."""
+    """How close its meaning is to that of the question, at most 1; 0 if that is not known."""
 
 
 @value

@@ -33,6 +33,7 @@ class FakeEncoder:
         self.name = name
         self.dimensions = DIMENSIONS
         self.languages = languages
+        self.scale = 1.0
         self.encoded: list[str] = []
 
     def encode(self, texts: Sequence[str]) -> Floats:

@@ -45,6 +45,10 @@ class _EncoderVectors:
         found = (self._phrases if phrases else self._passages).now()
         return found if found is not None and len(found) else None
 
+    def similarity(self, cosine: float) -> float:
+        """The cosine on a scale that all encoders share."""
+        return min(1.0, self.encoder.scale * cosine)
+
     def _question(self, query: str) -> Floats:
         found: Floats = self.encoder.encode([query])[0]
         return found
@@ -61,7 +65,7 @@ class DenseStage:
         self._loaded: list[_EncoderVectors] | None = None
 
     def search(self, query: str, options: SearchOptions, limit: int) -> list[Passage]:
-        """The passages closest in meaning, best first, with their cosines as scores; none without vectors."""
+        """The passages closest in meaning, best first, scored by similarity; none without vectors."""
         wanted = _FILTERED if _restricts(options) else _SPARE * limit
         found = self._store.passages(self._nearest(query, wanted), options, limit)
         if len(found) < limit and _restricts(options):
@@ -70,16 +74,18 @@ class DenseStage:
         return found
 
     def similarities(self, query: str, passages: Sequence[Passage]) -> list[float | None]:
-        """The cosines of passages with the question; None for those without a vector."""
-        return self._cosines(query, [vector_key(passage_text(item.title, item.text)) for item in passages])
+        """The similarities of passages; None for those without a vector."""
+        return self._similarities(
+            query, [vector_key(passage_text(item.title, item.text)) for item in passages]
+        )
 
     def purposes(self, query: str, limit: int) -> list[PurposeMatch]:
         """The names and pages whose purposes are closest in meaning, best first."""
         best: dict[str, PurposeMatch] = {}
-        for key, cosine in self._nearest(query, _SPARE * limit, phrases=True):
+        for key, similarity in self._nearest(query, _SPARE * limit, phrases=True):
             for purpose in _purposes_by_key().get(key, ()):
-                match = PurposeMatch(purpose.target, purpose.phrase, cosine)
-                if purpose.target not in best or cosine > best[purpose.target].similarity:
+                match = PurposeMatch(purpose.target, purpose.phrase, similarity)
+                if purpose.target not in best or similarity > best[purpose.target].similarity:
                     best[purpose.target] = match
         return sorted(best.values(), key=lambda match: -match.similarity)[:limit]
 
@@ -98,20 +104,21 @@ class DenseStage:
                 allowed = vectors.rows(admitted)
                 rows = allowed[allowed >= 0] if rows is None else np.intersect1d(allowed, rows)
             if rows is None or len(rows):
-                found += vectors.search(about.question(query), limit, rows)
+                nearest = vectors.search(about.question(query), limit, rows)
+                found += [(key, about.similarity(cosine)) for key, cosine in nearest]
             preferred = vectors
         return sorted(found, key=lambda item: -item[1])[:limit]
 
-    def _cosines(self, query: str, keys: Sequence[VectorKey]) -> list[float | None]:
-        cosines: list[float | None] = [None] * len(keys)
+    def _similarities(self, query: str, keys: Sequence[VectorKey]) -> list[float | None]:
+        similarities: list[float | None] = [None] * len(keys)
         for about in self._encoders(query):
             vectors = about.vectors()
-            missing = [at for at, cosine in enumerate(cosines) if cosine is None]
+            missing = [at for at, known in enumerate(similarities) if known is None]
             if vectors is not None and missing:
                 found = vectors.cosines(about.question(query), [keys[at] for at in missing])
                 for at, cosine in zip(missing, found, strict=True):
-                    cosines[at] = cosine
-        return cosines
+                    similarities[at] = None if cosine is None else about.similarity(cosine)
+        return similarities
 
     def _encoders(self, query: str) -> list[_EncoderVectors]:
         """The encoders for a question, preferred ones first."""

@@ -55,8 +55,8 @@ _MEANING = 1.0
 """Weight of the similarity in meaning of a passage, if there are vectors. Chosen likewise."""
 _MEANT = 2.0
 _UNRELATED = 0.2
-"""Weight of the similarity in meaning of a purpose, relative to that in words, and the cosine of phrases that
-have nothing in common. Chosen likewise."""
+"""Weight of the similarity in meaning of a purpose, relative to that in words, and the similarity of phrases
+that have nothing in common. Chosen likewise."""
 _MISSING = 0.5
 """How much a purpose loses if the passage has none of the question's other known words. Chosen likewise."""
 _DESCRIBED, _LEAST_DESCRIBED, _DESCRIBED_WORDS = 0.6, 0.6, 2
@@ -91,7 +91,8 @@ class RankedPassages(NamedTuple):
 
 
 class MeaningSearch(Protocol):
-    """Search by meaning: vectors of passages and of phrases about purposes. Scores are cosines."""
+    """Search by meaning: vectors of passages and of phrases about purposes. Similarities are cosines, more or
+    less."""
 
     def search(self, query: str, options: SearchOptions, limit: int) -> list[Passage]:
         """The passages closest in meaning, best first; none without vectors."""
