@@ -85,11 +85,20 @@ def number_answer(answer: Answer) -> Numbering:
     cited = [source for source in sources if source.state == "cited"]
     if not cited:
         return number_sources(sources)
-    in_order = sorted(answer.citations, key=_position)
-    evidence = [item.source for citation in in_order for item in citation.evidence]
-    positions = {key: index for index, key in reversed(list(enumerate(map(section_key, evidence))))}
-    cited.sort(key=lambda source: positions.get(section_key(source), len(positions)))
+    positions: dict[str, int] = {}
+    for index, citation in enumerate(sorted(answer.citations, key=_position)):
+        for item in citation.evidence:
+            positions.setdefault(section_key(item.source), index)
+    # Sources of the same citation keep the order in which the provider listed them.
+    cited.sort(key=lambda source: positions.get(section_key(source), len(answer.citations)))
     return number_sources(cited)
+
+
+def number_listed(answer: Answer) -> Numbering:
+    """Number the cited sources of an answer in the order in which the provider listed them, as the contract
+    of the search tools wants it; if it cites none, all its sources."""
+    sources = answer.sources
+    return number_sources([source for source in sources if source.state == "cited"] or sources)
 
 
 def _position(citation: Citation) -> tuple[float, float]:

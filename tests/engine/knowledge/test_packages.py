@@ -204,3 +204,8 @@ def test_program_output_is_not_a_statement_of_the_page() -> None:
     text = plain_readme(page, "text/markdown")
     assert "moon" not in text
     assert all(words in text for words in ("Before.", "After.", "code()"))
+
+
+def test_code_in_markdown_stays_as_it_is() -> None:
+    text = "A [link](https://a.example) and **bold**.\n\n```js\nconst a = b[file]() ** 2;\n```\n\nMore.\n"
+    assert plain_readme(text, "text/markdown") == "A link and bold.\n\nconst a = b[file]() ** 2;\n\nMore."

@@ -54,7 +54,7 @@ from groundwire.model.parts import Phase
 from groundwire.model.value import replace
 from groundwire.text.annotate import NumberWriter, annotate_numbers
 from groundwire.text.markdown import render_sources
-from groundwire.text.sources import Numbering, number_answer
+from groundwire.text.sources import Numbering, number_listed
 from groundwire.text.urls import safe_url, shown_address
 
 LOSSES: Mapping[Feature, str] = {
@@ -238,7 +238,7 @@ def _encode_answer(answer: Answer, query: str) -> tuple[JsonObject, JsonObject]:
     if not answer.text.strip() or answer.detail == NOTHING_FOUND:
         return _encode_nothing(query), {}
     prefix = f'Web search results for "{query}":\n\n'
-    numbering = number_answer(answer)
+    numbering = number_listed(answer)
     shown = [replace(source, url=shown_address(source.url)) for source in numbering.sources]
     sources = [replace(source, url=safe_url(source.url)) for source in numbering.sources]
     rendered = render_text(answer, numbering, len(prefix))

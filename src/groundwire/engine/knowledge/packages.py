@@ -29,8 +29,6 @@ LONGEST = 40_000
 
 _MARKDOWN: tuple[_Change, ...] = (
     (re.compile(r"<!--.*?-->", re.DOTALL), ""),
-    # Terminal sessions are not statements of the page.
-    (re.compile(r"^[ \t]*(```|~~~)[^\n]*\n\$ .*?^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL), ""),
     (re.compile(r"^[ \t]*(```|~~~).*$", re.MULTILINE), ""),
     (re.compile(r"!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])[ \t]?"), ""),
     (re.compile(r"\[[ \t]*\](?:\([^)]*\)|\[[^\]]*\])[ \t]?"), ""),
@@ -64,6 +62,7 @@ _REST: tuple[_Change, ...] = (
     (re.compile(r"\b([A-Za-z][\w-]*[A-Za-z0-9])__?(?=[\s.,;:!?)]|$)"), r"\1"),
     (re.compile(r"\*\*(?=\S)([^*\n]+)(?<=\S)\*\*"), r"\1"),
 )
+_FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
 _BLANK = re.compile(r"\n\s*\n(?:\s*\n)+")
 
 
@@ -82,7 +81,13 @@ def _changed(text: str, changes: tuple[_Change, ...]) -> str:
 
 
 def _plain_markdown(text: str) -> str:
-    return _changed(text, _MARKDOWN)
+    """Without markup; code stays as it is, and terminal sessions, which state nothing, are left out."""
+    plain, end = "", 0
+    for fenced in _FENCED.finditer(text):
+        code = "" if fenced[2].startswith("$ ") else fenced[2]
+        plain += f"{_changed(text[end : fenced.start()], _MARKDOWN)}\n{code}\n"
+        end = fenced.end()
+    return plain + _changed(text[end:], _MARKDOWN)
 
 
 def _plain_rest(text: str) -> str:

@@ -31,7 +31,7 @@ from groundwire.model import (
 )
 from groundwire.model.value import value
 from groundwire.text.sanitise import sanitise, sanitise_json, sanitise_with_offsets
-from groundwire.text.sources import label_of, number_answer, number_sources
+from groundwire.text.sources import label_of, number_listed, number_sources
 from groundwire.text.urls import shown_address
 from groundwire.tools import call_tool
 from groundwire.tools.registry import WEBSEARCH
@@ -190,7 +190,7 @@ async def _run(
     outcome = await call_tool(client, name, arguments, open_stream=open_stream)
     for link in _links(outcome.answer, outcome.answer.sources):
         allow_list.add(link.url)
-    links = tuple(_links(outcome.answer, number_answer(outcome.answer).sources))
+    links = tuple(_links(outcome.answer, number_listed(outcome.answer).sources))
     failed = outcome.answer.error is not None
     return ToolOutput(str(outcome.result["llmContent"]), outcome.result, () if failed else links, failed)
 
@@ -231,7 +231,7 @@ def _failed(result: JsonObject, empty: JsonObject) -> ToolOutput:
 
 def _results(answer: Answer, allow_list: FetchAllowList) -> ToolOutput:
     """The output of `search`: pages, cited ones first."""
-    pages = number_sources((*number_answer(answer).sources, *answer.sources)).sources
+    pages = number_sources((*number_listed(answer).sources, *answer.sources)).sources
     links = tuple(_links(answer, pages))
     results: list[JsonObject] = []
     for link in links:
