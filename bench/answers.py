@@ -1,8 +1,9 @@
 """Answers of the embedded engine: right pages, silence, truth of quotes, and ranking, in one run.
 
-The questions are those of tests/engine/questions, in two parts: `tuning` may be looked at (`--misses` prints
-what failed), `unread` is only counted. The handbook is that of an invented company. Quotes and anchors are
-checked where the address leads: Debian's documentation, the installed sources, the interpreter.
+The questions are those of tests/engine/questions, in three parts: `tuning` may be looked at (`--misses`
+prints what failed), `unread` and `held_out` are only counted. The handbook is that of an invented company.
+Quotes and anchors are checked where the address leads: Debian's documentation, the installed sources, the
+interpreter.
 
     python bench/answers.py                      # all tables
     python bench/answers.py --only handbook      # one table

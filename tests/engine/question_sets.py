@@ -1,8 +1,10 @@
 """Question sets in `questions/`, written as people type them, before their answers were seen.
 
 A file is named for its part and its subject. Questions of the part `tuning` may be looked at while the engine
-is tuned. Questions of the part `unread` are never printed; only counts over many of them are. The counts
-guided some choices, so the part is not a held-out set.
+is tuned. Questions of the other parts are never printed; only counts over many of them are. Counts of
+`unread` guided some choices, so that part is not a held-out set. `held_out` was written by somebody who had
+neither read nor used the engine; it is counted when all choices are made, and guides none. A set whose counts
+led to a change must be renamed.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-Part: TypeAlias = Literal["tuning", "unread"]
+Part: TypeAlias = Literal["tuning", "unread", "held_out"]
 Subject: TypeAlias = Literal["python", "handbook", "unanswerable"]
 
 PARTS: tuple[Part, ...] = get_args(Part)
