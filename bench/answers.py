@@ -8,6 +8,7 @@ checked where the address leads: Debian's documentation, the installed sources, 
     python bench/answers.py --only handbook      # one table
     python bench/answers.py --index FOLDER       # keep the built index there, and use it the next time
     python bench/answers.py --json
+    GROUNDWIRE_SEMANTIC=0 python bench/answers.py     # by words only, although there are vectors
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from tests.engine.grading import Grade, grade  # noqa: E402
 from tests.engine.question_sets import HANDBOOK, PARTS, Part, Question, Subject, load_questions  # noqa: E402
 
 from groundwire.engine.compose.answer import Composition  # noqa: E402
+from groundwire.engine.dense.build import complete_vectors  # noqa: E402
 from groundwire.engine.engines.local import LocalEngine  # noqa: E402
 from groundwire.engine.index.location import open_index  # noqa: E402
 from groundwire.engine.knowledge import is_complete, refresh  # noqa: E402
@@ -72,6 +74,7 @@ class Indexes:
         with open_index(folder / "index") as index:
             if not is_complete(index):
                 refresh(index)
+            complete_vectors(index)
         return folder
 
     def documentation(self) -> Path | None:
