@@ -10,6 +10,7 @@ interpreter.
     python bench/answers.py --part tuning        # one part only
     python bench/answers.py --index FOLDER       # keep the built index there, and use it the next time
     python bench/answers.py --json
+    GROUNDWIRE_SEMANTIC=0 python bench/answers.py     # by words only, although there are vectors
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from tests.engine.misspellings import misspelt  # noqa: E402
 from tests.engine.question_sets import HANDBOOK, PARTS, Part, Question, Subject, load_questions  # noqa: E402
 
 from groundwire.engine.compose.answer import Composition  # noqa: E402
+from groundwire.engine.dense.build import complete_vectors  # noqa: E402
 from groundwire.engine.engines.local import LocalEngine  # noqa: E402
 from groundwire.engine.index.location import open_index  # noqa: E402
 from groundwire.engine.knowledge import is_complete, refresh  # noqa: E402
@@ -75,6 +77,7 @@ class Indexes:
         with open_index(folder / "index") as index:
             if not is_complete(index):
                 refresh(index)
+            complete_vectors(index)
         return folder
 
     def documentation(self) -> Path | None:

@@ -46,7 +46,12 @@ def switched_on(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Prepared files, shared by all processes that run tests."""
-    return build_once(tmp_path_factory, "models", find_encoders)
+
+    def prepare(folder: Path) -> None:
+        for found in find_encoders(folder):
+            found.encode(["a"])
+
+    return build_once(tmp_path_factory, "models", prepare)
 
 
 def installed(package: EncoderPackage, models: Path) -> SentenceEncoder:
@@ -139,7 +144,7 @@ def test_a_full_disk_is_reported_and_leaves_nothing_behind(
     monkeypatch.setattr(encoder, "usable_packages", lambda: [MULTILINGUAL])
     monkeypatch.setattr(prepared, "_write_files", full)
     with pytest.raises(MeaningUnavailable, match="No space left on device"):
-        find_encoders(tmp_path)
+        find_encoders(tmp_path)[0].encode(["a"])
     assert [path.name for path in tmp_path.iterdir()] == ["models.lock"]
 
 

@@ -8,7 +8,9 @@ the time.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from groundwire.engine.dense.packages import (
@@ -78,41 +80,55 @@ FindEncoders: TypeAlias = Callable[[Path], Sequence[SentenceEncoder]]
 def find_encoders(cache: Path) -> list[SentenceEncoder]:
     """The installed encoders, preferred ones first; none without the extra.
 
-    The first call writes about 80 MB to the folder `cache`. Raises `MeaningUnavailable` if that fails.
+    They are loaded when they first encode something. The multilingual one then writes about 80 MB to the
+    folder `cache`, once.
     """
-    return [_load(package, cache) for package in usable_packages()]
+    loaders: dict[EncoderPackage, Load] = {
+        ENGLISH: _load_english,
+        MULTILINGUAL: partial(_load_multilingual, cache),
+    }
+    return [PackagedEncoder(package, loaders[package]) for package in usable_packages()]
+
+
+Load: TypeAlias = Callable[[], tuple[Tokenizer, Model]]
 
 
 class PackagedEncoder:
-    """Tokenizer and model of a package."""
+    """The encoder of a package. Raises `MeaningUnavailable` if its files cannot be used."""
 
-    def __init__(self, package: EncoderPackage, tokenizer: Tokenizer, model: Model, dimensions: int) -> None:
+    def __init__(self, package: EncoderPackage, load: Load) -> None:
         self.name = package.name
-        self.dimensions = dimensions
-        self.languages = ("en",) if package == ENGLISH else ()
+        self.dimensions = package.dimensions
+        self.languages = package.languages
         self.scale = 1.0 if package == ENGLISH else _MULTILINGUAL_SCALE
-        self._tokenizer = tokenizer
-        self._model = model
+        self._load = load
+        self._loading = Lock()
+        self._loaded: tuple[Tokenizer, Model] | None = None
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """The vectors of texts, one in each row."""
-        return self._model.encode([self._tokenizer.ids(text) for text in texts])
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = self._load()
+            tokenizer, model = self._loaded
+        return model.encode([tokenizer.ids(text) for text in texts])
 
 
-def _load(package: EncoderPackage, cache: Path) -> SentenceEncoder:
-    # numpy takes a tenth of a second to import.
-    from groundwire.engine.dense import minilm, multilingual  # noqa: PLC0415
-    from groundwire.engine.dense.prepared import load_multilingual  # noqa: PLC0415
+def _load_multilingual(cache: Path) -> tuple[Tokenizer, Model]:
+    from groundwire.engine.dense.prepared import load_multilingual  # noqa: PLC0415  imports numpy
+
+    return load_multilingual(cache)
+
+
+def _load_english() -> tuple[Tokenizer, Model]:
+    from groundwire.engine.dense import minilm  # noqa: PLC0415  imports numpy
     from groundwire.engine.dense.word_pieces import read_tokenizer  # noqa: PLC0415
 
-    if package == MULTILINGUAL:
-        return PackagedEncoder(package, *load_multilingual(cache), multilingual.DIMENSIONS)
-    weights, vocabulary = package.path(package.weights), package.path(package.vocabulary)
+    weights, vocabulary = ENGLISH.path(ENGLISH.weights), ENGLISH.path(ENGLISH.vocabulary)
     if weights is None or vocabulary is None:
-        raise MeaningUnavailable(package.problem())
+        raise MeaningUnavailable(ENGLISH.problem())
     try:
         tokenizer = read_tokenizer(vocabulary, minilm.LONGEST_INPUT)
-        model = minilm.MiniLm(minilm.read_safetensors(weights))
+        return tokenizer, minilm.MiniLm(minilm.read_safetensors(weights))
     except (OSError, ValueError, KeyError) as error:
         raise MeaningUnavailable(f"{weights.parent} cannot be read ({error})") from error
-    return PackagedEncoder(package, tokenizer, model, minilm.DIMENSIONS)

