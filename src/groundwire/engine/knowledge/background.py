@@ -18,6 +18,7 @@ from threading import Thread
 from typing import Literal, TypeAlias
 
 from groundwire.dialects.json import dump_json, load_json
+from groundwire.engine.dense.packages import SWITCH as SEMANTIC_SWITCH
 from groundwire.engine.knowledge import EDITION, BuildProgress
 from groundwire.engine.knowledge.addresses import PYTHON_VERSION
 from groundwire.engine.knowledge.local_copy import copy_mark, local_copy
@@ -31,7 +32,10 @@ STATUS_FILE = "build.lock"
 LOG_FILE = "build.log"
 STORE_VARIABLE = "GROUNDWIRE_STORE"
 _MODULE = "groundwire.engine.knowledge.builder"
-_PASSED = (*PASSED_VARIABLES, "PATH", "HOME", "TMPDIR", "PYTHONDOCS", "XDG_DATA_HOME", "XDG_CACHE_HOME")
+_PASSED = (
+    *(*PASSED_VARIABLES, "PATH", "HOME", "TMPDIR", "PYTHONDOCS", "XDG_DATA_HOME", "XDG_CACHE_HOME"),
+    SEMANTIC_SWITCH,
+)
 _SIZE = 2048
 """Bytes of the status: the file never grows or shrinks."""
 _LONGEST_MESSAGE = 400
