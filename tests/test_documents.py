@@ -98,6 +98,7 @@ def environment(home: Path, upstream: Upstream) -> dict[str, str]:
         "HOME": str(home),
         "PATH": os.environ["PATH"],
         "GROUNDWIRE_BUILD_INDEX": "0",
+        "GROUNDWIRE_SEMANTIC": "0",
         "ANTHROPIC_API_KEY": "sk-test",
         "GROUNDWIRE_ANTHROPIC_BASE_URL": upstream.url,
         "GROUNDWIRE_ORDER": "anthropic",

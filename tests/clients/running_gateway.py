@@ -99,6 +99,7 @@ def environment(folder: Path, model: str) -> dict[str, str]:
         "GROUNDWIRE_CONFIG": str(config),
         "GROUNDWIRE_DATA_DIR": str(folder / "data"),
         "GROUNDWIRE_BUILD_INDEX": "0",
+        "GROUNDWIRE_SEMANTIC": "0",
         "ANTHROPIC_API_KEY": "dummy-anthropic-key",
         "OPENAI_API_KEY": "dummy-openai-key",
         "GEMINI_API_KEY": "dummy-gemini-key",

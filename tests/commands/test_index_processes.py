@@ -24,7 +24,13 @@ PAGES = 12
 def start(home: Path, *words: str, program: tuple[str, str] = ("-m", "groundwire")) -> subprocess.Popen[str]:
     return subprocess.Popen(  # noqa: S603
         [sys.executable, *program, *words],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), "HOME": str(home), "LANG": "C.UTF-8"},
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(SOURCE),
+            "HOME": str(home),
+            "LANG": "C.UTF-8",
+            "GROUNDWIRE_SEMANTIC": "0",
+        },
         cwd=home,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -50,6 +50,7 @@ def environment(script: Loopback | None, home: Path, **more: str) -> dict[str, s
         "HOME": str(home),
         "LANG": "C.UTF-8",
         "GROUNDWIRE_BUILD_INDEX": "0",
+        "GROUNDWIRE_SEMANTIC": "0",
         "GEMINI_API_KEY": "test-key-0123456789",
         "ANTHROPIC_API_KEY": "test-key-0123456789",
         "OPENAI_API_KEY": "test-key-0123456789",

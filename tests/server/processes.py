@@ -63,6 +63,7 @@ async def start_serve(
         "GROUNDWIRE_CONFIG": str(folder / "config.toml"),
         "GROUNDWIRE_DATA_DIR": str(folder / "data"),
         "GROUNDWIRE_BUILD_INDEX": "0",
+        "GROUNDWIRE_SEMANTIC": "0",
     }
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "groundwire", "serve", *arguments),

@@ -37,6 +37,7 @@ def run(*command: str, **environment: str) -> str:
             "PATH": os.environ["PATH"],
             "HOME": environment.get("HOME", "/nonexistent"),
             "GROUNDWIRE_BUILD_INDEX": "0",
+            "GROUNDWIRE_SEMANTIC": "0",
             **environment,
         },
     )

@@ -42,7 +42,7 @@ def requested(home: Path, response: ScriptedResponse, question: str = QUESTION) 
             server = f'[providers.house]\ndialect = "openai_chat"\nbase_url = "{upstream.url}/v1"\n'
             config = f'compose = "house/writer"\ndata_dir = "{data}"\n{server}'
             write_private(home / ".config" / "groundwire" / "config.toml", config)
-            env = {"HOME": str(home), "GROUNDWIRE_BUILD_INDEX": "0"}
+            env = {"HOME": str(home), "GROUNDWIRE_BUILD_INDEX": "0", "GROUNDWIRE_SEMANTIC": "0"}
             async with Groundwire(load(env, str(home), str(home)), env=env) as client:
                 found = await client.asearch(question, provider="local")
             return found, [request.body.decode() for request in upstream.requests]

@@ -249,7 +249,7 @@ SMALL_BUILDER = dedent("""
 def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603
         [sys.executable, "-c", SMALL_BUILDER, str(folder), MARK, *words],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE)},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), "GROUNDWIRE_SEMANTIC": "0"},
     )
 
 

@@ -59,6 +59,7 @@ def environment(upstream: Upstream, home: Path) -> dict[str, str]:
         "GROUNDWIRE_GEMINI_BASE_URL": upstream.url,
         "GROUNDWIRE_DATA_DIR": str(home / "data"),
         "GROUNDWIRE_BUILD_INDEX": "0",
+        "GROUNDWIRE_SEMANTIC": "0",
     }
 
 
