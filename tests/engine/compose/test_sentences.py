@@ -128,7 +128,7 @@ def test_sentence_boundaries_are_found(text: str, expected: list[str]) -> None:
             "os.copy(src, count=None,\n        offset=None)\n\nCopy it.",
             [
                 ("signature", "os.copy(src, count=None,"),
-                ("code", "offset=None)"),
+                ("signature", "offset=None)"),
                 ("prose", "Copy it."),
             ],
         ),
@@ -194,3 +194,8 @@ def test_the_body_of_a_statement_in_an_example_is_code() -> None:
     )
     kinds = [kind for kind, _ in pieces_of(text)]
     assert kinds == ["heading", *["code"] * 5, "prose"]
+
+
+def test_parameters_that_go_on_in_the_next_line_belong_to_the_signature() -> None:
+    text = "def run(self, group=None,\n        target=None, *, daemon=None):\n\nRuns it."
+    assert {segment.kind for segment in split_sentences(text)} == {"signature", "prose"}

@@ -121,3 +121,12 @@ def test_blocks_are_ordered_and_hold_all_letters(text: str) -> None:
 )
 def test_the_cost_grows_with_the_text_alone(line: str) -> None:
     assert growth(lambda size: plain_blocks(line * size), 1000) < LINEAR
+
+
+def test_a_statement_over_two_lines_is_one_block_of_code() -> None:
+    statement = "def run(self, group=None,\n        target=None):"
+    assert seen(f"A thread.\n\n{statement}\n\nIt runs.") == [
+        ("paragraph", "A thread."),
+        ("code", statement),
+        ("paragraph", "It runs."),
+    ]

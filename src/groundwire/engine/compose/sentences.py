@@ -136,7 +136,8 @@ class _LineClassifier:
     """Classifies lines in context: fences, literal blocks, continued paragraphs."""
 
     __slots__ = (
-        *("_answers", "_body", "_fence", "_literal", "_previous", "_previous_indent", "_stopped", "is_item"),
+        *("_answers", "_body", "_fence", "_literal", "_previous", "_previous_indent", "_stopped"),
+        *("_unfinished", "is_item"),
     )
 
     def __init__(self) -> None:
@@ -147,6 +148,8 @@ class _LineClassifier:
         self._previous: SegmentKind | Literal["blank"] = "blank"
         self._previous_indent = 0
         self._stopped = False
+        self._unfinished = False
+        """Do the parameters of a signature go on in the next line?"""
         self.is_item = False
         """Does the line before belong to an item of a list?"""
 
@@ -162,6 +165,7 @@ class _LineClassifier:
         self._previous = kind
         self.is_item = self.is_item and kind == "prose"
         self._stopped = line.endswith((".", "!", "?"))
+        self._unfinished = kind == "signature" and line.endswith(",")
         if line:
             self._previous_indent = indent
         return kind
@@ -181,6 +185,8 @@ class _LineClassifier:
             start is not None and indent > start for start in (self._literal, self._body)
         ):
             return "code"
+        if self._unfinished and indent > self._previous_indent:
+            return "signature"
         kind = _kind(line)
         if kind in ("code", "signature") and self._goes_on(line, indent):
             kind = "prose"

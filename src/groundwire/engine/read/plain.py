@@ -21,6 +21,8 @@ _FENCE = re.compile(r"(```|~~~)")
 _COLUMNS = re.compile(r"\t+|(?<=\S) {2,}(?=\S)|(?<=\S) +\| +(?=\S)")
 _NUMBERED_TITLE = re.compile(r"(?:§ ?)?(\d{1,3}(?:\.\d{1,3}){0,4})\.?\s+(?=[^\W\d_])")
 _CODE_CHARACTERS = re.compile(r"[=(){}\[\];<>$|\\]|^\s*(?:>>>|[#$] |import |from |def |class )")
+_OPEN_STATEMENT = re.compile(r"(?:async )?(?:def|class) \w+\([^)]*$")
+"""The first line of a statement whose parameters go on in the next line."""
 _SENTENCE_START = re.compile(r"[\"'“„»(\[]?(?:[^\W_a-zäöüß]|[-*•])")
 _SENTENCE_END = re.compile(r"[.!?:…][\"'”’»)\]]{0,3}$")
 _CODE_INDENT = 4
@@ -109,11 +111,17 @@ class _PlainReader:
 
     def _is_code(self) -> bool:
         line = self._lines[self._at]
-        return line.indent >= _CODE_INDENT and bool(_CODE_CHARACTERS.search(line.text))
+        if line.indent >= _CODE_INDENT:
+            return bool(_CODE_CHARACTERS.search(line.text))
+        following = self._lines[self._at + 1 : self._at + 2]
+        return bool(_OPEN_STATEMENT.match(line.text)) and any(
+            after.text and after.indent >= _CODE_INDENT for after in following
+        )
 
     def _code(self) -> Block:
         """Indented lines; blank lines between them belong to the block."""
         first = last = self._at
+        self._at += 1
         while self._at < len(self._lines):
             line = self._lines[self._at]
             if line.text and line.indent < _CODE_INDENT:
