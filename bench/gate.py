@@ -2,7 +2,8 @@
 
 Features are computed for every question of tests/engine/questions on three indexes: what the engine knows out
 of the box, with Python's documentation, and with the handbook. The weights are fitted on the tuning questions
-by logistic regression, in which each index counts the same; the unread questions are only counted.
+by logistic regression, in which each index counts the same; the unread questions are only counted. Held-out
+questions are left out, because this curve is for choosing.
 
     python bench/gate.py --index FOLDER      # indexes as bench/answers.py builds and keeps them
     python bench/gate.py --index FOLDER --fit
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from answers import Indexes
-from tests.engine.question_sets import PARTS, Part, Subject, load_questions
+from tests.engine.question_sets import Part, Subject, load_questions
 
 from groundwire.engine.dense.location import open_stage
 from groundwire.engine.index.location import open_index
@@ -29,6 +30,7 @@ from groundwire.engine.retrieve.question import split_question
 from groundwire.engine.retrieve.rank import find_passages
 from groundwire.model import SearchOptions
 
+PARTS: tuple[Part, ...] = ("tuning", "unread")
 ROUNDS = 20_000
 RATE = 0.5
 SHRINKAGE = 0.001

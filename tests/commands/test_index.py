@@ -59,7 +59,7 @@ class Shell:
 @pytest.fixture
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
     """A shell whose output does not depend on the speed of the machine: progress is never printed."""
-    monkeypatch.setattr("groundwire.commands.index._NOTE_INTERVAL", float("inf"))
+    monkeypatch.setattr("groundwire.faces.cli.live._NOTE_INTERVAL", float("inf"))
     return Shell(tmp_path)
 
 
@@ -225,7 +225,7 @@ def test_no_control_sequence_reaches_the_terminal(shell: Shell) -> None:
 
 
 def test_a_terminal_shows_progress(shell: Shell, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groundwire.commands.index._DRAW_INTERVAL", 0.0)
+    monkeypatch.setattr("groundwire.faces.cli.live._DRAW_INTERVAL", 0.0)
     assert shell.run("add", "docs", *BASE, terminal=True) == 0
     assert "2 pages https://docs.example/team/install.md" in shell.err
     assert shell.err.endswith("\r\x1b[2K")

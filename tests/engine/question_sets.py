@@ -3,8 +3,8 @@
 A file is named for its part and its subject. Questions of the part `tuning` may be looked at while the engine
 is tuned. Questions of the other parts are never printed; only counts over many of them are. Counts of
 `unread` guided some choices, so that part is not a held-out set. `held_out` was written by somebody who had
-neither read nor used the engine; it is counted when all choices are made, and guides none. A set whose counts
-led to a change must be renamed.
+neither read nor used the engine. It is evaluated after a change, never to decide about one: a set whose
+counts led to a change must be renamed. One change was rejected with its counts in view (bench/RESULTS.md).
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
@@ -18,13 +17,13 @@ from groundwire.commands.http_app import create_service
 from groundwire.config.schema import Config
 from groundwire.errors import ConfigError
 from groundwire.server.auth import fingerprint
-from groundwire.server.http_server import HttpServer
 from groundwire.server.keys import SECRET_VARIABLE, KeyFile, load_secret
 from groundwire.server.shared_access import SharedAccess, StoredKeys, check_own_keys
 from groundwire.store.open import open_store
 from groundwire.store.postgres import open_postgres
 from groundwire.transport import postgres as transport_postgres
 from tests.faces.fakes import Bench
+from tests.faces.gateway.serving import running_server
 from tests.servers.fixtures import postgres, postgres_server
 from tests.servers.postgres import PostgresServer
 
@@ -159,20 +158,8 @@ async def gateway(folder: Path, address: str) -> AsyncIterator[aiohttp.ClientSes
     config = Config(data_dir=str(folder), store=address, order=("local",))
     client = Groundwire(config, env=env)
     app = await asyncio.to_thread(create_service, client, env)
-    listener = socket.socket(proto=socket.IPPROTO_TCP)
-    listener.bind((HOST, 0))
-    port = listener.getsockname()[1]
-    server = HttpServer(app, drain=1)
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
-    try:
-        async with asyncio.timeout(SECONDS):
-            while not server.started:
-                await asyncio.sleep(0.005)
-        async with aiohttp.ClientSession(f"http://{HOST}:{port}") as session:
-            yield session
-    finally:
-        server.should_exit = True
-        await serving
+    async with running_server(app) as (url, _), aiohttp.ClientSession(url) as session:
+        yield session
 
 
 async def test_a_second_gateway_on_the_same_store_asks_for_the_same_keys(

@@ -23,7 +23,7 @@ from groundwire.errors import GroundwireError, TimedOut
 from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.arguments import UsageError
 from groundwire.faces.cli.console import YELLOW, Console
-from groundwire.faces.cli.live import Status
+from groundwire.faces.cli.live import ProgressLine
 from groundwire.faces.cli.style import align_columns
 from groundwire.model import JsonObject
 from groundwire.text.sanitise import escape_invisible_json, one_line, sanitise
@@ -33,8 +33,7 @@ from groundwire.transport.ssrf import PUBLIC, REFUSED, SsrfPolicy
 PYTHON = "python"
 """The argument of `index add` that means Python's documentation; a folder of this name is `./python`."""
 PAGE_SECONDS = 5.0
-_DRAW_INTERVAL = 0.1
-_NOTE_INTERVAL = 2.0
+_POLL_SECONDS = 0.1
 _WITHOUT_ADDRESS = (
     "These pages have no web address, so that answers cannot link to them; --base-url gives them one."
 )
@@ -93,8 +92,7 @@ class _IndexAdd:
         self._console = console
         self._index = index
         self._kept = kept
-        self._status = Status(console, time.monotonic)
-        self._noted = self._drawn = time.monotonic()
+        self._progress = ProgressLine(console, time.monotonic)
         self._tally = CrawlTally()
         self._unaddressed = False
 
@@ -133,8 +131,8 @@ class _IndexAdd:
         self, outcomes: AsyncGenerator[CrawlResult, None], fetcher: Fetcher, checkpoint: Callable[[], None]
     ) -> CrawlTally:
         storing = BatchIndexer(self._index, checkpoint, self._report)
-        spinning = asyncio.create_task(self._status.spin())
-        self._status.show("Reading…")
+        spinning = asyncio.create_task(self._progress.status.spin())
+        self._progress.status.show("Reading…")
         try:
             return await storing.store(outcomes)
         finally:
@@ -142,7 +140,7 @@ class _IndexAdd:
             spinning.cancel()
             with suppress(asyncio.CancelledError):
                 await spinning
-            self._status.clear()
+            self._progress.clear()
             await fetcher.aclose()
 
     def conclude(self) -> None:
@@ -159,18 +157,11 @@ class _IndexAdd:
             self._console.note("Is it in your own network? Then add --private.")
 
     def _report(self, tally: CrawlTally, outcome: CrawlResult | None) -> None:
-        now = time.monotonic()
         where = ""
         if isinstance(outcome, CrawledPage):
             where = outcome.page.url
             self._unaddressed |= where.startswith("file:")
-        if self._console.notes_live:
-            if now - self._drawn >= _DRAW_INTERVAL:
-                self._drawn = now
-                self._status.show(f"{tally.pages} pages {where}")
-        elif now - self._noted >= _NOTE_INTERVAL:
-            self._noted = now
-            self._console.note(f"{tally.pages} pages so far")
+        self._progress.show(f"{tally.pages} pages {where}", brief=f"{tally.pages} pages so far")
 
 
 def _scope(arguments: Namespace) -> CrawlOptions:
@@ -370,12 +361,12 @@ def _stats(index: Index, folder: Path, arguments: Namespace, console: Console) -
 def _refresh(index: Index, folder: Path, arguments: Namespace, console: Console) -> int:
     from groundwire.engine.knowledge.builder import complete_index  # noqa: PLC0415  reads the whole library
 
-    progress = _BuildProgressLine(console)
+    progress = ProgressLine(console, time.monotonic)
     began = time.time()
     try:
         while True:
             try:
-                stored = complete_index(index, folder, progress.show)
+                stored = complete_index(index, folder, lambda made: progress.show(_progress_text(made)))
                 break
             except TimedOut:
                 status = _wait_for_builder(folder, progress)
@@ -391,37 +382,16 @@ def _refresh(index: Index, folder: Path, arguments: Namespace, console: Console)
     return exit_codes.OK
 
 
-def _wait_for_builder(folder: Path, progress: _BuildProgressLine) -> BuildStatus:
+def _wait_for_builder(folder: Path, progress: ProgressLine) -> BuildStatus:
     """Shows the progress of the process that builds, until it has ended."""
     while (status := read_status(folder)).phase == "building":
-        progress.show(BuildProgress(status.done, status.total, status.what))
-        time.sleep(_DRAW_INTERVAL)
+        progress.show(_progress_text(BuildProgress(status.done, status.total, status.what)))
+        time.sleep(_POLL_SECONDS)
     return status
 
 
-class _BuildProgressLine:
-    """The progress of a build: a line that changes on a terminal, a line every two seconds elsewhere."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._status = Status(console, time.monotonic)
-        self._drawn = self._noted = time.monotonic()
-
-    def show(self, progress: BuildProgress) -> None:
-        """Show progress."""
-        now = time.monotonic()
-        line = f"{progress.done} of {progress.total}: {one_line(progress.what)}"
-        if self._console.notes_live:
-            if now - self._drawn >= _DRAW_INTERVAL:
-                self._drawn = now
-                self._status.show(line)
-        elif now - self._noted >= _NOTE_INTERVAL:
-            self._noted = now
-            self._console.note(line)
-
-    def clear(self) -> None:
-        """Remove the line."""
-        self._status.clear()
+def _progress_text(progress: BuildProgress) -> str:
+    return f"{progress.done} of {progress.total}: {one_line(progress.what)}"
 
 
 def _encode(info: PageInfo) -> JsonObject:

@@ -8,32 +8,22 @@ from groundwire.engine.dense.build import complete_vectors
 from groundwire.engine.dense.packages import MeaningUnavailable
 from groundwire.engine.index.base import Index
 from groundwire.faces.cli.console import YELLOW, Console
-from groundwire.faces.cli.live import Status
-
-_NOTE_INTERVAL = 10.0
+from groundwire.faces.cli.live import ProgressLine
 
 
 def add_vectors(index: Index, console: Console) -> None:
     """Compute the vectors that are missing. Without the extra `semantic` this does nothing."""
-    status = Status(console, time.monotonic)
-    noted = time.monotonic()
-
-    def report(done: int, total: int) -> None:
-        nonlocal noted
-        line = f"{done:,} of {total:,} vectors for search by meaning"
-        if console.notes_live:
-            status.show(line)
-        elif done < total and time.monotonic() - noted >= _NOTE_INTERVAL:
-            noted = time.monotonic()
-            console.note(line)
-
+    progress = ProgressLine(console, time.monotonic)
     try:
-        complete_vectors(index, report)
+        complete_vectors(
+            index,
+            lambda done, total: progress.show(f"{done:,} of {total:,} vectors for search by meaning"),
+        )
     except MeaningUnavailable as error:
         console.note(error.message, YELLOW)
     except KeyboardInterrupt:
-        status.clear()
+        progress.clear()
         console.note("Stopped. `groundwire index refresh` computes the other vectors.")
         raise
     finally:
-        status.clear()
+        progress.clear()

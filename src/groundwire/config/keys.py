@@ -145,7 +145,9 @@ ROOT = SettingTable(
             kinds.TEXT, "The model that writes answers from the pages that an engine found."
         ),
         "build_index": SettingKey(
-            kinds.FLAG, "false: complete the embedded index only when told to.", project="off"
+            kinds.FLAG,
+            "false: complete the embedded index only with `groundwire index refresh`.",
+            project="off",
         ),
         "search": SEARCH,
         "gateway": GATEWAY,

@@ -41,8 +41,8 @@ request; filtered: a filter of the provider cut or blocked it; refused: the mode
 NOTHING_FOUND = "nothing_found"
 """The `detail` of `Finished` when the search ran and no page answers the question."""
 
-NOTICES = frozenset(("query_corrected", "query_translated", "did_you_mean"))
-"""Codes of `Warned` that tell how a question was understood; they are no reason to doubt the answer."""
+NOTICES = frozenset(("query_corrected", "query_translated", "did_you_mean", "index_building"))
+"""Codes of `Warned` that only inform: how a question was understood, or that the index still grows."""
 
 
 @value

@@ -56,20 +56,26 @@ async def serving(
         )
         async with Groundwire(settings, env=known) as groundwire:
             gateway = create_app(groundwire, known, timeouts=timeouts)
-            # asyncio sets TCP_NODELAY on accepted sockets only if the protocol is named.
-            listener = socket.socket(proto=socket.IPPROTO_TCP)
-            listener.bind((HOST, 0))
-            port = listener.getsockname()[1]
-            server = HttpServer(gateway, drain=1)
-            running = asyncio.create_task(server.serve(sockets=[listener]))
-            try:
-                async with asyncio.timeout(10):
-                    while not server.started:
-                        await asyncio.sleep(0.005)
-                yield RunningGateway(f"http://{HOST}:{port}", groundwire, gateway, server)
-            finally:
-                server.should_exit = True
-                await running
+            async with running_server(gateway) as (url, server):
+                yield RunningGateway(url, groundwire, gateway, server)
+
+
+@asynccontextmanager
+async def running_server(app: HttpApp) -> AsyncIterator[tuple[str, HttpServer]]:
+    """Serve an application on a free port until the block ends; yields its URL and the server."""
+    # asyncio sets TCP_NODELAY on accepted sockets only if the protocol is named.
+    listener = socket.socket(proto=socket.IPPROTO_TCP)
+    listener.bind((HOST, 0))
+    server = HttpServer(app, drain=1)
+    running = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        async with asyncio.timeout(10):
+            while not server.started:
+                await asyncio.sleep(0.005)
+        yield f"http://{HOST}:{listener.getsockname()[1]}", server
+    finally:
+        server.should_exit = True
+        await running
 
 
 async def wait_for_open_requests(gateway: HttpApp, count: int) -> None:

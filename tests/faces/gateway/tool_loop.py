@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from tempfile import TemporaryDirectory
@@ -34,10 +33,9 @@ from groundwire.routing.failover import Router
 from groundwire.routing.health import Health
 from groundwire.routing.resolve import Plan, ResolvedTarget
 from groundwire.routing.tool_loop.provider import ToolLoopProvider
-from groundwire.server.http_server import HttpServer
 from groundwire.testing.upstream import ScriptedResponse, Upstream, answer
 from groundwire.transport.http import Http
-from tests.faces.gateway.serving import BASES, HOST
+from tests.faces.gateway.serving import BASES, running_server
 from tests.stub_client import StubClient
 
 PAGE = Passage("https://snow.example/may", "Snow", "Snow fell on 3 May 2031. It was wet.", 0)
@@ -119,19 +117,8 @@ async def running_app(client: RouterClient) -> AsyncIterator[str]:
     """Serve a gateway for a client; yields its URL."""
     with TemporaryDirectory() as folder:
         client.config = replace(client.config, data_dir=folder)
-        listener = socket.socket(proto=socket.IPPROTO_TCP)
-        listener.bind((HOST, 0))
-        port = listener.getsockname()[1]
-        server = HttpServer(create_app(client, {"HOME": folder}), drain=1)
-        running = asyncio.create_task(server.serve(sockets=[listener]))
-        try:
-            async with asyncio.timeout(10):
-                while not server.started:
-                    await asyncio.sleep(0.005)
-            yield f"http://{HOST}:{port}"
-        finally:
-            server.should_exit = True
-            await running
+        async with running_server(create_app(client, {"HOME": folder})) as (url, _):
+            yield url
 
 
 def search_then_answer(dialect: str) -> list[ScriptedResponse]:

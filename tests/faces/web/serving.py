@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,12 +14,10 @@ from groundwire.config.schema import Config, ProviderSettings
 from groundwire.faces.web.app import routes_for
 from groundwire.model.value import replace
 from groundwire.server.app import HttpApp
-from groundwire.server.http_server import HttpServer
 from groundwire.server.routes import RouteTable
 from groundwire.store.base import Store
 from groundwire.store.open import StoreProbe, open_store
-
-HOST = "127.0.0.1"
+from tests.faces.gateway.serving import running_server
 
 
 @dataclass
@@ -52,15 +48,5 @@ async def running_page(
             gateway = create_app(groundwire, env)
             gateway.readiness_checks.append(StoreProbe(store).problem)
             gateway.routes = RouteTable((*gateway.routes.routes, *routes_for(chat)))
-            listener = socket.socket(proto=socket.IPPROTO_TCP)
-            listener.bind((HOST, 0))
-            server = HttpServer(gateway, drain=1)
-            running = asyncio.create_task(server.serve(sockets=[listener]))
-            try:
-                async with asyncio.timeout(10):
-                    while not server.started:
-                        await asyncio.sleep(0.005)
-                yield RunningPage(f"http://{HOST}:{listener.getsockname()[1]}", chat, store, gateway)
-            finally:
-                server.should_exit = True
-                await running
+            async with running_server(gateway) as (url, _):
+                yield RunningPage(url, chat, store, gateway)

@@ -108,7 +108,7 @@ def _decoded(files: dict[str, Json]) -> Iterator[tuple[str, FileState]]:
 
 
 def state_of(path: Path) -> FileState | None:
-    """The state of a file now; None if it cannot be told."""
+    """The state of a file now; None if it cannot be read."""
     try:
         found = os.stat(path)
     except OSError:

@@ -157,9 +157,7 @@ def environment_mark() -> str:
     names: set[str] = set()
     for path in dict.fromkeys(sys.path):
         with suppress(OSError):
-            names.update(
-                name for name in os.listdir(path or ".") if name.endswith((".dist-info", ".egg-info"))
-            )
+            names.update(name for name in os.listdir(path or ".") if name.endswith(_METADATA))
     parts = "\n".join((*sorted(names), copy_mark(local_copy())))
     return f"{_edition()} {blake2b(parts.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
 
@@ -214,9 +212,7 @@ class BackgroundBuild:
         """Starts the builder, detached: it outlives this process, and nothing waits for it."""
         try:
             make_private_folder(self._folder)
-            log = os.open(
-                self._folder / LOG_FILE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE
-            )
+            log = os.open(self._folder / LOG_FILE, _LOG_FLAGS, PRIVATE)
         except OSError:
             return False
         passed = {name: os.environ[name] for name in _PASSED if name in os.environ}

@@ -48,6 +48,9 @@ _PERIOD = 0.12
 _SHOW_TIME_AFTER = 3
 """Seconds before the elapsed time is shown."""
 
+_DRAW_INTERVAL = 0.1
+_NOTE_INTERVAL = 2.0
+
 
 class Status:
     """The status line. A terminal that cannot overwrite lines gets each text once."""
@@ -116,6 +119,31 @@ MAX_WIDTH = 100
 
 _LONGEST_WAIT = 600
 _LINK_BEGUN = re.compile(r"\(?\[[^\[\]\n]{0,400}(?:\](?:\((?:[^\s()]|\([^\s()]*\))*\)?)?)?$")
+
+
+class ProgressLine:
+    """The progress of long work: a status line on a terminal, a line every two seconds elsewhere."""
+
+    def __init__(self, console: Console, clock: Callable[[], float]) -> None:
+        self._console = console
+        self._clock = clock
+        self.status = Status(console, clock)
+        self._shown = clock()
+
+    def show(self, text: str, *, brief: str = "") -> None:
+        """Show the progress; where lines stay, as the `brief` text if there is one."""
+        is_live = self._console.notes_live
+        if self._clock() - self._shown < (_DRAW_INTERVAL if is_live else _NOTE_INTERVAL):
+            return
+        self._shown = self._clock()
+        if is_live:
+            self.status.show(text)
+        else:
+            self._console.note(one_line(brief or text))
+
+    def clear(self) -> None:
+        """Remove the line."""
+        self.status.clear()
 
 
 class LiveRenderer:
