@@ -10,13 +10,15 @@ from __future__ import annotations
 import hmac
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from hashlib import sha256
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from time import monotonic
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias, cast
 
 from groundwire.errors import ConfigError, TurnedAway
+from groundwire.model.access import FULL_SCOPE, KeyScope
 from groundwire.server.asgi import Headers, HttpExchange
 
 Address: TypeAlias = IPv4Address | IPv6Address
@@ -168,6 +170,8 @@ class AccessKeys(NamedTuple):
     """Keys that open the gateway; None if no key was ever created."""
     metrics: frozenset[str] = frozenset()
     """Keys that open the metrics, and nothing else."""
+    scopes: Mapping[str, KeyScope] = MappingProxyType({})
+    """The scope of keys that may not do everything, by fingerprint."""
 
 
 class AccessControl:
@@ -255,6 +259,10 @@ class AccessControl:
     def is_valid(self, shown: str) -> bool:
         """Is this the fingerprint of a valid key?"""
         return _is_among(shown, self._keys().valid or ())
+
+    def scope(self, shown: str) -> KeyScope:
+        """What the key with this fingerprint may do."""
+        return self._keys().scopes.get(shown, FULL_SCOPE)
 
     def cors_headers(self, exchange: HttpExchange) -> Headers:
         """CORS headers for a configured origin; empty for others."""
