@@ -8,7 +8,7 @@ from groundwire.model.value import value
 
 
 @value
-class Limits:
+class KeyLimits:
     """How much a key may use. None means no limit."""
 
     requests_per_minute: int | None = None
@@ -18,7 +18,7 @@ class Limits:
     usd_per_month: Decimal | None = None
 
 
-NO_LIMITS = Limits()
+NO_LIMITS = KeyLimits()
 
 
 @value
@@ -33,7 +33,7 @@ class KeyScope:
     allowed_domains: tuple[str, ...] = ()
     """Searches are restricted to these domains."""
     may_search: bool = True
-    limits: Limits = NO_LIMITS
+    limits: KeyLimits = NO_LIMITS
 
 
 FULL_SCOPE = KeyScope()
