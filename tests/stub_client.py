@@ -18,6 +18,7 @@ from groundwire.model import Event, Request, SearchOptions
 from groundwire.providers.catalog import ENGINES
 from groundwire.providers.spec import ProviderSpec, ProviderStatus
 from groundwire.routing.cache import ResponseCache
+from groundwire.routing.health import ProviderHealth
 from groundwire.routing.resolve import AUTO, ResolvedTarget, resolve
 
 
@@ -27,6 +28,8 @@ class StubClient:
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or Config()
         self.closed = False
+        self.among: tuple[str, ...] = ()
+        """The providers to which the last request was limited."""
         self._cache: ResponseCache | None = None
 
     async def answer(
@@ -69,8 +72,10 @@ class StubClient:
         model: str = "",
         target: ResolvedTarget | None = None,
         cached: bool = False,
+        among: tuple[str, ...] = (),
     ) -> AnswerStream:
         provider, model = target or (provider, model)
+        self.among = among
         stream = AnswerStream(ResolvedTarget(provider, model))
         if not cached:
             return stream.attach(self.answer(request, provider=provider, model=model))
@@ -87,9 +92,10 @@ class StubClient:
         provider: str = AUTO,
         model: str = "",
         options: SearchOptions | None = None,
+        among: tuple[str, ...] = (),
     ) -> AsyncGenerator[Event, None]:
         assert isinstance(query, Request)
-        async with aclosing(self.batches(query, provider=provider, model=model)) as batches:
+        async with aclosing(self.batches(query, provider=provider, model=model, among=among)) as batches:
             async for batch in batches:
                 for event in batch:
                     yield event
@@ -111,6 +117,12 @@ class StubClient:
 
     def providers(self) -> list[ProviderStatus]:
         return []
+
+    def default_model(self, provider: str) -> str:
+        return next((status.model for status in self.providers() if status.name == provider), "")
+
+    def health(self) -> Mapping[str, ProviderHealth]:
+        return {}
 
     def findings(self, name: str) -> list[LookupResult]:
         return []

@@ -68,7 +68,7 @@ from groundwire.providers.spec import (
 )
 from groundwire.routing.cache import ResponseCache
 from groundwire.routing.failover import Router
-from groundwire.routing.health import Health
+from groundwire.routing.health import Health, ProviderHealth
 from groundwire.routing.resolve import AUTO, Plan, ResolvedTarget, plan_for, ranked, resolve, substituted
 from groundwire.transport.http import Deadlines, Http
 from groundwire.transport.threads import is_loop_running, run_in_loop_thread
@@ -165,6 +165,7 @@ class Groundwire:
         provider: str = AUTO,
         model: str = "",
         options: SearchOptions | None = None,
+        among: tuple[str, ...] = (),
     ) -> AsyncGenerator[Event, None]:
         """Yield the events of an answer as they arrive. Closing the generator cancels the request."""
         request = (
@@ -172,7 +173,8 @@ class Groundwire:
         )
         if request.search is not None:
             request = replace(request, search=checked_options(request.search, time.time()))
-        async with aclosing(self.batches(request, provider=provider, model=model)) as batches:
+        answer = self.batches(request, provider=provider, model=model, among=among)
+        async with aclosing(answer) as batches:
             async for batch in batches:
                 for event in batch:
                     yield event
@@ -185,10 +187,12 @@ class Groundwire:
         model: str = "",
         target: ResolvedTarget | None = None,
         cached: bool = False,
+        among: tuple[str, ...] = (),
     ) -> AnswerStream:
         """The events of an answer in the batches in which they arrived.
 
         A caller that has resolved the names already passes the `target` instead of `provider` and `model`.
+        `among` limits the providers that the default target tries.
 
         With `cached`, a search that was answered within `gateway.cache_seconds`, or is being answered now, is
         not sent again; `AnswerStream.cache_status` says so.
@@ -201,9 +205,11 @@ class Groundwire:
             request = replace(request, model=model)
         answer = AnswerStream(target)
         if not cached:
-            return answer.attach(self._route(request, target))
+            return answer.attach(self._route(request, target, among))
+        # The cache knows a target by its name: another choice of providers is another target.
+        name = " ".join((target.provider, *among))
         return answer.attach(
-            self._cache.batches(request, provider=target.provider, model=target.model, note=answer.cache.set)
+            self._cache.batches(request, provider=name, model=target.model, note=answer.cache.set)
         )
 
     def resolve(self, model: str = "", *, provider: str = AUTO) -> ResolvedTarget:
@@ -211,15 +217,20 @@ class Groundwire:
         return resolve(model, self.config.aliases, self.usable(), provider)
 
     def _route_target(self, request: Request, *, provider: str, model: str) -> Batches:
-        return self._route(request, ResolvedTarget(provider, model))
+        name, *among = provider.split(" ")
+        return self._route(request, ResolvedTarget(name, model), tuple(among))
 
-    def _route(self, request: Request, target: ResolvedTarget) -> Batches:
+    def _route(self, request: Request, target: ResolvedTarget, among: tuple[str, ...]) -> Batches:
         if target.provider != AUTO:
             return self._router.batches(request, Plan((target,), self._seconds((target,))))
         searching = request.search is not None
         usable = self._able_to_search() if searching else self.usable()
-        plan = plan_for(target, self.order, usable, searching=searching, engines=self.engines)
-        warnings = substituted(request.model, self.config.aliases, self.usable())
+        known, order = self.usable(), self.order
+        if among:
+            order = tuple(name for name in order if name in among)
+            known = {name: known[name] for name in among}
+        plan = plan_for(target, order, usable, searching=searching, engines=self.engines)
+        warnings = substituted(request.model, self.config.aliases, known)
         return self._router.batches(
             request, replace(plan, seconds=self._seconds(plan.targets), warnings=warnings)
         )
@@ -276,6 +287,14 @@ class Groundwire:
 
     def _is_usable(self, name: str) -> bool:
         return self._plugins[name].is_usable()
+
+    def default_model(self, provider: str) -> str:
+        """The default model of a provider; empty if it has none."""
+        return self._providers[provider].model if provider in self._providers else ""
+
+    def health(self) -> Mapping[str, ProviderHealth]:
+        """The circuit breaker and the last error of every provider that was called."""
+        return self._router.health.report()
 
     def providers(self) -> list[ProviderStatus]:
         """Return the status of every known provider."""

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from groundwire.providers.passthrough.writer import PassthroughWriter
+from groundwire.routing.health import ProviderHealth
 from groundwire.routing.resolve import ResolvedTarget
 
 if TYPE_CHECKING:
@@ -23,7 +24,14 @@ if TYPE_CHECKING:
     from groundwire.providers.spec import ProviderSpec, ProviderStatus
     from groundwire.routing.cache import CacheStatus
 
-__all__ = ["AnswerStream", "PassthroughWriter", "ResolvedTarget", "SearchClient", "no_model_message"]
+__all__ = [
+    "AnswerStream",
+    "PassthroughWriter",
+    "ProviderHealth",
+    "ResolvedTarget",
+    "SearchClient",
+    "no_model_message",
+]
 
 _NO_MODEL = (
     "no model can be asked without searching: {advice}, or configure the key of a model's provider "
@@ -133,10 +141,12 @@ class SearchClient(Protocol):
         model: str = ...,
         target: ResolvedTarget | None = None,
         cached: bool = False,
+        among: tuple[str, ...] = (),
     ) -> AnswerStream:
         """The answer, in the batches in which its events arrived; `cached` uses the response cache.
 
-        `target` replaces `provider` and `model` if they are resolved already.
+        `target` replaces `provider` and `model` if they are resolved already. `among` are the only providers
+        that the default target may try; empty for all.
         """
         ...
 
@@ -147,6 +157,7 @@ class SearchClient(Protocol):
         provider: str = ...,
         model: str = ...,
         options: SearchOptions | None = ...,
+        among: tuple[str, ...] = (),
     ) -> AsyncGenerator[Event, None]:
         """The events of an answer, one by one."""
         ...
@@ -169,6 +180,14 @@ class SearchClient(Protocol):
 
     def providers(self) -> list[ProviderStatus]:
         """The status of every known provider."""
+        ...
+
+    def default_model(self, provider: str) -> str:
+        """The default model of a provider; empty if it has none."""
+        ...
+
+    def health(self) -> Mapping[str, ProviderHealth]:
+        """The circuit breaker and the last error of every provider that was called."""
         ...
 
     def findings(self, name: str) -> list[LookupResult]:

@@ -8,6 +8,7 @@
     │   ├── InvalidArguments
     │   ├── UnsupportedFeature
     │   ├── FetchRefused            a URL that must not be fetched; the reason is never given
+    │   ├── ForbiddenForKey         the API key does not allow it (403)
     │   └── UnknownModel            no configured provider has this model (404)
     ├── TurnedAway                  the server rejected the request: authentication, limits, routes
     ├── WireError                   bytes that violate their dialect; has the JSON path
@@ -93,6 +94,13 @@ class FetchRefused(RequestError):
     """The URL is not that of a public web page. The reason is not given: it would describe the network."""
 
     code = "FETCH_REFUSED"
+
+
+class ForbiddenForKey(RequestError):
+    """The scope or role of the API key does not allow the request."""
+
+    code = "FORBIDDEN_FOR_KEY"
+    status_hint = 403
 
 
 class UnknownModel(RequestError):

@@ -15,6 +15,7 @@ from groundwire.chat.questions import ChatQuestion, question_message
 from groundwire.chat.storage import StoreThreads, generic_errors
 from groundwire.chat.turns import SessionReader, SessionTurns, StreamBatches, Turn, Turns, missing, timestamp
 from groundwire.client import Groundwire
+from groundwire.client_protocol import SearchClient
 from groundwire.errors import ClientWireError
 from groundwire.model.value import replace
 from groundwire.store.base import Agent, Session, Store, StoredMessage, UsageTotal
@@ -145,11 +146,17 @@ class Chat:
         return await self._threads.run(lambda: self._store.usage(owner, since))
 
     async def ask(
-        self, question: ChatQuestion, stream: StreamBatches | None = None
+        self,
+        question: ChatQuestion,
+        stream: StreamBatches | None = None,
+        client: SearchClient | None = None,
     ) -> AsyncGenerator[Turn, None]:
-        """A turn as it grows. Leaving the loop cancels the request; the answer is stored as stopped."""
+        """A turn as it grows. Leaving the loop cancels the request; the answer is stored as stopped.
+
+        `client` is the one that the user may use; without it, the full one.
+        """
         conversation = await self._conversation(question)
-        async with aclosing(self._turns.run(question, conversation, stream)) as turns:
+        async with aclosing(self._turns.run(question, conversation, stream, client)) as turns:
             async for turn in turns:
                 yield turn
 

@@ -18,6 +18,7 @@ from groundwire.client_protocol import SearchClient
 from groundwire.errors import ConfigError
 from groundwire.faces.gateway.count_tokens import COUNT_TOKENS_ROUTES
 from groundwire.faces.gateway.endpoints import DIALECT_ROUTES
+from groundwire.faces.gateway.keys import KEY_ROUTES
 from groundwire.faces.gateway.meta import DOCS_ROUTES, HEALTH_ROUTES
 from groundwire.faces.gateway.models import MODEL_ROUTES
 from groundwire.faces.mcp.http import mcp_app, mcp_route
@@ -25,15 +26,18 @@ from groundwire.faces.web.app import routes_for
 from groundwire.model.value import value
 from groundwire.server.access_log import RequestLog, log_request
 from groundwire.server.app import AccessRecord, HttpApp
+from groundwire.server.audit import AuditLog
 from groundwire.server.auth import AccessControl
 from groundwire.server.http_server import HttpServer
-from groundwire.server.keys import KeyFile, Keyring, load_secret
+from groundwire.server.key_manager import KeyManager
+from groundwire.server.keys import KeyFile, Keyring, KeyStore, load_secret
 from groundwire.server.metrics import share_metrics
 from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.server.routes import Route, RouteTable
-from groundwire.server.shared_access import SharedAccess
+from groundwire.server.shared_access import SharedAccess, StoredKeys
 from groundwire.server.usage import UsageRecorder
 from groundwire.server.workers import WorkerProcesses, bind_socket, tune_gc
+from groundwire.store.base import Store
 from groundwire.store.open import StoreProbe, is_shared, open_store, store_address
 
 if TYPE_CHECKING:
@@ -43,6 +47,7 @@ GATEWAY_ROUTES: tuple[Route, ...] = (
     *DIALECT_ROUTES,
     *COUNT_TOKENS_ROUTES,
     *MODEL_ROUTES,
+    *KEY_ROUTES,
     *HEALTH_ROUTES,
     *DOCS_ROUTES,
 )
@@ -57,8 +62,12 @@ def create_app(
     host: str = "",
     timeouts: ResponseTimeouts | None = None,
     shared: SharedAccess | None = None,
+    store: Store | None = None,
 ) -> HttpApp:
-    """The application with the routes of the gateway and MCP; `shared` has the keys of a shared store."""
+    """The application with the routes of the gateway and MCP.
+
+    `shared` has the keys of a shared store. Without a `store`, there is no audit log.
+    """
     config = groundwire.config
     settings = config.gateway
     observers: tuple[Callable[[AccessRecord], None], ...] = (log_request,)
@@ -80,6 +89,12 @@ def create_app(
         timeouts=timeouts,
         observers=observers,
     )
+    file = KeyFile(config.data_dir)
+    keys: KeyStore = StoredKeys(store, shared.refresh) if shared is not None and store is not None else file
+    manager = app.key_manager = KeyManager(keys, AuditLog(store), providers=lambda: groundwire.names)
+    app.access.on_burst = lambda what, address: manager.audit.add_in_background(
+        "failed_logins" if what == "logins" else "wrong_keys", address
+    )
     app.ended_logins = shared
     app.on_close.insert(0, mcp.aclose)
     return app
@@ -96,7 +111,7 @@ def create_service(
     config = groundwire.config
     store = open_store(store_address(config.store, config.data_dir))
     shared = SharedAccess(store) if is_shared(config.store) else None
-    app = create_app(groundwire, env, host=host, timeouts=timeouts, shared=shared)
+    app = create_app(groundwire, env, host=host, timeouts=timeouts, shared=shared, store=store)
     recorder = app.usage_recorder = UsageRecorder(store)
     app.readiness_checks.append(StoreProbe(store).problem)
     app.routes = RouteTable((*app.routes.routes, *routes_for(chat_for(groundwire, store))))

@@ -33,10 +33,23 @@ class _CallRecord(NamedTuple):
     slow: bool
 
 
+@value
+class ProviderHealth:
+    """The health of one provider, for people."""
+
+    is_open: bool
+    """Is the breaker open, so that the provider is skipped?"""
+    failures: int
+    """Failures in a row."""
+    error: str = ""
+    """The code of the last error, and how many seconds ago it happened."""
+    seconds: float = 0.0
+
+
 class Breaker:
     """The health of one provider."""
 
-    __slots__ = ("_calls", "_clock", "_failures", "_opened", "_policy", "_probing")
+    __slots__ = ("_calls", "_clock", "_error", "_failures", "_opened", "_policy", "_probing")
 
     def __init__(self, policy: BreakerPolicy, clock: Callable[[], float]) -> None:
         self._policy = policy
@@ -45,6 +58,7 @@ class Breaker:
         self._calls: deque[_CallRecord] = deque()
         self._opened: float | None = None
         self._probing = False
+        self._error: tuple[str, float] | None = None
 
     @property
     def is_open(self) -> bool:
@@ -79,6 +93,15 @@ class Breaker:
         elif self._opened is not None or self._should_open():
             self._opened = now
 
+    def note_error(self, code: str) -> None:
+        """Remember the code of an error; it does not count as a failure."""
+        self._error = (code, self._clock())
+
+    def report(self) -> ProviderHealth:
+        """The state for people."""
+        code, at = self._error or ("", self._clock())
+        return ProviderHealth(self.is_open, self._failures, code, self._clock() - at)
+
     def release(self) -> None:
         """A probe ended without a verdict on the provider (cancelled, refused for its content)."""
         self._probing = False
@@ -105,3 +128,7 @@ class Health:
         if provider not in self._breakers:
             self._breakers[provider] = Breaker(self._policy, self._clock)
         return self._breakers[provider]
+
+    def report(self) -> dict[str, ProviderHealth]:
+        """The health of every provider that was called."""
+        return {name: breaker.report() for name, breaker in sorted(self._breakers.items())}

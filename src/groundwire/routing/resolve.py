@@ -28,6 +28,7 @@ __all__ = [
     "ENGINES",
     "Plan",
     "ResolvedTarget",
+    "names_default",
     "plan_for",
     "ranked",
     "resolve",
@@ -91,6 +92,11 @@ def resolve(
             vendor = next((name for name in vendors if usable.get(name)), "")
             return ResolvedTarget(vendor, model) if vendor else ResolvedTarget(AUTO)
     raise unknown_model(model, aliases, usable)
+
+
+def names_default(model: str) -> bool:
+    """Does the name mean the default target?"""
+    return model.lower() in _DEFAULTS
 
 
 def _of_provider(

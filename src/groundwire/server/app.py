@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from copy import copy
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,15 +20,18 @@ from groundwire.dialects.json import dump_json
 from groundwire.dialects.registry import dialect
 from groundwire.errors import GroundwireError, TurnedAway
 from groundwire.model import Event, Request, Usage
+from groundwire.model.access import KeyScope
 from groundwire.model.value import value
 from groundwire.server.asgi import JSON, ClientDisconnected, HttpExchange, Receive, Scope, Send
 from groundwire.server.auth import AccessControl
 from groundwire.server.idempotency import HEADER as IDEMPOTENCY_KEY
 from groundwire.server.idempotency import IdempotencyCache
+from groundwire.server.key_manager import KeyActor, KeyManager, actor_for
 from groundwire.server.limits import check_request
 from groundwire.server.metrics import Metrics
 from groundwire.server.overload import LoadShedder, overloaded_error
 from groundwire.server.response_writer import ResponseInfo, ResponseTimeouts, retry_after_header
+from groundwire.server.restricted_client import RestrictedClient, restricts_client
 from groundwire.server.routes import RouteMatch, RouteTable
 from groundwire.server.shutdown import ActiveStreams, closing_error
 
@@ -80,7 +84,7 @@ class RequestContext:
 
     __slots__ = (
         *("dialect", "exchange", "failed", "key", "model", "outcome", "path", "provider", "request_id"),
-        "usage",
+        *("began", "owner", "requested_model", "usage"),
     )
 
     def __init__(self, exchange: HttpExchange) -> None:
@@ -93,7 +97,13 @@ class RequestContext:
         self.usage: Usage | None = None
         """Usage to record; None if no provider was called."""
         self.outcome = "done"
+        self.began = monotonic()
+        self.requested_model = ""
+        """The model name that the client sent."""
         self.key = ""
+        """The fingerprint of the API key."""
+        self.owner = ""
+        """The owner of what the key stores."""
         self.failed = False
         """Did the answer end with an error?"""
 
@@ -139,12 +149,14 @@ class HttpApp:
         self.timeouts = timeouts or ResponseTimeouts()
         self.draining = False
         self.open_requests = 0
+        self.live_requests: set[RequestContext] = set()
         self.active_streams = ActiveStreams()
         self.load_shedder = LoadShedder()
         self.idempotency = IdempotencyCache()
         self.metrics = Metrics()
         self.on_close: list[Callable[[], Awaitable[None]]] = [groundwire.aclose]
         self.usage_recorder: UsageRecorder | None = None
+        self.key_manager: KeyManager | None = None
         self.ended_logins: EndedLogins | None = None
         """Those of a shared store; otherwise the page keeps them in the data directory."""
         self.readiness_checks: list[Callable[[], Awaitable[str]]] = []
@@ -171,6 +183,18 @@ class HttpApp:
             stream.cache.callback = info.set_cache_status
         return self.active_streams.track(stream)
 
+    def restricted_to(self, scope: KeyScope) -> HttpApp:
+        """This application as a key with this scope may use it."""
+        if not restricts_client(scope):
+            return self
+        restricted = copy(self)
+        restricted.groundwire = RestrictedClient(self.groundwire, scope)
+        return restricted
+
+    def actor(self, key: str) -> KeyActor:
+        """Who manages keys with the key of this fingerprint."""
+        return actor_for(self.access.record(key), self.access.rights(key))
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI entry point."""
         if scope["type"] == "http":
@@ -192,14 +216,16 @@ class HttpApp:
             await close()
 
     async def _handle_http(self, context: RequestContext) -> None:
-        began = monotonic()
+        began = context.began
         self.open_requests += 1
+        self.live_requests.add(context)
         try:
             await self._with_error_response(context, self._dispatch(context))
         except ClientDisconnected:
             context.outcome = "left"
         finally:
             self.open_requests -= 1
+            self.live_requests.discard(context)
             connection = context.exchange.connection
             if connection is not None and connection.disconnected:
                 context.outcome = "stalled" if connection.stalled else "left"
@@ -246,10 +272,11 @@ class HttpApp:
                 status=405, message=f"{exchange.method} is not allowed here; use {match.allowed_methods}"
             )
         self._authorize(context, match)
+        app = self.restricted_to(self.access.rights(context.key).scope) if context.key else self
         if match.route.dialect and IDEMPOTENCY_KEY in exchange.headers and exchange.method == "POST":
-            await self._respond_once(context, match)
+            await app._respond_once(context, match)
         else:
-            await match.route.endpoint(self, context, match.params)
+            await match.route.endpoint(app, context, match.params)
 
     def _authorize(self, context: RequestContext, match: RouteMatch) -> None:
         """Check the capacity and the API key that the route requires."""
@@ -258,6 +285,8 @@ class HttpApp:
             if not route.always:
                 self.check_capacity()
             context.key = self.access.check_key(context.exchange)
+            context.owner = self.access.owner(context.key)
+            self.access.check_route(context.key, route.group, route.role)
         elif route.access == "metrics":
             context.key = self.access.check_metrics_key(context.exchange)
         elif self.open_requests > self.settings.max_requests + _PUBLIC_REQUESTS and not route.always:
@@ -269,9 +298,9 @@ class HttpApp:
         async def handle(exchange: HttpExchange) -> bool:
             began = monotonic()
             own = RequestContext(exchange)
-            own.request_id, own.path, own.dialect, own.key = (
+            own.request_id, own.path, own.dialect, own.key, own.owner = (
                 *(context.request_id, context.path),
-                *(context.dialect, context.key),
+                *(context.dialect, context.key, context.owner),
             )
             try:
                 await self._with_error_response(own, match.route.endpoint(self, own, match.params))

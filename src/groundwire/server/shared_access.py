@@ -14,6 +14,7 @@ from threading import Event, Lock, Thread
 from time import time
 
 from groundwire.errors import ConfigError, GroundwireError
+from groundwire.model.access import MEMBER_RIGHTS, KeyRights
 from groundwire.server.auth import AccessKeys
 from groundwire.server.keys import access_keys, new_key, timestamp
 from groundwire.store.base import ApiKey, Store
@@ -24,24 +25,34 @@ POLL_SECONDS = 0.5
 
 
 class StoredKeys:
-    """The API keys in a store."""
+    """The API keys in a store. `on_change` is called after every change."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, on_change: Callable[[], None] = lambda: None) -> None:
         self._store = store
+        self._on_change = on_change
 
     def entries(self) -> Sequence[ApiKey]:
         """All keys, also the revoked ones."""
         return self._store.api_keys()
 
-    def create(self, name: str, now: float) -> tuple[str, ApiKey]:
+    def create(self, name: str, now: float, rights: KeyRights = MEMBER_RIGHTS) -> tuple[str, ApiKey]:
         """Create a key; returns the key itself and its record."""
-        key, record = new_key(name, now, self.entries())
+        key, record = new_key(name, now, self.entries(), rights)
         self._store.put_key(record)
+        self._on_change()
         return key, record
+
+    def change(self, id: str, change: Callable[[ApiKey], ApiKey]) -> ApiKey | None:  # noqa: A002
+        """Replace a record; returns it, None if there is no such key."""
+        changed = self._store.change_key(id, change)
+        self._on_change()
+        return changed
 
     def revoke(self, which: str, now: float) -> Sequence[ApiKey]:
         """Revoke the key with this id, or all keys of this name; returns those that were revoked."""
-        return self._store.revoke_keys(which, timestamp(now))
+        revoked = self._store.revoke_keys(which, timestamp(now))
+        self._on_change()
+        return revoked
 
     def add(self, keys: Iterable[ApiKey]) -> int:
         """Add keys of another installation, revoked ones included; returns how many are new."""
@@ -70,7 +81,7 @@ class SharedAccess:
         self._ended: frozenset[str] = frozenset()
         self._changing = Lock()
         self._closing = Event()
-        self._refresh()
+        self.refresh()
         self._thread = Thread(target=self._follow, name="groundwire-access", daemon=True)
         self._thread.start()
 
@@ -97,14 +108,15 @@ class SharedAccess:
         failing = False
         while not self._closing.wait(self._interval):
             try:
-                self._refresh()
+                self.refresh()
                 failing = False
             except GroundwireError as error:
                 if not failing:
                     log.warning("the keys cannot be read again, the known ones stay: %s", error.message)
                 failing = True
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
+        """Read the keys and ended logins again, if they have changed. Blocks."""
         with self._changing:
             revision = self._store.access_revision()
             if revision != self._revision:

@@ -103,6 +103,24 @@ _KEYS = Migration(
     ),
 )
 
+# New columns have defaults: a gateway of an earlier version that is still running can insert rows.
+_RIGHTS: tuple[LiteralString, ...] = (
+    "ALTER TABLE groundwire_keys ADD COLUMN rights text NOT NULL DEFAULT ''",
+    "ALTER TABLE groundwire_usage ADD COLUMN api_key text NOT NULL DEFAULT ''",
+    """
+    CREATE TABLE groundwire_audit (
+        id text NOT NULL PRIMARY KEY,
+        at text NOT NULL,
+        actor text NOT NULL,
+        action text NOT NULL,
+        subject text NOT NULL,
+        owner text NOT NULL,
+        detail text NOT NULL
+    )
+    """,
+    "CREATE INDEX groundwire_audit_at ON groundwire_audit (at, id)",
+)
+
 # Words are stored apart from messages. Existing messages are indexed when the store is opened.
 _NO_COLUMN: LiteralString = "ALTER TABLE groundwire_messages DROP COLUMN words"
 
@@ -131,6 +149,20 @@ ON_SQLITE = (
     ),
     _LEASES,
     _KEYS,
+    Migration(
+        6,
+        (
+            *_RIGHTS,
+            """
+            CREATE TRIGGER groundwire_audit_kept BEFORE DELETE ON groundwire_audit
+            BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END
+            """,
+            """
+            CREATE TRIGGER groundwire_audit_unchanged BEFORE UPDATE ON groundwire_audit
+            BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END
+            """,
+        ),
+    ),
 )
 ON_POSTGRES = (
     *_BOTH,
@@ -154,6 +186,14 @@ ON_POSTGRES = (
     ),
     _LEASES,
     _KEYS,
+    Migration(
+        6,
+        (
+            *_RIGHTS,
+            "CREATE RULE groundwire_audit_kept AS ON DELETE TO groundwire_audit DO INSTEAD NOTHING",
+            "CREATE RULE groundwire_audit_unchanged AS ON UPDATE TO groundwire_audit DO INSTEAD NOTHING",
+        ),
+    ),
 )
 WORDS_SINCE = 3
 """The version that introduced the full-text index."""

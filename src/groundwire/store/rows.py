@@ -18,13 +18,16 @@ from groundwire.store.base import (
     UNREADABLE_MESSAGE,
     Agent,
     ApiKey,
+    AuditEntry,
     Content,
+    KeyUsageTotal,
     Session,
     StoredMessage,
     Texts,
     UsageRow,
     UsageTotal,
 )
+from groundwire.store.key_json import revoked_for_all, stored_rights, with_rights
 
 log = logging.getLogger("groundwire.store")
 
@@ -128,16 +131,25 @@ def _content(key: str, text: str) -> Content:
 
 
 def key_values(key: ApiKey) -> dict[str, Cell]:
-    body: JsonObject = {"name": key.name, "revoked": key.revoked}
-    return cells(id=key.id, fingerprint=key.fingerprint, body=dump_json(body), created=key.created)
+    body: JsonObject = {"name": key.name, "revoked": revoked_for_all(key)}
+    rights = stored_rights(key)
+    return cells(
+        id=key.id,
+        fingerprint=key.fingerprint,
+        body=dump_json(body),
+        created=key.created,
+        rights=dump_json(rights) if rights else "",
+    )
 
 
 def key_of(row: Row) -> ApiKey:
     """The key of a row; one whose JSON is damaged counts as revoked."""
-    key, fingerprint, text, created = map(_text, row)
+    key, fingerprint, text, created, rights = map(_text, row)
     try:
         body = Fields.of(load_json(text, ClientWireError), ClientWireError)
-        return ApiKey(key, body.text("name"), fingerprint, created, body.text("revoked"))
+        record = ApiKey(key, body.text("name"), fingerprint, created, body.text("revoked"))
+        stored = Fields.of(load_json(rights or "{}", ClientWireError), ClientWireError)
+        return with_rights(record, stored.raw)
     except ClientWireError as error:
         log.warning("the stored API key %r cannot be read, and is refused: %s", key, error.message)
         return ApiKey(key, "", fingerprint, created, created)
@@ -146,6 +158,20 @@ def key_of(row: Row) -> ApiKey:
 def usage_values(row: UsageRow) -> dict[str, Cell]:
     own = {name: getattr(row, name) for name in field_names(UsageRow) if name != "usage"}
     return cells(**own, **{name: getattr(row.usage, name) for name in field_names(Usage)})
+
+
+def audit_values(entry: AuditEntry) -> dict[str, Cell]:
+    return cells(**{name: getattr(entry, name) for name in field_names(AuditEntry)})
+
+
+def audit_of(row: Row) -> AuditEntry:
+    return AuditEntry(*map(_text, row))
+
+
+def key_usage_of(row: Row) -> KeyUsageTotal:
+    key, requests, errors, *counts = row
+    usage = Usage(*cast("list[int | None]", counts))
+    return KeyUsageTotal(str(key), cast("int", requests), cast("int", errors), usage)
 
 
 def usage_total_of(row: Row) -> UsageTotal:

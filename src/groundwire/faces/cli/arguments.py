@@ -10,6 +10,7 @@ import argparse
 import os
 import re
 from collections.abc import Callable
+from typing import TypedDict
 
 __all__ = ["COMMANDS", "OVERVIEW", "CommandParser", "CommandSpec", "UsageError", "spread_domains"]
 
@@ -125,6 +126,16 @@ def count(text: str) -> int:
     return int(text)
 
 
+def count_or_none(text: str) -> int | str:
+    """A whole number from 1, or `none`."""
+    return text if text == "none" else count(text)
+
+
+def texts(text: str) -> list[str]:
+    """Texts, separated by commas."""
+    return text.split(",")
+
+
 def address(text: str) -> str:
     """An http or https URL without query and fragment."""
     from groundwire.text.urls import safe_url  # noqa: PLC0415  imported only to check a value
@@ -162,6 +173,8 @@ LANGUAGES = ("en", "de")
 CLIENTS = ("opencode", "claude-code", "codex", "gemini-cli", "cursor", "vscode", "claude-desktop")
 SHELLS = ("bash", "zsh", "fish")
 LOG_LEVELS = ("debug", "info", "warning", "error")
+KEY_ACTIONS = ("create", "list", "change", "revoke", "import", "log")
+ROLES = ("member", "admin", "owner")
 INDEX_ACTIONS = ("add", "list", "show", "remove", "stats", "refresh")
 
 
@@ -275,6 +288,14 @@ def _connect(parser: CommandParser) -> None:
     add("--url", metavar="URL", type=address, help="where the gateway is (default: http://127.0.0.1:8484)")
 
 
+class _ListArgument(TypedDict):
+    action: str
+    type: Callable[[str], list[str]]
+
+
+_LIST: _ListArgument = {"action": "extend", "type": texts}
+
+
 def _serve(parser: CommandParser) -> None:
     add = parser.add_argument
     add("--host", metavar="ADDRESS", help="where to listen (default: 127.0.0.1); any other needs keys")
@@ -286,10 +307,33 @@ def _serve(parser: CommandParser) -> None:
 
 
 def _keys(parser: CommandParser) -> None:
-    parser.add_argument("action", choices=("create", "list", "revoke", "import"), help="what to do")
-    parser.add_argument("which", nargs="?", default="", metavar="KEY", help="revoke: its id or its name")
-    parser.add_argument("--name", default="", help="create: whose key it is, for the list")
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    add = parser.add_argument
+    add("action", choices=KEY_ACTIONS, help="what to do")
+    add("which", nargs="?", default="", metavar="KEY", help="change: its id; revoke: its id or its name")
+    add("--name", default="", help="create: whose key it is, for the list")
+    add("--json", action="store_true", help="as JSON")
+    add = parser.add_argument_group(
+        "create, change", "What the key may do; without an option, everything. `any` and `none` lift one."
+    ).add_argument
+    add("--role", choices=ROLES, help="admins and owners manage keys (default: member)")
+    add("--owner", metavar="NAME", help="create: keys of one owner share sessions, agents and usage")
+    add("--expires", metavar="WHEN", help="30d, 12h, 2027-01-01, never")
+    add("--route", dest="routes", metavar="GROUP", **_LIST, help="only these paths: messages, search, mcp, …")
+    add("--provider", dest="providers", metavar="NAME", **_LIST, help="only these providers")
+    add(
+        "--model",
+        dest="models",
+        metavar="PATTERN",
+        **_LIST,
+        help="only these models: gemini-*, openai/gpt-5*",
+    )
+    add("--allow", dest="allowed_domains", metavar="DOMAIN…", **_LIST, help="search only these sites")
+    add("--no-search", dest="may_search", action="store_const", const=False, help="no web search at all")
+    add("--search", dest="may_search", action="store_const", const=True, help="change: web search again")
+    add("--requests-per-minute", metavar="N", type=count_or_none, help="at most so many requests")
+    add("--tokens-per-minute", metavar="N", type=count_or_none, help="at most so many tokens")
+    add("--usd-per-day", metavar="USD", help="at most so much a day (UTC): 2.50")
+    add("--usd-per-month", metavar="USD", help="at most so much a month (UTC)")
     _data_dir(parser)
 
 
@@ -415,12 +459,16 @@ COMMANDS: dict[str, CommandSpec] = {
         "ANTHROPIC_BASE_URL=http://127.0.0.1:8484 claude",
     ),
     "keys": CommandSpec(
-        "make, list and revoke keys for the gateway",
+        "make, list, change and revoke keys for the gateway",
         _keys,
         "Keys for users of `groundwire serve`. A key is shown once, when it is made.",
         "groundwire keys create --name laptop",
+        "groundwire keys create --name ci --provider gemini --usd-per-day 2 --expires 30d",
+        "groundwire keys create --name team --owner acme --role admin",
         "groundwire keys list",
+        "groundwire keys change key_1a2b3c4d --usd-per-day 5 --model any",
         "groundwire keys revoke laptop",
+        "groundwire keys log                  # who created, changed and revoked keys",
         "groundwire keys import               # to a shared store",
     ),
     "completion": CommandSpec(

@@ -109,6 +109,7 @@ COUNT_TOKENS_ROUTES: tuple[Route, ...] = (
         count_messages,
         "anthropic_messages",
         about="Anthropic: the token count of a request.",
+        group="messages",
     ),
     *(
         Route(
@@ -117,6 +118,7 @@ COUNT_TOKENS_ROUTES: tuple[Route, ...] = (
             count_contents,
             "gemini",
             about="Gemini: the token count of a request.",
+            group="gemini",
         )
         for version in ("v1beta", "v1")
     ),

@@ -78,6 +78,7 @@ async def handle_request(app: HttpApp, context: RequestContext, endpoint: Endpoi
     parsed = await read_request(
         exchange, endpoint, app.max_body_bytes, policy=app.settings.citations, key=app.secret
     )
+    context.requested_model = parsed.request.model
     info = ResponseInfo(context.request_id)
     try:
         if not await cancel_on_disconnect(exchange, _respond(app, parsed, context, info)):
@@ -234,13 +235,21 @@ class _EngineWarning:
 def _gemini(version: str) -> Sequence[Route]:
     models = f"/{version}/models/{{model}}"
     return (
-        Route("POST", f"{models}:generateContent", generate, "gemini", about="Gemini: a complete response."),
+        Route(
+            "POST",
+            f"{models}:generateContent",
+            generate,
+            "gemini",
+            about="Gemini: a complete response.",
+            group="gemini",
+        ),
         Route(
             "POST",
             f"{models}:streamGenerateContent",
             generate_streaming,
             "gemini",
             about="Gemini: a stream, as server-sent events with alt=sse, otherwise as a JSON array.",
+            group="gemini",
         ),
         Route(
             "POST",
@@ -248,6 +257,7 @@ def _gemini(version: str) -> Sequence[Route]:
             dialect_endpoint("gemini_interactions"),
             "gemini_interactions",
             about="Gemini Interactions.",
+            group="interactions",
         ),
     )
 
@@ -259,6 +269,7 @@ DIALECT_ROUTES: tuple[Route, ...] = (
         dialect_endpoint("anthropic_messages"),
         "anthropic_messages",
         about="Anthropic Messages.",
+        group="messages",
     ),
     Route(
         "POST",
@@ -266,10 +277,23 @@ DIALECT_ROUTES: tuple[Route, ...] = (
         dialect_endpoint("openai_responses"),
         "openai_responses",
         about="OpenAI Responses.",
+        group="responses",
     ),
-    Route("GET", "/v1/responses", refuse_websocket, "openai_responses", about="Refuses WebSockets with 426."),
     Route(
-        "POST", "/v1/chat/completions", dialect_endpoint("openai_chat"), "openai_chat", about="OpenAI Chat."
+        "GET",
+        "/v1/responses",
+        refuse_websocket,
+        "openai_responses",
+        about="Refuses WebSockets with 426.",
+        group="responses",
+    ),
+    Route(
+        "POST",
+        "/v1/chat/completions",
+        dialect_endpoint("openai_chat"),
+        "openai_chat",
+        about="OpenAI Chat.",
+        group="chat",
     ),
     *_gemini("v1beta"),
     *_gemini("v1"),

@@ -60,5 +60,6 @@ SEARCH_ROUTES: tuple[Route, ...] = (
         search,
         "websearch",
         about="One search with an optional provider and options; returns the result of the search tools.",
+        group="search",
     ),
 )

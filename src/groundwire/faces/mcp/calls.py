@@ -37,6 +37,11 @@ from groundwire.tools import call_tool
 from groundwire.tools.registry import WEBSEARCH
 from groundwire.tools.run import OpenStream
 
+CLIENT_KEY = "groundwire.client"
+"""In the ASGI scope: the client as the API key of the request may use it."""
+PRINCIPAL_KEY = "groundwire.principal"
+"""In the ASGI scope: the fingerprint of that key."""
+
 _SIGNATURE_LENGTH = 16
 _MAX_REMEMBERED = 10_000
 
