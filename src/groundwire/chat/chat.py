@@ -18,7 +18,7 @@ from groundwire.client import Groundwire
 from groundwire.client_protocol import SearchClient
 from groundwire.errors import ClientWireError
 from groundwire.model.value import replace
-from groundwire.store.base import Agent, Session, Store, StoredMessage, UsageTotal
+from groundwire.store.base import Agent, KeyUsageTotal, Session, Store, StoredMessage, UsageTotal
 
 _READ_AT_ONCE = 20
 """Number of turns that are read at a time when a whole session is read."""
@@ -144,6 +144,10 @@ class Chat:
     async def usage(self, owner: str, since: str = "") -> list[UsageTotal]:
         """Usage of an owner, by day and model."""
         return await self._threads.run(lambda: self._store.usage(owner, since))
+
+    async def usage_by_key(self, since: str = "") -> list[KeyUsageTotal]:
+        """Usage of each API key, of all owners."""
+        return await self._threads.run(lambda: self._store.usage_by_key(since))
 
     async def ask(
         self,
