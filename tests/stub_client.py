@@ -28,8 +28,10 @@ class StubClient:
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or Config()
         self.closed = False
+        self.sent = Request(())
+        """The last request."""
         self.among: tuple[str, ...] = ()
-        """The providers to which the last request was limited."""
+        """The providers to which it was limited."""
         self._cache: ResponseCache | None = None
 
     async def answer(
@@ -75,7 +77,7 @@ class StubClient:
         among: tuple[str, ...] = (),
     ) -> AnswerStream:
         provider, model = target or (provider, model)
-        self.among = among
+        self.sent, self.among = request, among
         stream = AnswerStream(ResolvedTarget(provider, model))
         if not cached:
             return stream.attach(self.answer(request, provider=provider, model=model))
@@ -92,10 +94,9 @@ class StubClient:
         provider: str = AUTO,
         model: str = "",
         options: SearchOptions | None = None,
-        among: tuple[str, ...] = (),
     ) -> AsyncGenerator[Event, None]:
         assert isinstance(query, Request)
-        async with aclosing(self.batches(query, provider=provider, model=model, among=among)) as batches:
+        async with aclosing(self.batches(query, provider=provider, model=model)) as batches:
             async for batch in batches:
                 for event in batch:
                     yield event

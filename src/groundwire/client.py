@@ -165,7 +165,6 @@ class Groundwire:
         provider: str = AUTO,
         model: str = "",
         options: SearchOptions | None = None,
-        among: tuple[str, ...] = (),
     ) -> AsyncGenerator[Event, None]:
         """Yield the events of an answer as they arrive. Closing the generator cancels the request."""
         request = (
@@ -173,8 +172,7 @@ class Groundwire:
         )
         if request.search is not None:
             request = replace(request, search=checked_options(request.search, time.time()))
-        answer = self.batches(request, provider=provider, model=model, among=among)
-        async with aclosing(answer) as batches:
+        async with aclosing(self.batches(request, provider=provider, model=model)) as batches:
             async for batch in batches:
                 for event in batch:
                     yield event

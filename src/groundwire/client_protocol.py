@@ -157,7 +157,6 @@ class SearchClient(Protocol):
         provider: str = ...,
         model: str = ...,
         options: SearchOptions | None = ...,
-        among: tuple[str, ...] = (),
     ) -> AsyncGenerator[Event, None]:
         """The events of an answer, one by one."""
         ...

@@ -158,7 +158,7 @@ def _list(manager: KeyManager, arguments: Namespace, console: Console) -> int:
     if not entries:
         console.note("groundwire: there are no keys; make one with: groundwire keys create")
         return exit_codes.OK
-    rows = [("ID", "NAME", "ROLE", "OWNER", "CREATED", "STATE", "RESTRICTIONS")]
+    rows: list[tuple[str, ...]] = [("ID", "NAME", "ROLE", "OWNER", "CREATED", "STATE", "RESTRICTIONS")]
     rows += [_row(key, console.clock()) for key in entries]
     for line in align_columns(rows):
         console.write(line + "\n")

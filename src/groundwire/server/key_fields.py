@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from groundwire.config.kinds import format_time
 from groundwire.errors import RequestError
@@ -109,7 +109,7 @@ def _role(name: str, item: Json) -> Role:
     role = _text(name, item) or ROLES[0]
     if role not in ROLES:
         raise RequestError(_unknown(name, role, ROLES))
-    return cast("Role", role)
+    return role
 
 
 def _owner(name: str, item: Json) -> str:

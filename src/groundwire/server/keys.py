@@ -221,10 +221,16 @@ def _encode(key: ApiKey) -> Json:
 
 
 def _decode(item: JsonObject) -> ApiKey:
-    fields = [item.get(name) for name in ("id", "name", "sha256", "created", "revoked")]
-    if not all(isinstance(text, str) for text in fields):
+    key_id, name, digest, created, revoked = map(item.get, ("id", "name", "sha256", "created", "revoked"))
+    if not (
+        isinstance(key_id, str)
+        and isinstance(name, str)
+        and isinstance(digest, str)
+        and isinstance(created, str)
+        and isinstance(revoked, str)
+    ):
         raise ConfigError(f"{KEYS_FILE} has an entry that is not a key; create new keys")
-    record = ApiKey(*map(str, fields))
+    record = ApiKey(key_id, name, digest, created, revoked)
     try:
         return with_rights(record, as_object(item.get("rights")))
     except ClientWireError as error:

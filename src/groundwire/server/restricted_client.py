@@ -8,9 +8,12 @@ sent, and search options where a request is sent.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from time import time
 from typing import TYPE_CHECKING
 
 from groundwire.client_protocol import AnswerStream
+from groundwire.config.options import checked_options
 from groundwire.errors import ForbiddenForKey, UnknownModel
 from groundwire.model import FunctionTool, Message, OpaqueTool, Request, SearchOptions, Source, Text
 from groundwire.model.access import KeyScope
@@ -112,23 +115,24 @@ class RestrictedClient:
         allowed = among or self._among(target, request.model, searching=request.search is not None)
         return self._client.batches(request, target=target, cached=cached, among=allowed)
 
-    def stream(
+    async def stream(
         self,
         query: str | Request,
         *,
         provider: str = AUTO,
         model: str = "",
         options: SearchOptions | None = None,
-        among: tuple[str, ...] = (),
     ) -> AsyncGenerator[Event, None]:
         """The events of an answer, if the key allows the target and the search."""
         if isinstance(query, str):
             search = options or self.config.search
             query = Request((Message("user", (Text(query),)),), search=search, stream=True)
-        target = self.resolve(model, provider=provider)
-        request = self._restricted(query, target)
-        allowed = among or self._among(target, model, searching=request.search is not None)
-        return self._client.stream(request, provider=target.provider, model=target.model, among=allowed)
+        if query.search is not None:
+            query = replace(query, search=checked_options(query.search, time()))
+        async with aclosing(self.batches(query, provider=provider, model=model)) as batches:
+            async for batch in batches:
+                for event in batch:
+                    yield event
 
     async def count_tokens(self, request: Request, *, provider: str, model: str) -> int | None:
         """The input tokens of a request, if the key allows the target."""

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
-from typing import cast
 
 from groundwire.dialects.fields import Fields
 from groundwire.errors import ClientWireError
 from groundwire.model import Json, JsonObject
-from groundwire.model.access import MEMBER_RIGHTS, ROLES, KeyLimits, KeyRights, KeyScope, Role
+from groundwire.model.access import MEMBER_RIGHTS, ROLES, KeyLimits, KeyRights, KeyScope
 from groundwire.model.value import replace
 from groundwire.store.base import ApiKey
 
@@ -46,18 +45,20 @@ def decode_rights(body: Mapping[str, Json]) -> KeyRights:
     if role not in ROLES:
         raise ClientWireError(f"unknown role {role!r}")
     limits = KeyLimits(
-        *(fields.integer(name) for name in _COUNTS), *(_amount(fields, name) for name in _AMOUNTS)
+        fields.integer("requests_per_minute"),
+        fields.integer("tokens_per_minute"),
+        _amount(fields, "usd_per_day"),
+        _amount(fields, "usd_per_month"),
     )
-    return KeyRights(
-        cast("Role", role),
-        fields.text("owner"),
-        fields.text("expires"),
-        KeyScope(
-            *(_entries(fields, name) for name in _LISTS),
-            may_search=fields.flag("may_search") is not False,
-            limits=limits,
-        ),
+    scope = KeyScope(
+        _entries(fields, "routes"),
+        _entries(fields, "providers"),
+        _entries(fields, "models"),
+        _entries(fields, "allowed_domains"),
+        fields.flag("may_search") is not False,
+        limits,
     )
+    return KeyRights(role, fields.text("owner"), fields.text("expires"), scope)
 
 
 def stored_rights(key: ApiKey) -> JsonObject:
