@@ -329,7 +329,7 @@ class AccessControl:
         """Check that a key may use routes of this group, and has this role; raises `ForbiddenForKey`."""
         groups = self.rights(shown).scope.routes
         if groups and group not in groups:
-            raise ForbiddenForKey(f"this API key is restricted to other paths: {', '.join(groups)}")
+            raise ForbiddenForKey(f"this API key may use only these groups of paths: {', '.join(groups)}")
         if not self.has_role(shown, role):
             raise ForbiddenForKey(f"this needs an API key with the role {role}")
 
