@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
@@ -39,7 +40,7 @@ class MemoryKeys:
         self.keys[record.id] = record
         return f"sk-gw-{number}", record
 
-    def change(self, id: str, change):  # type: ignore[no-untyped-def]  # noqa: A002
+    def change(self, id: str, change: Callable[[ApiKey], ApiKey]) -> ApiKey | None:  # noqa: A002
         if id not in self.keys:
             return None
         self.keys[id] = change(self.keys[id])

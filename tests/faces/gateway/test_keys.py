@@ -112,8 +112,8 @@ def test_a_key_sees_and_uses_only_its_providers(tmp_path: Path) -> None:
         "gemini/gemini-1",
     ]
     assert call(app, "GET", "/v1/models", narrow).json["data"] == []
-    headers = {"anthropic-version": "2023-06-01"}
-    assert call(app, "GET", "/v1/models", narrow, **headers).json["first_id"] is None
+    found = call(app, "GET", "/v1/models", narrow, None, **{"anthropic-version": "2023-06-01"})
+    assert found.json["first_id"] is None
     for path, body in (
         ("/v1/messages", MESSAGE),
         ("/v1/messages/count_tokens", MESSAGE),
