@@ -102,7 +102,16 @@ def test_nonsense_is_a_usage_error(tmp_path: Path, words: tuple[str, ...], messa
 def test_changing_a_key_that_does_not_exist_finds_nothing(tmp_path: Path) -> None:
     here = bench(tmp_path)
     assert here.run("keys", "change", "key_1", "--usd-per-day", "5") == 3
-    assert "there is no key with the id key_1" in here.stderr
+    assert "there is no valid key called key_1" in here.stderr
+
+
+def test_a_key_is_changed_by_its_name_only_if_that_names_one_key(tmp_path: Path) -> None:
+    ids = [run(tmp_path, "create", "--name", "ci")["id"] for _ in range(2)]
+    here = bench(tmp_path)
+    assert here.run("keys", "change", "ci", "--no-search") == 2
+    assert "2 keys are called ci" in here.stderr
+    assert bench(tmp_path).run("keys", "revoke", ids[0]) == 0
+    assert run(tmp_path, "change", "ci", "--no-search")["id"] == ids[1]
 
 
 def test_an_expired_key_is_listed_as_expired(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from groundwire.commands.config import load_config
 from groundwire.config.schema import Config
 from groundwire.dialects.json import dump_json
-from groundwire.errors import GroundwireError, RequestError, TurnedAway
+from groundwire.errors import GroundwireError, RequestError
 from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.arguments import UsageError
 from groundwire.faces.cli.console import Console
@@ -84,7 +84,7 @@ def _log_store(config: Config, console: Console, stack: ExitStack) -> Store | No
 def _check(arguments: Namespace) -> None:
     action = arguments.action
     if action in _WITH_KEY and not arguments.which:
-        raise UsageError(f"`keys {action}` needs the id{' or the name' * (action == 'revoke')} of a key")
+        raise UsageError(f"`keys {action}` needs the id or the name of a key")
     if action not in _WITH_KEY and arguments.which:
         raise UsageError(f"{arguments.which!r} does not go with `keys {action}`")
     if action != "create" and arguments.name:
@@ -135,12 +135,17 @@ def _create(manager: KeyManager, arguments: Namespace, console: Console) -> int:
 
 
 def _change(manager: KeyManager, arguments: Namespace, console: Console) -> int:
-    try:
-        with _usage_errors():
-            changed = manager.change(OPERATOR, arguments.which, _fields(arguments))
-    except TurnedAway:
-        console.note(f"groundwire: there is no key with the id {one_line(arguments.which)}")
+    which = arguments.which
+    found = [key for key in manager.visible(OPERATOR) if which in (key.id, key.name) and not key.revoked]
+    if len(found) > 1:
+        raise UsageError(
+            f"{len(found)} keys are called {which}; name one: {', '.join(key.id for key in found)}"
+        )
+    if not found:
+        console.note(f"groundwire: there is no valid key called {one_line(which)}")
         return exit_codes.NOTHING_FOUND
+    with _usage_errors():
+        changed = manager.change(OPERATOR, found[0].id, _fields(arguments))
     if arguments.json:
         _print_json(console, key_document(changed))
     else:

@@ -309,7 +309,7 @@ def _serve(parser: CommandParser) -> None:
 def _keys(parser: CommandParser) -> None:
     add = parser.add_argument
     add("action", choices=KEY_ACTIONS, help="what to do")
-    add("which", nargs="?", default="", metavar="KEY", help="change: its id; revoke: its id or its name")
+    add("which", nargs="?", default="", metavar="KEY", help="change, revoke: its id or its name")
     add("--name", default="", help="create: whose key it is, for the list")
     add("--json", action="store_true", help="as JSON")
     add = parser.add_argument_group(
@@ -466,7 +466,7 @@ COMMANDS: dict[str, CommandSpec] = {
         "groundwire keys create --name ci --provider gemini --usd-per-day 2 --expires 30d",
         "groundwire keys create --name team --owner acme --role admin",
         "groundwire keys list",
-        "groundwire keys change key_1a2b3c4d --usd-per-day 5 --model any",
+        "groundwire keys change ci --usd-per-day 5 --model any",
         "groundwire keys revoke laptop",
         "groundwire keys log                  # who created, changed and revoked keys",
         "groundwire keys import               # to a shared store",
