@@ -240,3 +240,33 @@ def test_an_interrupt_cancels_the_call_in_the_other_thread() -> None:
         with pytest.raises(Stopped):
             run_in_loop_thread(forever)
     assert ended.wait(10)
+
+
+async def test_the_default_target_tries_only_the_given_providers_and_the_cache_keeps_them_apart(
+    tmp_path: Path,
+) -> None:
+    first, second = (answer("openai_chat", answer_events(text)) for text in ("First.", "Second."))
+
+    async with Upstream(first) as one, Upstream(second) as two:
+        providers = {
+            name: ProviderSettings(dialect="openai_chat", base_url=url, model="m", search="native")
+            for name, url in (("one", one.url), ("two", two.url))
+        }
+        config = Config(
+            providers=providers,
+            order=("one", "two"),
+            gateway=GatewaySettings(cache_seconds=60),
+            data_dir=str(tmp_path),
+        )
+        async with Groundwire(config, env={"HOME": str(tmp_path)}) as groundwire:
+
+            async def text(*among: str) -> str:
+                request = search_request("q?", SearchOptions())
+                events = flatten(groundwire.batches(request, cached=True, among=among))
+                return "".join([event.text async for event in events if isinstance(event, TextDelta)])
+
+            assert await text("two") == "Second."
+            assert await text() == "First."
+            assert await text("two") == "Second."
+            assert await text("one", "two") == "First."
+            assert len(two.requests) == 1
