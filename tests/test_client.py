@@ -254,7 +254,7 @@ async def test_the_default_target_tries_only_the_given_providers_and_the_cache_k
         }
         config = Config(
             providers=providers,
-            order=("one", "two"),
+            order=("unknown", "one", "two"),
             gateway=GatewaySettings(cache_seconds=60),
             data_dir=str(tmp_path),
         )
@@ -265,8 +265,8 @@ async def test_the_default_target_tries_only_the_given_providers_and_the_cache_k
                 events = flatten(groundwire.batches(request, cached=True, among=among))
                 return "".join([event.text async for event in events if isinstance(event, TextDelta)])
 
-            assert await text("two") == "Second."
+            assert await text("unknown", "two") == "Second."
             assert await text() == "First."
             assert await text("two") == "Second."
             assert await text("one", "two") == "First."
-            assert len(two.requests) == 1
+            assert len(two.requests) == 2

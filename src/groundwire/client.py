@@ -225,8 +225,8 @@ class Groundwire:
         usable = self._able_to_search() if searching else self.usable()
         known, order = self.usable(), self.order
         if among:
-            order = tuple(name for name in order if name in among)
-            known = {name: known[name] for name in among}
+            order = tuple(name for name in order if name in among and name in self._providers)
+            known = LazyMapping(dict.fromkeys(order), self._is_usable)
         plan = plan_for(target, order, usable, searching=searching, engines=self.engines)
         warnings = substituted(request.model, self.config.aliases, known)
         return self._router.batches(

@@ -435,6 +435,16 @@ def test_an_expired_key_of_the_metrics_is_refused_too() -> None:
         access.check_metrics_key(_presenting(key))
 
 
+def test_a_key_that_is_restricted_to_other_paths_does_not_open_the_metrics() -> None:
+    free, narrow = (
+        new_key("", 0, (), KeyRights(scope=KeyScope(routes=routes))) for routes in ((), ("messages",))
+    )
+    access = _access([free[1], narrow[1]], [0.0])
+    assert access.check_metrics_key(_presenting(free[0])) == free[1].fingerprint
+    with pytest.raises(TurnedAway):
+        access.check_metrics_key(_presenting(narrow[0]))
+
+
 def test_the_owner_of_a_key_is_its_fingerprint_unless_it_has_a_name() -> None:
     plain, owned = (new_key("", 0, (), rights)[1] for rights in (KeyRights(), KeyRights(owner="acme")))
     access = _access([plain, owned], [0.0])

@@ -8,7 +8,7 @@ import pytest
 
 from groundwire.config.schema import Config
 from groundwire.engine.pages import Page
-from groundwire.errors import ForbiddenForKey, UnknownModel
+from groundwire.errors import ForbiddenForKey, RequestError, UnknownModel
 from groundwire.model import FunctionTool, Message, OpaqueTool, Request, SearchOptions, Text, Wire
 from groundwire.model.access import KeyScope
 from groundwire.providers.policy import Capabilities
@@ -26,7 +26,9 @@ class FourProviders(StubClient):
     """Knows four providers, one of them an engine."""
 
     def __init__(self) -> None:
-        super().__init__(Config(order=tuple(MODELS), aliases={"quick": "gemini/gemini-3-flash", "any": AUTO}))
+        super().__init__(
+            Config(order=("unknown", *MODELS), aliases={"quick": "gemini/gemini-3-flash", "any": AUTO})
+        )
 
     def usable(self) -> Mapping[str, bool]:
         return dict.fromkeys(MODELS, True)
@@ -110,6 +112,9 @@ def test_an_unknown_name_does_not_list_the_providers_of_other_keys() -> None:
         client.resolve("nonsense")
     assert "gemini" in caught.value.message
     assert "anthropic" not in caught.value.message
+    with pytest.raises(RequestError) as unknown:
+        client.resolve(provider="nonsense")
+    assert "anthropic" not in unknown.value.message
     assert client.names == ("gemini",)
     assert [status.name for status in client.providers()] == ["gemini"]
     assert [*client.usable()] == ["gemini"]

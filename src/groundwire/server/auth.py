@@ -247,14 +247,16 @@ class AccessControl:
         )
 
     def check_metrics_key(self, exchange: HttpExchange) -> str:
-        """Check the key of a scrape: any valid key on this machine, from elsewhere one that is named
-        `metrics`."""
+        """Check the key of a scrape: on this machine any key that is not restricted to groups of paths, from
+        elsewhere one that is named `metrics`."""
         if self.is_open():
             return ""
-        local = (self._read_keys().valid or ()) if self._addresses.is_local(exchange) else ()
+        known = self._read_keys()
+        local = (known.valid or ()) if self._addresses.is_local(exchange) else ()
+        free = (shown for shown in local if not known.scopes.get(shown, FULL_SCOPE).routes)
         return self._checked(
             exchange,
-            (*self._read_keys().metrics, *local),
+            (*known.metrics, *free),
             "metrics need a key named metrics; create it with `groundwire keys create --name metrics`",
         )
 

@@ -69,8 +69,10 @@ class KeyManager:
         """Create a key; returns the key itself and its record. Rights that are not given are the actor's."""
         checked_name(name)
         _check_manager(actor)
-        if name == METRICS_KEY_NAME and actor.rights.owner:
-            raise ForbiddenForKey("keys named metrics show the metrics of all owners; your key has only one")
+        if name == METRICS_KEY_NAME and (actor.rights.owner or actor.rights.scope.routes):
+            raise ForbiddenForKey(
+                "a key named metrics opens a path that your key does not open for all owners"
+            )
         wanted = self._parser().rights(fields, MEMBER_RIGHTS)
         rights = narrow(wanted, actor.rights)
         _check_given(fields, wanted, actor)

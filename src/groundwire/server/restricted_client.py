@@ -7,14 +7,14 @@ sent, and search options where a request is sent.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing
 from time import time
 from typing import TYPE_CHECKING
 
 from groundwire.client_protocol import AnswerStream
 from groundwire.config.options import checked_options
-from groundwire.errors import ForbiddenForKey, UnknownModel
+from groundwire.errors import ForbiddenForKey, RequestError, UnknownModel
 from groundwire.model import FunctionTool, Message, OpaqueTool, Request, SearchOptions, Source, Text
 from groundwire.model.access import KeyScope
 from groundwire.model.value import replace
@@ -86,8 +86,8 @@ class RestrictedClient:
         aliases, usable = self.config.aliases, self.usable()
         try:
             target = self._client.resolve(model, provider=provider)
-        except UnknownModel:
-            return resolve(model, aliases, usable, provider)  # its message names only the key's providers
+        except RequestError:
+            target = resolve(model, aliases, usable, provider)  # its error names only the key's providers
         if not self._may_ask(target.provider) and provider == AUTO:
             try:
                 target = resolve(model, aliases, usable)
@@ -152,7 +152,7 @@ class RestrictedClient:
 
     def usable(self) -> Mapping[str, bool]:
         """The providers that the key may name, and whether they can be used now."""
-        return {name: ok for name, ok in self._client.usable().items() if self._may_ask(name)}
+        return _AllowedProviders(self._client.usable(), self._may_ask)
 
     def providers(self) -> list[ProviderStatus]:
         """The status of every provider whose default model the key may use."""
@@ -249,7 +249,7 @@ class RestrictedClient:
         named = self._scope.models and self._matches(self._names_default(sent))
         allowed = self._may_ask if named else self._may_ask_default
         usable = self._client.usable()
-        found = tuple(name for name in self._client.order if allowed(name))
+        found = tuple(name for name in self._client.order if name in usable and allowed(name))
         if not any(usable.get(name) for name in found):
             raise ForbiddenForKey("this API key allows no provider that can be used; name another model")
         if searching and not any(self._client.can_search(name) for name in found):
@@ -296,6 +296,29 @@ class RestrictedClient:
                 )
         if any(extras.get("agent") for extras in request.extras.values()):
             raise ForbiddenForKey("this API key restricts web search, so it may not use a vendor's agent")
+
+
+class _AllowedProviders(Mapping[str, bool]):
+    """The allowed names of a mapping. Values are read only when they are needed: finding out whether a
+    provider is usable takes time."""
+
+    def __init__(self, usable: Mapping[str, bool], may_ask: Callable[[str], bool]) -> None:
+        self._usable = usable
+        self._may_ask = may_ask
+
+    def __getitem__(self, name: str) -> bool:
+        if not self._may_ask(name):
+            raise KeyError(name)
+        return self._usable[name]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._may_ask(name) and name in self._usable
+
+    def __iter__(self) -> Iterator[str]:
+        return filter(self._may_ask, self._usable)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def _vendor_name(tool: OpaqueTool) -> str:
