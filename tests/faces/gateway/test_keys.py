@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import anthropic
+import openai
 import pytest
 
 from groundwire.commands.http_app import GATEWAY_ROUTES
@@ -23,6 +25,7 @@ from tests.faces.gateway.asgi_client import (
     app_in,
     send_request,
 )
+from tests.faces.gateway.serving import running_server
 
 JSON = {"content-type": "application/json"}
 SEARCH = {"type": "web_search_20250305", "name": "web_search"}
@@ -96,6 +99,22 @@ def test_a_refusal_has_the_form_of_the_dialect(tmp_path: Path, dialect: str) -> 
     error = found.json["error"]
     assert error["message"] == "this API key may use only these groups of paths: models"
     assert {**error, **REFUSALS[dialect]} == error
+
+
+@pytest.mark.server
+async def test_the_official_clients_read_a_refusal_as_one_of_permission(tmp_path: Path) -> None:
+    key = key_for(tmp_path, KeyRights(scope=KeyScope(models=("gemini-*",))))
+    async with (
+        running_server(app_in(tmp_path)) as (url, _),
+        anthropic.AsyncAnthropic(base_url=url, api_key=key, max_retries=0) as claude,
+        openai.AsyncOpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0) as gpt,
+    ):
+        with pytest.raises(anthropic.PermissionDeniedError, match="may not use the model 'gemini/x'"):
+            await claude.messages.create(
+                model="gemini/x", max_tokens=9, messages=[{"role": "user", "content": "q?"}]
+            )
+        with pytest.raises(openai.PermissionDeniedError, match="may not use the model 'gemini/x'"):
+            await gpt.responses.create(model="gemini/x", input="q?")
 
 
 # Providers, models and searches
