@@ -263,6 +263,7 @@ class RestrictedClient:
     def _restricted(self, request: Request, target: ResolvedTarget) -> Request:
         """The request with the search restrictions of the key."""
         scope = self._scope
+        self._check_other_models(request, target)
         if scope.may_search and not scope.allowed_domains:
             return request
         search = request.search
@@ -278,6 +279,18 @@ class RestrictedClient:
             return request
         # The client's own bytes do not have the restriction: they must not be passed through.
         return replace(request, search=replace(search, allowed_domains=allowed), wire=None)
+
+    def _check_other_models(self, request: Request, target: ResolvedTarget) -> None:
+        """Refuse other models that a request names: OpenRouter's and Perplexity's list of `models` to fall
+        back to, and the `model` of a vendor tool."""
+        if not self._scope.models:
+            return
+        lists = (extras.get("models") for extras in request.extras.values())
+        named = [name for names in lists if isinstance(names, list) for name in names]
+        named += [tool.data.get("model") for tool in request.tools if isinstance(tool, OpaqueTool)]
+        for name in named:
+            if name is not None and not self._matches((str(name), f"{target.provider}/{name}")):
+                raise ForbiddenForKey(f"this API key may not use the model {str(name)[:100]!r}")
 
     def _leads_to_engine(self, target: ResolvedTarget, sent: str) -> bool:
         if target.provider != AUTO:

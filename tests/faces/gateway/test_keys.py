@@ -163,6 +163,23 @@ def test_a_key_uses_only_models_that_match_its_patterns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "more"),
+    [
+        ("/v1/chat/completions", {"models": ["gemini-1", "claude-opus"]}),
+        ("/v1/responses", {"input": "q?", "models": ["claude-opus"]}),
+        ("/v1/responses", {"input": "q?", "tools": [{"type": "image_generation", "model": "gpt-image"}]}),
+    ],
+)
+def test_a_second_model_in_the_request_must_match_too(
+    tmp_path: Path, path: str, more: dict[str, Any]
+) -> None:
+    app = app_in(tmp_path)
+    key = key_for(tmp_path, KeyRights(scope=KeyScope(models=("gemini-*",))))
+    assert call(app, "POST", path, key, {**MESSAGE, "input": "q?"}).status == 200
+    assert call(app, "POST", path, key, {**MESSAGE, **more}).status == 403
+
+
+@pytest.mark.parametrize(
     ("path", "body"),
     [
         ("/v1/messages", {**MESSAGE, "tools": [SEARCH]}),
