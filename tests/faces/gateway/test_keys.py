@@ -11,8 +11,10 @@ from typing import Any
 import anthropic
 import openai
 import pytest
+from jsonschema import Draft202012Validator
 
 from groundwire.commands.http_app import GATEWAY_ROUTES
+from groundwire.faces.gateway.openapi import openapi_document
 from groundwire.model.access import ROLES, ROUTE_GROUPS, KeyRights, KeyScope, Role
 from groundwire.server.app import HttpApp
 from groundwire.server.keys import KeyFile
@@ -250,8 +252,11 @@ def test_keys_are_created_listed_changed_and_revoked(tmp_path: Path) -> None:
     app = app_in(tmp_path)
     owner = key_for(tmp_path, KeyRights("owner"))
     made = call(app, "POST", "/v1/keys", owner, {"name": "ci", "usd_per_day": 2.5, "owner": "acme"})
-    assert (made.status, made.json["usd_per_day"]) == (201, "2.5")
+    assert (made.status, made.json["usd_per_day"]) == (200, "2.5")
     key, key_id = made.json["key"], made.json["id"]
+    document: Any = openapi_document(GATEWAY_ROUTES)
+    schema = {"$ref": "#/components/schemas/ApiKey", "components": document["components"]}
+    Draft202012Validator(schema).validate(made.json)
     assert call(app, "GET", "/v1/models", key).status == 200
     listed = call(app, "GET", "/v1/keys", owner)
     assert [entry["name"] for entry in listed.json["keys"]] == ["", "ci"]

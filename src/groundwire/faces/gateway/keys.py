@@ -23,13 +23,13 @@ T = TypeVar("T")
 async def list_keys(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -> None:
     """List the keys that the caller manages, also the revoked ones."""
     keys = await _managed(app, context, lambda manager, actor: manager.visible(actor))
-    await _respond(context, 200, {"keys": [key_document(key) for key in keys]})
+    await _respond(context, {"keys": [key_document(key) for key in keys]})
 
 
 async def show_key(app: HttpApp, context: RequestContext, params: Mapping[str, str]) -> None:
     """Describe one key."""
     found = await _managed(app, context, lambda manager, actor: manager.get(actor, params["id"]))
-    await _respond(context, 200, key_document(found))
+    await _respond(context, key_document(found))
 
 
 async def create_key(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -> None:
@@ -39,20 +39,20 @@ async def create_key(app: HttpApp, context: RequestContext, _: Mapping[str, str]
     if not isinstance(name, str):
         raise RequestError("name: expected a text")
     shown, made = await _managed(app, context, lambda manager, actor: manager.create(actor, name, fields))
-    await _respond(context, 201, {"key": shown, **key_document(made)})
+    await _respond(context, {"key": shown, **key_document(made)})
 
 
 async def change_key(app: HttpApp, context: RequestContext, params: Mapping[str, str]) -> None:
     """Change the rights of a key; null removes a restriction."""
     fields = await _fields(app, context)
     changed = await _managed(app, context, lambda manager, actor: manager.change(actor, params["id"], fields))
-    await _respond(context, 200, key_document(changed))
+    await _respond(context, key_document(changed))
 
 
 async def revoke_key(app: HttpApp, context: RequestContext, params: Mapping[str, str]) -> None:
     """Revoke a key."""
     revoked = await _managed(app, context, lambda manager, actor: manager.revoke(actor, params["id"]))
-    await _respond(context, 200, key_document(revoked))
+    await _respond(context, key_document(revoked))
 
 
 async def _fields(app: HttpApp, context: RequestContext) -> JsonObject:
@@ -69,9 +69,9 @@ async def _managed(app: HttpApp, context: RequestContext, call: Callable[[KeyMan
     return await asyncio.to_thread(call, manager, actor)
 
 
-async def _respond(context: RequestContext, status: int, body: JsonObject) -> None:
+async def _respond(context: RequestContext, body: JsonObject) -> None:
     head = (("content-type", JSON), ("cache-control", "no-store"), ("x-request-id", context.request_id))
-    await context.exchange.respond(status, head, dump_json(body).encode())
+    await context.exchange.respond(200, head, dump_json(body).encode())
 
 
 _ENDPOINTS: tuple[tuple[str, str, Endpoint, str], ...] = (

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from groundwire import __version__
 from groundwire.model import Json, JsonObject
+from groundwire.model.access import ROLES, ROUTE_GROUPS
 from groundwire.model.value import value
 from groundwire.server.asgi import JSON
 from groundwire.server.routes import Route
@@ -346,6 +347,38 @@ _GEMINI: JsonObject = {
     ),
     "InteractionResponse": _object({"id": _TEXT, "model": _TEXT, "status": _TEXT}, "id", "status"),
 }
+_KEY_FIELDS: JsonObject = {
+    "role": _one_of(*ROLES),
+    "owner": _TEXT,
+    "expires": {"type": "string", "examples": ["30d", "2027-01-01"]},
+    "routes": _list(_one_of(*ROUTE_GROUPS)),
+    "providers": _list(_TEXT),
+    "models": _list({"type": "string", "examples": ["gemini-*"]}),
+    "allowed_domains": _DOMAINS,
+    "may_search": _FLAG,
+    "requests_per_minute": _nullable({"type": "integer", "minimum": 1}),
+    "tokens_per_minute": _nullable({"type": "integer", "minimum": 1}),
+    "usd_per_day": _any_of({"type": "string", "examples": ["2.50"]}, {"type": "number"}, {"type": "null"}),
+    "usd_per_month": _any_of({"type": "string"}, {"type": "number"}, {"type": "null"}),
+}
+_KEYS: JsonObject = {
+    "KeyChange": _object(_KEY_FIELDS),
+    "NewKey": _object({"name": _TEXT, **_KEY_FIELDS}),
+    "ApiKey": _object(
+        {
+            "id": _TEXT,
+            "key": {"type": "string", "description": "The key itself; only when it is created."},
+            "name": _TEXT,
+            "created": _TEXT,
+            "revoked": _TEXT,
+            **_KEY_FIELDS,
+        },
+        "id",
+        "name",
+        "role",
+    ),
+    "ApiKeys": _object({"keys": _list(_ref("ApiKey"))}, "keys"),
+}
 _OWN: JsonObject = {
     "SearchRequest": WEBSEARCH.parameters(),
     "SearchResult": _object(
@@ -441,6 +474,11 @@ _OPERATIONS: Mapping[str, Operation] = {
         )
     },
     **{f"GET {path}": Operation(response="Status") for path in ("/healthz", "/readyz", "/api/hello")},
+    "GET /v1/keys": Operation(response="ApiKeys"),
+    "POST /v1/keys": Operation("NewKey", "ApiKey"),
+    "GET /v1/keys/{id}": Operation(response="ApiKey"),
+    "PATCH /v1/keys/{id}": Operation("KeyChange", "ApiKey"),
+    "DELETE /v1/keys/{id}": Operation(response="ApiKey"),
     "GET /metrics": Operation(content_type="text/plain"),
     "GET /docs": Operation(content_type="text/html"),
 }
@@ -463,7 +501,7 @@ def openapi_document(routes: Sequence[Route]) -> JsonObject:
         "paths": dict(paths),
         "components": {
             "securitySchemes": _SECURITY_SCHEMES,
-            "schemas": {**_CHAT, **_MESSAGES, **_RESPONSES, **_GEMINI, **_OWN, **errors},
+            "schemas": {**_CHAT, **_MESSAGES, **_RESPONSES, **_GEMINI, **_KEYS, **_OWN, **errors},
         },
     }
 
@@ -498,7 +536,7 @@ def _operation(route: Route) -> JsonObject:
         parameters.append({"name": known.query, "in": "query", "schema": _TEXT})
     if parameters:
         operation["parameters"] = parameters
-    if route.method == "POST":
+    if route.method in ("POST", "PATCH"):
         schema = _ref(known.request) if known.request else _ANY
         operation["requestBody"] = {"required": True, "content": {JSON: {"schema": schema}}}
     return operation
