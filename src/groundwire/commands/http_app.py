@@ -120,6 +120,8 @@ class ListenOptions:
     workers: int = 1
     drain: float = 30.0
     """Seconds that open requests have to end after a signal."""
+    drain_delay: float = 0.0
+    """Seconds after a signal in which only readiness fails, before requests are refused."""
 
 
 def open_socket(options: ListenOptions) -> socket.socket:
@@ -171,7 +173,9 @@ def serve(
             own = bind_socket(options.host, listener.getsockname()[1], shared=True)
             return asyncio.run(_serve(options, own, connect(), env, parent_alive=parent_alive))
 
-        return WorkerProcesses(options.workers, work, options.drain + _KILL_AFTER).run()
+        return WorkerProcesses(
+            options.workers, work, options.drain_delay + options.drain + _KILL_AFTER
+        ).run()
 
 
 async def _serve(
@@ -186,7 +190,7 @@ async def _serve(
         app = create_service(groundwire, env, host=options.host)
     else:
         app = create_app(groundwire, env, host=options.host)
-    server = HttpServer(app, drain=options.drain, sheds_load=True)
+    server = HttpServer(app, drain=options.drain, drain_delay=options.drain_delay, sheds_load=True)
     if parent_alive is not None:
 
         def parent_died() -> None:

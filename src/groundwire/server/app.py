@@ -137,7 +137,11 @@ class HttpApp:
         self.access = access
         self.secret = secret
         self.timeouts = timeouts or ResponseTimeouts()
+        self.leaving = False
+        """Readiness fails and responses close their connections, but requests are served: the load balancer
+        needs time to notice."""
         self.draining = False
+        """New requests are refused."""
         self.open_requests = 0
         self.active_streams = ActiveStreams()
         self.load_shedder = LoadShedder()

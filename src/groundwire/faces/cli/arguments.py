@@ -125,6 +125,11 @@ def count(text: str) -> int:
     return int(text)
 
 
+def pause(text: str) -> int:
+    """A whole number from 0."""
+    return 0 if text == "0" else count(text)
+
+
 def address(text: str) -> str:
     """An http or https URL without query and fragment."""
     from groundwire.text.urls import safe_url  # noqa: PLC0415  imported only to check a value
@@ -281,6 +286,7 @@ def _serve(parser: CommandParser) -> None:
     add("--port", metavar="N", type=port, help="the port (default: 8484); 0 takes one that is free")
     add("--workers", metavar="N", type=count, default=1, help="how many processes (default: 1)")
     add("--drain", metavar="SECONDS", type=count, default=30, help="how long answers may go on at the end")
+    add("--drain-delay", metavar="SECONDS", type=pause, default=0, help="before it, only /readyz fails")
     add("--log-level", choices=LOG_LEVELS, default="info", help="what is logged, as JSON lines on stderr")
     _data_dir(parser)
 

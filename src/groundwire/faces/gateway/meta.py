@@ -27,7 +27,7 @@ async def healthz(_: HttpApp, context: RequestContext, __: Mapping[str, str]) ->
 
 async def readyz(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -> None:
     """Readiness: the server is not closing, a provider is usable, and the store answers."""
-    if app.draining:
+    if app.leaving or app.draining:
         await _send_status(context, 503, "closing")
     elif not any(app.groundwire.usable().values()):
         await _send_status(context, 503, "no provider is usable; `groundwire doctor` says why")

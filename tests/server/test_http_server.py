@@ -1,0 +1,60 @@
+"""The server's way down: first readiness fails, then requests are refused, then connections end."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from groundwire.client import Groundwire
+from groundwire.commands.http_app import create_app
+from groundwire.config.schema import Config
+from groundwire.faces.cli.arguments import UsageError
+from groundwire.commands.main import parse
+from tests.faces.gateway.serving import provider_at, running_server
+
+pytestmark = pytest.mark.server
+
+ENOUGH = 60.0
+"""A delay that does not end during the test."""
+
+
+async def test_during_the_drain_delay_only_readiness_fails(tmp_path: Path) -> None:
+    env = {"HOME": str(tmp_path)}
+    config = Config(
+        providers={"mine": provider_at("openai_chat", "http://127.0.0.1:9")},
+        order=("mine",),
+        data_dir=str(tmp_path),
+    )
+    async with Groundwire(config, env=env) as groundwire, aiohttp.ClientSession() as client:
+        app = create_app(groundwire, env)
+
+        async def get(path: str) -> tuple[int, str]:
+            async with client.get(url + path) as response:
+                return response.status, response.headers.get("connection", "")
+
+        async with running_server(app, drain_delay=ENOUGH) as (url, server):
+            assert await get("/readyz") == (200, "")
+            server.should_exit = True
+            async with asyncio.timeout(10):
+                while (await get("/readyz"))[0] != 503:
+                    await asyncio.sleep(0.01)
+            # The connection of a load balancer ends with the response: it opens the next one elsewhere.
+            assert await get("/readyz") == (503, "close")
+            assert await get("/healthz") == (200, "close")
+            assert await get("/v1/models") == (200, "close")
+            assert not app.draining
+            server.force_exit = True
+        await app.aclose()
+
+
+@pytest.mark.parametrize(("words", "seconds"), [([], 0), (["--drain-delay", "0"], 0), (["--drain-delay", "9"], 9)])
+def test_there_is_no_drain_delay_unless_one_is_given(words: list[str], seconds: int) -> None:
+    assert parse(["serve", *words]).drain_delay == seconds
+
+
+def test_a_drain_delay_is_a_whole_number() -> None:
+    with pytest.raises(UsageError, match="whole number"):
+        parse(["serve", "--drain-delay", "-1"])
