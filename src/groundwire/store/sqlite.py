@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import LiteralString
@@ -54,6 +54,27 @@ def open_sqlite(path: Path, steps: Sequence[Migration] = ON_SQLITE) -> SqlStore:
             store.fill_words()
         undo.pop_all()
     return store
+
+
+def copy_sqlite(source: Path, target: Path) -> None:
+    """Copy a database as it is at one moment. Other processes may use both files: writers wait for it."""
+    with _mapped_errors(source):
+        _make_private(target)
+        # `rw`: a journal that a killed process has left must be rolled back first.
+        with (
+            closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=rw", PATIENCE, uri=True)) as one,
+            closing(sqlite3.connect(target, PATIENCE)) as other,
+        ):
+            one.backup(other)
+
+
+def check_sqlite(path: Path) -> bool:
+    """Is the file a SQLite database without damage?"""
+    try:
+        with closing(sqlite3.connect(path, PATIENCE)) as connection:
+            return connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    except sqlite3.DatabaseError:
+        return False
 
 
 class SqliteDatabase:

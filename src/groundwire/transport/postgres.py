@@ -239,6 +239,12 @@ def migrate(pool: PostgresPool, component: str, steps: Sequence[Migration]) -> i
     return newest
 
 
+def schema_version(pool: PostgresPool, component: str) -> int:
+    """The version of a component's tables, which are not migrated; 0 if there are none."""
+    with pool.transaction() as connection:
+        return _version(connection, component)
+
+
 def _apply(pool: PostgresPool, component: str, step: Migration, oldest: int) -> None:
     # Without a limit: a large table takes its time, and other processes wait here until it is done.
     with pool.transaction(limited=False) as connection:

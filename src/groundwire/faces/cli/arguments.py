@@ -299,6 +299,18 @@ def _keys(parser: CommandParser) -> None:
     _data_dir(parser)
 
 
+def _backup(parser: CommandParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the archive to create; it must not exist")
+    parser.add_argument("--no-index", action="store_true", help="without the pages of the index")
+    _data_dir(parser)
+
+
+def _restore(parser: CommandParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="an archive of `groundwire backup`")
+    parser.add_argument("--replace", action="store_true", help="overwrite the data that is there")
+    _data_dir(parser)
+
+
 def _login(parser: CommandParser) -> None:
     add = parser.add_argument
     add("provider", nargs="?", default="", metavar="PROVIDER", help="whose key; without one: who takes a key")
@@ -428,6 +440,22 @@ COMMANDS: dict[str, CommandSpec] = {
         "groundwire keys list",
         "groundwire keys revoke laptop",
         "groundwire keys import               # to a shared store",
+    ),
+    "backup": CommandSpec(
+        "copy sessions, keys and index to an archive",
+        _backup,
+        "Copy the data of this machine to one archive: sessions and usage, keys of the gateway, pages of\n"
+        "the index. A gateway may be running. The archive holds conversations and the secret that signs\n"
+        "logins: keep it as safe as the data directory.",
+        "groundwire backup groundwire.tar",
+        "groundwire backup --no-index groundwire.tar",
+    ),
+    "restore": CommandSpec(
+        "put the data of an archive back",
+        _restore,
+        "Put back what `groundwire backup` has saved. Stop the gateway first.",
+        "groundwire restore groundwire.tar",
+        "groundwire restore --replace groundwire.tar",
     ),
     "completion": CommandSpec(
         "print a script for completion in your shell",

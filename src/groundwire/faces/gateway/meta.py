@@ -32,7 +32,8 @@ async def readyz(app: HttpApp, context: RequestContext, _: Mapping[str, str]) ->
     elif not any(app.groundwire.usable().values()):
         await _send_status(context, 503, "no provider is usable; `groundwire doctor` says why")
     else:
-        problems = [problem for check in app.readiness_checks if (problem := await check())]
+        results = await asyncio.gather(*(check() for check in app.readiness_checks))
+        problems = [problem for problem in results if problem]
         index = await asyncio.to_thread(app.groundwire.build_index)
         # The reason of a failure may have paths; everybody can read this.
         is_shown = index is not None and index.phase in ("building", "interrupted")
