@@ -32,6 +32,7 @@ from groundwire.server.metrics import share_metrics
 from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.server.routes import Route, RouteTable
 from groundwire.server.shared_access import SharedAccess
+from groundwire.server.telemetry import open_telemetry
 from groundwire.server.usage import UsageRecorder
 from groundwire.server.workers import WorkerProcesses, bind_socket, tune_gc
 from groundwire.store.open import StoreProbe, is_shared, open_store, store_address
@@ -99,6 +100,10 @@ def create_service(
     app = create_app(groundwire, env, host=host, timeouts=timeouts, shared=shared)
     recorder = app.usage_recorder = UsageRecorder(store)
     app.readiness_checks.append(StoreProbe(store).problem)
+    if telemetry := open_telemetry(config.gateway, env):
+        app.tracer = telemetry
+        groundwire.observe_attempts(telemetry.begin_attempt)
+        app.on_close.append(telemetry.aclose)
     app.routes = RouteTable((*app.routes.routes, *routes_for(chat_for(groundwire, store))))
 
     async def close() -> None:

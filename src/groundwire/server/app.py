@@ -75,6 +75,22 @@ class EndedLogins(Protocol):
         ...
 
 
+class RequestSpan(Protocol):
+    """The trace of one request."""
+
+    def end(self, context: RequestContext, record: AccessRecord) -> None:
+        """The request is complete."""
+        ...
+
+
+class RequestTracer(Protocol):
+    """Traces requests."""
+
+    def begin_request(self, exchange: HttpExchange) -> RequestSpan | None:
+        """A request begins; None if it is not traced. Called in the task of the request."""
+        ...
+
+
 class RequestContext:
     """A request in progress: the HTTP exchange, and what is recorded about it."""
 
@@ -154,6 +170,7 @@ class HttpApp:
         self.readiness_checks: list[Callable[[], Awaitable[str]]] = []
         """Checks of dependencies. Each returns a problem, or an empty text."""
         self.observers = (self.metrics.observe, *observers)
+        self.tracer: RequestTracer | None = None
 
     @property
     def settings(self) -> GatewaySettings:
@@ -198,6 +215,7 @@ class HttpApp:
     async def _handle_http(self, context: RequestContext) -> None:
         began = monotonic()
         self.open_requests += 1
+        span = self.tracer.begin_request(context.exchange) if self.tracer is not None else None
         try:
             await self._with_error_response(context, self._dispatch(context))
         except ClientDisconnected:
@@ -213,6 +231,8 @@ class HttpApp:
                 observe(record)
             if self.usage_recorder is not None:
                 self.usage_recorder.add(context, seconds)
+            if span is not None:
+                span.end(context, record)
 
     async def _with_error_response(self, context: RequestContext, work: Awaitable[None]) -> None:
         """Await `work`, and turn every exception into an error response."""
