@@ -6,13 +6,17 @@ import asyncio
 import sqlite3
 import stat
 import tarfile
-from contextlib import closing
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from threading import Event, Thread
 
 import aiohttp
 import pytest
 
+from groundwire.client import Groundwire
+from groundwire.commands.http_app import create_service
+from groundwire.config.schema import Config
 from groundwire.engine.index.location import open_index
 from groundwire.engine.pages import Page
 from groundwire.model import Message, Text, Usage
@@ -23,9 +27,14 @@ from groundwire.store.sqlite import copy_sqlite
 from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.fakes import Bench
-from tests.server.processes import BOUND, running_serve
+from tests.faces.gateway.serving import provider_at, running_server
+from tests.memory_folders import tmp_path
+
+__all__ = ["tmp_path"]
 
 pytestmark = pytest.mark.server
+
+BOUND = 20.0
 
 AT = "2026-01-02T00:00:00Z"
 
@@ -144,8 +153,9 @@ def test_a_shared_store_is_left_to_the_programs_of_postgresql(tmp_path: Path) ->
     assert "SECRET" not in run.stderr
 
 
-def test_a_copy_is_the_state_of_one_moment(tmp_path: Path) -> None:
-    """Each transaction adds a session and its usage; a copy has both or neither of each."""
+@pytest.mark.parametrize("copies", [3, pytest.param(100, marks=pytest.mark.thorough)])
+def test_a_copy_is_the_state_of_one_moment(tmp_path: Path, copies: int) -> None:
+    """Each transaction adds two rows: a copy has an even number of them."""
     source = tmp_path / "store.db"
     stop = Event()
 
@@ -155,7 +165,8 @@ def test_a_copy_is_the_state_of_one_moment(tmp_path: Path) -> None:
             while not stop.is_set():
                 number += 1
                 rows = [
-                    UsageRow(f"{number}-{part}", AT, "p", "m", Usage(output_tokens=1), "me") for part in (1, 2)
+                    UsageRow(f"{number}-{part}", AT, "p", "m", Usage(output_tokens=1), "me")
+                    for part in (1, 2)
                 ]
                 store.add_usage(rows)
 
@@ -163,7 +174,7 @@ def test_a_copy_is_the_state_of_one_moment(tmp_path: Path) -> None:
     writer = Thread(target=write)
     writer.start()
     try:
-        for number in range(10):
+        for number in range(copies):
             copy_sqlite(source, tmp_path / f"{number}.db")
             with open_store(f"sqlite:///{tmp_path}/{number}.db") as copy:
                 assert sum(total.requests for total in copy.usage("me")) % 2 == 0
@@ -172,43 +183,42 @@ def test_a_copy_is_the_state_of_one_moment(tmp_path: Path) -> None:
         writer.join(BOUND)
 
 
-def test_a_running_gateway_is_backed_up_and_another_one_continues_with_its_data(tmp_path: Path) -> None:
-    key = fill(tmp_path / "data")
+@asynccontextmanager
+async def gateway(data: Path, provider: str) -> AsyncIterator[str]:
+    """A gateway on this data; yields its URL."""
+    env = {"HOME": str(data)}
+    config = Config(
+        providers={"mine": provider_at("openai_chat", provider)}, order=("mine",), data_dir=str(data)
+    )
+    async with Groundwire(config, env=env) as groundwire:
+        async with running_server(create_service(groundwire, env)) as (url, _):
+            yield url
+
+
+async def ask(client: aiohttp.ClientSession, url: str, key: str) -> int:
     body = {"model": "auto", "messages": [{"role": "user", "content": "?"}], "web_search_options": {}}
     head = {"authorization": f"Bearer {key}"}
+    async with client.post(f"{url}/v1/chat/completions", json=body, headers=head) as response:
+        await response.read()
+        return response.status
 
-    async def ask(client: aiohttp.ClientSession, url: str, head: dict[str, str]) -> int:
-        async with client.post(f"{url}/v1/chat/completions", json=body, headers=head) as response:
-            await response.read()
-            return response.status
 
-    async def main() -> None:
-        async with (
-            Upstream(answer("openai_chat", answer_events("Yes."))) as upstream,
-            aiohttp.ClientSession() as client,
-        ):
-            config = (
-                f'order = ["mine"]\n[providers.mine]\ndialect = "openai_chat"\n'
-                f'base_url = "{upstream.url}/v1"\nmodel = "m"\n'
-            )
-            async with running_serve(tmp_path, config=config) as one:
-                done = False
-
-                async def load() -> list[int]:
-                    statuses = []
-                    while not done:
-                        statuses.append(await ask(client, one.url, head))
-                    return statuses
-
-                loading = asyncio.create_task(load())
-                assert await asyncio.to_thread(bench(tmp_path / "data").run, "backup", "all.tar") == 0
-                done = True
-                assert set(await loading) == {200}
-            other = tmp_path / "other"
-            other.mkdir()
-            assert bench(other / "data").run("restore", str(tmp_path / "all.tar")) == 0
-            async with running_serve(other, config=config) as two:
-                assert await ask(client, two.url, head) == 200
-                assert await ask(client, two.url, {"authorization": "Bearer sk-gw-wrong"}) == 401
-
-    asyncio.run(main())
+async def test_a_running_gateway_is_backed_up_and_another_one_continues_with_its_data(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    key = fill(first)
+    async with (
+        Upstream(answer("openai_chat", answer_events("Yes."))) as upstream,
+        aiohttp.ClientSession() as client,
+    ):
+        async with gateway(first, upstream.url) as url:
+            assert await ask(client, url, key) == 200
+            backup = asyncio.create_task(asyncio.to_thread(bench(first).run, "backup", "all.tar"))
+            while not backup.done():
+                assert await ask(client, url, key) == 200
+            assert await backup == 0
+        assert bench(second).run("restore", "all.tar") == 0
+        async with gateway(second, upstream.url) as url:
+            assert await ask(client, url, key) == 200
+            assert await ask(client, url, "sk-gw-wrong") == 401
+    with open_store(store_url(second)) as store:
+        assert store.session("s1") is not None

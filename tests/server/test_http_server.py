@@ -10,9 +10,9 @@ import pytest
 
 from groundwire.client import Groundwire
 from groundwire.commands.http_app import create_app
+from groundwire.commands.main import parse
 from groundwire.config.schema import Config
 from groundwire.faces.cli.arguments import UsageError
-from groundwire.commands.main import parse
 from tests.faces.gateway.serving import provider_at, running_server
 
 pytestmark = pytest.mark.server
@@ -50,7 +50,9 @@ async def test_during_the_drain_delay_only_readiness_fails(tmp_path: Path) -> No
         await app.aclose()
 
 
-@pytest.mark.parametrize(("words", "seconds"), [([], 0), (["--drain-delay", "0"], 0), (["--drain-delay", "9"], 9)])
+@pytest.mark.parametrize(
+    ("words", "seconds"), [([], 0), (["--drain-delay", "0"], 0), (["--drain-delay", "9"], 9)]
+)
 def test_there_is_no_drain_delay_unless_one_is_given(words: list[str], seconds: int) -> None:
     assert parse(["serve", *words]).drain_delay == seconds
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -130,7 +131,9 @@ async def traced(
             yield url
 
 
-async def ask(url: str, *, stream: bool = False, headers: Mapping[str, str] = HEADERS, model: str = "auto") -> int:
+async def ask(
+    url: str, *, stream: bool = False, headers: Mapping[str, str] = HEADERS, model: str = "auto"
+) -> int:
     body: dict[str, Any] = {
         "model": model,
         "stream": stream,
@@ -224,7 +227,10 @@ async def test_each_attempt_of_a_failover_is_a_span_and_errors_have_codes_only(t
         async with traced(tmp_path, providers, settings) as url:
             assert await ask(url) == 200
     attempts = [span for span in spans(collector) if span.kind == CLIENT]
-    outcomes = {span.attributes["gen_ai.provider.name"]: (span.status, span.attributes.get("error.type")) for span in attempts}
+    outcomes = {
+        span.attributes["gen_ai.provider.name"]: (span.status, span.attributes.get("error.type"))
+        for span in attempts
+    }
     assert outcomes["one"][0] == ERROR
     assert outcomes["one"][1]
     assert outcomes["two"] == (0, None)
@@ -238,11 +244,18 @@ async def test_metrics_have_the_units_and_bounds_of_the_conventions(tmp_path: Pa
     collector, _ = await collect(tmp_path, ANSWER, stream=True)
     found = {(point.metric, point.attributes.get("gen_ai.token.type")): point for point in points(collector)}
     tokens = found["gen_ai.client.token.usage", "input"]
-    assert (tokens.unit, tokens.sum, tokens.bounds[:3], tokens.bounds[-1]) == ("{token}", 12, (1, 4, 16), 67108864)
+    assert (tokens.unit, tokens.sum, tokens.bounds[:3], tokens.bounds[-1]) == (
+        "{token}",
+        12,
+        (1, 4, 16),
+        67108864,
+    )
     assert found["gen_ai.client.token.usage", "output"].sum == 34
     duration = found["gen_ai.client.operation.duration", None]
     assert (duration.unit, duration.count) == ("s", 1)
-    assert duration.bounds == pytest.approx((0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92))
+    assert duration.bounds == pytest.approx(
+        (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
+    )
     first = found["gen_ai.server.time_to_first_token", None]
     assert (first.unit, first.count) == ("s", 1)
     assert 0 < first.sum < duration.sum + 60
@@ -278,7 +291,10 @@ async def test_providers_learn_the_trace_only_if_that_is_configured(tmp_path: Pa
 async def test_health_checks_are_not_traced_and_unknown_paths_are_not_named(tmp_path: Path) -> None:
     async with Upstream(ScriptedResponse()) as collector, Upstream(ANSWER) as upstream:
         settings = GatewaySettings(otlp_endpoint=collector.url)
-        async with traced(tmp_path, {"mine": mine(upstream)}, settings) as url, aiohttp.ClientSession() as client:
+        async with (
+            traced(tmp_path, {"mine": mine(upstream)}, settings) as url,
+            aiohttp.ClientSession() as client,
+        ):
             for path in ("/healthz", "/readyz", "/metrics", "/private/path?key=secret"):
                 async with client.get(url + path) as response:
                     await response.read()
@@ -291,17 +307,22 @@ async def test_a_collector_that_does_not_answer_delays_no_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(telemetry, "_CLOSE_SECONDS", 0.05)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.2")
     caplog.set_level(logging.CRITICAL, "opentelemetry")
     async with Upstream(ScriptedResponse(delay=60)) as collector, Upstream(ANSWER) as upstream:
         settings = GatewaySettings(otlp_endpoint=collector.url)
         async with asyncio.timeout(20):
             async with traced(tmp_path, {"mine": mine(upstream)}, settings) as url:
                 assert await ask(url) == 200
+    for thread in threading.enumerate():
+        if thread.name == "groundwire-telemetry":
+            await asyncio.to_thread(thread.join, 20)
 
 
 def test_without_a_collector_nothing_is_imported() -> None:
     code = (
-        "import sys; import groundwire.commands.http_app; from groundwire.config.schema import GatewaySettings;"
+        "import sys; import groundwire.commands.http_app;"
+        "from groundwire.config.schema import GatewaySettings;"
         "from groundwire.server.telemetry import open_telemetry;"
         "assert open_telemetry(GatewaySettings(), {}) is None;"
         "assert not [name for name in sys.modules if name.startswith('opentelemetry')]"

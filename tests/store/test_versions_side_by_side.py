@@ -64,9 +64,7 @@ def test_a_newer_version_without_a_record_of_the_oldest_one_is_refused(
     open_at: StoreOpener, statements: Statements
 ) -> None:
     open_at()
-    statements(
-        "INSERT INTO groundwire_migrations (component, version) VALUES ('store', ?)", (NEWEST + 1,)
-    )
+    statements("INSERT INTO groundwire_migrations (component, version) VALUES ('store', ?)", (NEWEST + 1,))
     with pytest.raises(ConfigError, match="use a newer groundwire"):
         open_at()
 

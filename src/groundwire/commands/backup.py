@@ -43,7 +43,8 @@ _STORE = "store.db"
 _CHUNK = 1024 * 1024
 _SHARED = (
     "the store is PostgreSQL, so its own programs back it up: "
-    "pg_dump --format=custom --table='groundwire_*' --file=FILE DATABASE, and pg_restore --dbname=DATABASE FILE"
+    "pg_dump --format=custom --table='groundwire_*' --file=FILE DATABASE, and "
+    "pg_restore --dbname=DATABASE FILE"
 )
 
 

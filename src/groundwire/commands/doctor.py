@@ -189,7 +189,11 @@ def _store_version(found: int, known: int) -> tuple[State, str, str]:
     if found == known:
         return "ok", what, f"answers, version {found}"
     if found > known:
-        return "note", what, f"answers; a newer groundwire has migrated it to version {found}, this knows {known}"
+        return (
+            "note",
+            what,
+            f"answers; a newer groundwire has migrated it to version {found}, this knows {known}",
+        )
     return "note", what, f"answers; the next gateway that starts migrates it from version {found} to {known}"
 
 

@@ -178,9 +178,7 @@ def serve(
             own = bind_socket(options.host, listener.getsockname()[1], shared=True)
             return asyncio.run(_serve(options, own, connect(), env, parent_alive=parent_alive))
 
-        return WorkerProcesses(
-            options.workers, work, options.drain_delay + options.drain + _KILL_AFTER
-        ).run()
+        return WorkerProcesses(options.workers, work, options.drain_delay + options.drain + _KILL_AFTER).run()
 
 
 async def _serve(

@@ -140,7 +140,7 @@ class HttpServer:
             await self._shutdown()
 
     async def _shutdown(self) -> None:
-        """Wait for the load balancer and for open requests, end those that remain with an error, then close."""
+        """Wait for the load balancer, then for open requests; end the rest with an error, then close."""
         app = self.app
         app.leaving = True
         await self._wait(lambda: True, self._drain_delay)

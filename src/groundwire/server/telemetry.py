@@ -118,9 +118,7 @@ class Telemetry:
         meter = self._meters.get_meter("groundwire", __version__)
         self._tokens = _histogram(meter, "gen_ai.client.token.usage", "{token}", _TOKEN_BOUNDS)
         self._durations = _histogram(meter, "gen_ai.client.operation.duration", "s", _DURATION_BOUNDS)
-        self._first_tokens = _histogram(
-            meter, "gen_ai.server.time_to_first_token", "s", _FIRST_TOKEN_BOUNDS
-        )
+        self._first_tokens = _histogram(meter, "gen_ai.server.time_to_first_token", "s", _FIRST_TOKEN_BOUNDS)
 
     def begin_request(self, exchange: HttpExchange) -> RequestTrace | None:
         """Begin the span of a request, in the trace that its client names; None for health checks."""
@@ -174,9 +172,7 @@ class Telemetry:
                 self.mark_failed(span, result.error)
         span.end()
 
-    def _measure(
-        self, result: AttemptResult, seconds: float, common: Mapping[str, str], model: str
-    ) -> None:
+    def _measure(self, result: AttemptResult, seconds: float, common: Mapping[str, str], model: str) -> None:
         if result.error:
             # Without the model: a client can name any, and each name would be a time series.
             self._durations.record(seconds, {**common, ERROR_TYPE: result.error})
