@@ -190,9 +190,9 @@ async def gateway(data: Path, provider: str) -> AsyncIterator[str]:
     config = Config(
         providers={"mine": provider_at("openai_chat", provider)}, order=("mine",), data_dir=str(data)
     )
-    async with Groundwire(config, env=env) as groundwire:
-        async with running_server(create_service(groundwire, env)) as (url, _):
-            yield url
+    groundwire = Groundwire(config, env=env)
+    async with running_server(create_service(groundwire, env)) as (url, _):
+        yield url
 
 
 async def ask(client: aiohttp.ClientSession, url: str, key: str) -> int:

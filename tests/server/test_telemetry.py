@@ -63,7 +63,7 @@ class ReceivedPoint(NamedTuple):
 
     metric: str
     unit: str
-    count: int
+    number: int
     sum: float
     bounds: tuple[float, ...]
     attributes: dict[str, object]
@@ -252,12 +252,12 @@ async def test_metrics_have_the_units_and_bounds_of_the_conventions(tmp_path: Pa
     )
     assert found["gen_ai.client.token.usage", "output"].sum == 34
     duration = found["gen_ai.client.operation.duration", None]
-    assert (duration.unit, duration.count) == ("s", 1)
+    assert (duration.unit, duration.number) == ("s", 1)
     assert duration.bounds == pytest.approx(
         (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
     )
     first = found["gen_ai.server.time_to_first_token", None]
-    assert (first.unit, first.count) == ("s", 1)
+    assert (first.unit, first.number) == ("s", 1)
     assert 0 < first.sum < duration.sum + 60
     assert first.attributes["gen_ai.response.model"] == "big-1"
 
