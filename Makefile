@@ -22,7 +22,8 @@ help:  ## list the targets
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-# Programs of the tests: the sandbox of the Copilot provider, databases, a browser, shells, Python's documentation.
+# Programs of the tests: the sandbox of the Copilot provider, databases, a browser, the proxies and the service
+# manager of deploy/, shells, Python's documentation.
 # $(1) is a program or a pattern of its paths, $(2) the package that contains it.
 define needed
 	@command -v $(1) >/dev/null || ls $(1) >/dev/null 2>&1 || \
@@ -35,6 +36,9 @@ endef
 	$(call needed,/usr/lib/postgresql/*/bin/postgres,postgresql)
 	$(call needed,redis-server,redis-server)
 	$(call needed,chromium,chromium)
+	$(call needed,/usr/sbin/nginx,nginx-light)
+	$(call needed,caddy,caddy)
+	$(call needed,systemd-analyze,systemd)
 	$(call needed,zsh,zsh)
 	$(call needed,fish,fish)
 	$(call needed,/usr/share/doc/python3.*/html/objects.inv,python3-doc)
