@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import shlex
 import sqlite3
 import stat
+import subprocess
 import tarfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
@@ -15,13 +18,14 @@ import aiohttp
 import pytest
 
 from groundwire.client import Groundwire
+from groundwire.commands.backup import USE_PG_DUMP
 from groundwire.commands.http_app import create_service
 from groundwire.config.schema import Config
-from groundwire.engine.index.location import open_index
+from groundwire.engine.index.location import open_configured_index, open_index
 from groundwire.engine.pages import Page
 from groundwire.model import Message, Text, Usage
 from groundwire.server.keys import KeyFile, load_secret
-from groundwire.store.base import Session, StoredMessage, UsageRow
+from groundwire.store.base import ApiKey, Session, StoredMessage, UsageRow
 from groundwire.store.open import open_store
 from groundwire.store.sqlite import copy_sqlite
 from groundwire.testing.answers import answer_events
@@ -29,8 +33,10 @@ from groundwire.testing.upstream import Upstream, answer
 from tests.faces.fakes import Bench
 from tests.faces.gateway.serving import provider_at, running_server
 from tests.memory_folders import tmp_path
+from tests.servers.fixtures import postgres, postgres_server
+from tests.servers.postgres import PostgresServer
 
-__all__ = ["tmp_path"]
+__all__ = ["postgres", "postgres_server", "tmp_path"]
 
 pytestmark = pytest.mark.server
 
@@ -151,6 +157,34 @@ def test_a_shared_store_is_left_to_the_programs_of_postgresql(tmp_path: Path) ->
     assert run.run("backup", "all.tar") == 4
     assert "pg_dump" in run.stderr
     assert "SECRET" not in run.stderr
+
+
+def test_the_documented_commands_copy_a_postgresql_store(
+    tmp_path: Path, postgres: str, postgres_server: PostgresServer
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "deployment.md").read_text("utf-8")
+    dump, restore = (re.search(rf"`({name} [^`]+)`", page) for name in ("pg_dump", "pg_restore"))
+    assert dump
+    assert restore
+    assert dump[1] in USE_PG_DUMP
+    key = ApiKey("k1", "laptop", "f" * 64, AT)
+    with open_store(postgres) as store:
+        store.put_key(key)
+        store.put_session(Session("s1", "", "", "Köln", AT, AT))
+        store.add_message(StoredMessage("m1", "s1", Message("user", (Text("Wie alt ist der Dom?"),)), "", AT))
+        with open_configured_index(tmp_path, postgres) as index:
+            index.put([Page("https://dom.example/", "Dom", "The cathedral was completed in 1880.")])
+        other = postgres_server.database()
+        for command, database in ((dump[1], postgres), (restore[1], other)):
+            words = shlex.split(command.replace("FILE", f"{tmp_path}/dump"))
+            words = [word.replace("DATABASE", database) for word in words]
+            subprocess.run(words, check=True, capture_output=True, timeout=60)  # noqa: S603  our own page
+    with open_store(other) as copy, open_configured_index(tmp_path, other) as index:
+        assert list(copy.api_keys()) == [key]
+        assert [turn.id for turn in copy.find_messages("dom", "")] == ["m1"]
+        assert [found.url for found in index.search("cathedral")] == ["https://dom.example/"]
+        copy.add_message(StoredMessage("m2", "s1", Message("user", (Text("Und?"),)), "", AT))
+        assert [turn.number for turn in copy.messages("s1")] == [1, 2]
 
 
 @pytest.mark.parametrize("copies", [3, pytest.param(100, marks=pytest.mark.thorough)])

@@ -41,7 +41,7 @@ _MANIFEST = "backup.json"
 _MAX_MANIFEST = 64 * 1024
 _STORE = "store.db"
 _CHUNK = 1024 * 1024
-_SHARED = (
+USE_PG_DUMP = (
     "the store is PostgreSQL, so its own programs back it up: "
     "pg_dump --format=custom --table='groundwire_*' --file=FILE DATABASE, and "
     "pg_restore --dbname=DATABASE FILE"
@@ -61,7 +61,7 @@ def backup_parts(config: Config) -> tuple[BackupPart, ...]:
     """Everything that a backup can hold, and where it belongs."""
     store = sqlite_path(store_address(config.store, config.data_dir))
     if store is None:
-        raise ConfigError(_SHARED)
+        raise ConfigError(USE_PG_DUMP)
     data = Path(config.data_dir)
     return (
         BackupPart(_STORE, store, "database"),
