@@ -141,9 +141,9 @@ def render(text: str) -> str:
         f"Memory: {passed.process_mb:.0f} MB for a worker and {passed.stream_kb:.0f} KB for an open stream.",
         "",
         (
-            f"Machines with {load.cores} cores and {load.memory_gb:g} GB, of which one may fail. At the "
-            f"busiest time each user asks {load.questions:g} questions an hour; an answer is translated and has "
-            f"{load.events} events in {load.seconds:g} seconds:"
+            f"Machines with {load.cores} cores and {load.memory_gb:g} GB, of which one may fail. "
+            f"At the busiest time each user asks {load.questions:g} questions an hour; an answer is "
+            f"translated and has {load.events} events in {load.seconds:g} seconds:"
         ),
         "",
         "| users | answers per second | open streams | cores | memory, GB | machines |",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import aiohttp
@@ -48,6 +49,33 @@ async def test_during_the_drain_delay_only_readiness_fails(tmp_path: Path) -> No
             assert not app.draining
             server.force_exit = True
         await app.aclose()
+
+
+async def test_every_readiness_check_is_asked_and_its_problem_is_shown(tmp_path: Path) -> None:
+    env = {"HOME": str(tmp_path)}
+    config = Config(
+        providers={"mine": provider_at("openai_chat", "http://127.0.0.1:9")},
+        order=("mine",),
+        data_dir=str(tmp_path),
+    )
+    groundwire = Groundwire(config, env=env)
+    app = create_app(groundwire, env)
+    both = asyncio.Barrier(2)
+
+    def check(problem: str) -> Callable[[], Awaitable[str]]:
+        async def run() -> str:
+            await both.wait()  # checks that ran one after the other would wait for ever
+            return problem
+
+        return run
+
+    app.readiness_checks += [check("redis does not answer"), check("")]
+    async with running_server(app) as (url, _), aiohttp.ClientSession() as client:
+        async with asyncio.timeout(10), client.get(f"{url}/readyz") as response:
+            assert (response.status, (await response.json())["status"]) == (503, "redis does not answer")
+        app.readiness_checks[:] = [check(""), check("")]
+        async with asyncio.timeout(10), client.get(f"{url}/readyz") as response:
+            assert response.status == 200
 
 
 @pytest.mark.parametrize(
