@@ -113,6 +113,7 @@ bench: .venv/.test  ## benchmarks; the ratios within a table are comparable
 	$(BIN)/python bench/page.py
 	$(BIN)/python bench/history.py
 	$(BIN)/python bench/servers.py
+	$(BIN)/python bench/telemetry.py
 	PYTHONPATH=bench $(BIN)/python -m gateway
 
 bench-peers: .venv/.test  ## how completely cited answers reach clients, compared with LiteLLM's proxy; downloads it once
