@@ -35,6 +35,7 @@ from groundwire.server.metrics import share_metrics
 from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.server.routes import Route, RouteTable
 from groundwire.server.shared_access import SharedAccess, StoredKeys
+from groundwire.server.telemetry import open_telemetry
 from groundwire.server.usage import UsageRecorder
 from groundwire.server.workers import WorkerProcesses, bind_socket, tune_gc
 from groundwire.store.base import Store
@@ -114,6 +115,10 @@ def create_service(
     app = create_app(groundwire, env, host=host, timeouts=timeouts, shared=shared, store=store)
     recorder = app.usage_recorder = UsageRecorder(store)
     app.readiness_checks.append(StoreProbe(store).problem)
+    if telemetry := open_telemetry(config.gateway, env):
+        app.tracer = telemetry
+        groundwire.observe_attempts(telemetry.begin_attempt)
+        app.on_close.append(telemetry.aclose)
     app.routes = RouteTable((*app.routes.routes, *routes_for(chat_for(groundwire, store))))
 
     async def close() -> None:
@@ -135,6 +140,8 @@ class ListenOptions:
     workers: int = 1
     drain: float = 30.0
     """Seconds that open requests have to end after a signal."""
+    drain_delay: float = 0.0
+    """Seconds after a signal in which only readiness fails, before requests are refused."""
 
 
 def open_socket(options: ListenOptions) -> socket.socket:
@@ -186,7 +193,7 @@ def serve(
             own = bind_socket(options.host, listener.getsockname()[1], shared=True)
             return asyncio.run(_serve(options, own, connect(), env, parent_alive=parent_alive))
 
-        return WorkerProcesses(options.workers, work, options.drain + _KILL_AFTER).run()
+        return WorkerProcesses(options.workers, work, options.drain_delay + options.drain + _KILL_AFTER).run()
 
 
 async def _serve(
@@ -201,7 +208,7 @@ async def _serve(
         app = create_service(groundwire, env, host=options.host)
     else:
         app = create_app(groundwire, env, host=options.host)
-    server = HttpServer(app, drain=options.drain, sheds_load=True)
+    server = HttpServer(app, drain=options.drain, drain_delay=options.drain_delay, sheds_load=True)
     if parent_alive is not None:
 
         def parent_died() -> None:

@@ -34,7 +34,7 @@ from groundwire.providers.passthrough.rules import can_forward, forwarded_header
 from groundwire.providers.policy import RESTRICTIONS, Audit, prepare, refuse_foreign_context
 from groundwire.providers.response_reader import VerbatimForm, error_from_response, read_response
 from groundwire.providers.spec import LOOP_HEADER, Batches, ProviderSpec
-from groundwire.transport.http import Http, HttpRequest
+from groundwire.transport.http import TRACE_PARENT, Http, HttpRequest
 
 if TYPE_CHECKING:
     from groundwire.transport.response import Response
@@ -211,6 +211,7 @@ class HttpProvider:
                 "content-type": "application/json",
                 **(form if sent.stream else {"accept": "application/json"}),
                 LOOP_HEADER: "1",
+                **({"traceparent": trace} if (trace := TRACE_PARENT.get()) else {}),
                 **self._row.headers(credential),
                 **forwarded_headers(sent.wire, self._row.forwards),
             }

@@ -34,6 +34,7 @@ from groundwire.providers.spec import Batches, Provider
 from groundwire.routing.continuation import with_continuation
 from groundwire.routing.error_policy import is_unhealthy
 from groundwire.routing.health import Breaker
+from groundwire.routing.observe import CANCELLED, AttemptObserver, AttemptResult
 
 
 class Deadline:
@@ -113,6 +114,16 @@ class SearchCounter:
         self._queries: set[str] = set()
         self._found = False
 
+    @property
+    def model(self) -> str:
+        """The model that the provider reports; until then the requested one."""
+        return self._model
+
+    @property
+    def usage(self) -> Usage:
+        """The usage so far, with the searches counted."""
+        return self._complete_usage() or self._usage
+
     def feed(self, batch: Sequence[Event]) -> Sequence[Event]:
         """The same events, with the completed usage before the end if the provider did not count searches."""
         for index, event in enumerate(batch):
@@ -184,9 +195,11 @@ class Attempt:
     __slots__ = (
         "_breaker",
         "_cut",
+        "_end",
         "_ended",
         "_invisible",
         "_model",
+        "_observe",
         "_probes",
         "_visible",
         "_waited",
@@ -194,8 +207,19 @@ class Attempt:
         "provider",
     )
 
-    def __init__(self, provider: Provider, breaker: Breaker, *, last: bool, probes: bool) -> None:
+    def __init__(
+        self,
+        provider: Provider,
+        breaker: Breaker,
+        *,
+        last: bool,
+        probes: bool,
+        observe: AttemptObserver | None = None,
+    ) -> None:
         self.provider = provider
+        self._observe = observe
+        self._end: Event | None = None
+        """The event that ended the answer."""
         self.last = last
         """Is this the last target of the plan?"""
         self._breaker = breaker
@@ -219,9 +243,11 @@ class Attempt:
         held: list[Event] = []
         began = self._breaker.now()
         self._ended = self._cut = False
+        self._end = None
         self._model = request.model
         deadline = Deadline(self._first_event_limit(request, ends))
         counter = SearchCounter(self.provider.capabilities, request.model or self.provider.model)
+        report_end = self._observe(self.provider, request) if self._observe is not None else None
         try:
             async with aclosing(with_continuation(self.provider, request)) as batches:
                 while batch := counter.feed(await self._next(batches, deadline)):
@@ -242,6 +268,8 @@ class Attempt:
             deadline.close()
             if self._probes:
                 self._breaker.release()
+            if report_end is not None:
+                report_end(self._result(counter))
 
     def _first_event_limit(self, request: Request, ends: float) -> float:
         """When the first visible event is due: before `ends` if there is another target to try."""
@@ -287,10 +315,22 @@ class Attempt:
         # The default model is certain only now: the provider may have replaced a retired one.
         return attributed(event, self.provider.name, self._model or self.provider.model)
 
+    def _result(self, counter: SearchCounter) -> AttemptResult:
+        end = self._end
+        error = "" if isinstance(end, Finished) else end.error.code if isinstance(end, Failed) else CANCELLED
+        return AttemptResult(
+            counter.model,
+            counter.usage,
+            end.reason if isinstance(end, Finished) else "",
+            error,
+            self._waited if self._visible else None,
+        )
+
     def _record_end(self, batch: Sequence[Event]) -> None:
         """Report the outcome to the circuit breaker, if this batch ends the answer."""
         last = batch[-1]
         if isinstance(last, _ENDS):
+            self._end = last
             error = last.error if isinstance(last, Failed) else None
             if error is None or (is_unhealthy(error) and not self._cut):
                 self._breaker.record(ok=error is None, seconds=self._waited)

@@ -79,6 +79,22 @@ class EndedLogins(Protocol):
         ...
 
 
+class RequestSpan(Protocol):
+    """The trace of one request."""
+
+    def end(self, context: RequestContext, record: AccessRecord) -> None:
+        """The request is complete."""
+        ...
+
+
+class RequestTracer(Protocol):
+    """Traces requests."""
+
+    def begin_request(self, exchange: HttpExchange) -> RequestSpan | None:
+        """A request begins; None if it is not traced. Called in the task of the request."""
+        ...
+
+
 class RequestContext:
     """A request in progress: the HTTP exchange, and what is recorded about it."""
 
@@ -147,7 +163,11 @@ class HttpApp:
         self.access = access
         self.secret = secret
         self.timeouts = timeouts or ResponseTimeouts()
+        self.leaving = False
+        """Readiness fails and responses close their connections, but requests are served: the load balancer
+        needs time to notice."""
         self.draining = False
+        """New requests are refused."""
         self.open_requests = 0
         self.live_requests: set[RequestContext] = set()
         self.active_streams = ActiveStreams()
@@ -162,6 +182,7 @@ class HttpApp:
         self.readiness_checks: list[Callable[[], Awaitable[str]]] = []
         """Checks of dependencies. Each returns a problem, or an empty text."""
         self.observers = (self.metrics.observe, *observers)
+        self.tracer: RequestTracer | None = None
 
     @property
     def settings(self) -> GatewaySettings:
@@ -219,6 +240,7 @@ class HttpApp:
         began = context.began
         self.open_requests += 1
         self.live_requests.add(context)
+        span = self.tracer.begin_request(context.exchange) if self.tracer is not None else None
         try:
             await self._with_error_response(context, self._dispatch(context))
         except ClientDisconnected:
@@ -235,6 +257,8 @@ class HttpApp:
                 observe(record)
             if self.usage_recorder is not None:
                 self.usage_recorder.add(context, seconds)
+            if span is not None:
+                span.end(context, record)
 
     async def _with_error_response(self, context: RequestContext, work: Awaitable[None]) -> None:
         """Await `work`, and turn every exception into an error response."""

@@ -26,12 +26,13 @@ async def healthz(_: HttpApp, context: RequestContext, __: Mapping[str, str]) ->
 
 async def readyz(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -> None:
     """Readiness: the server is not closing, a provider is usable, and the store answers."""
-    if app.draining:
+    if app.leaving or app.draining:
         await _send_status(context, 503, "closing")
     elif not any(app.groundwire.usable().values()):
         await _send_status(context, 503, "no provider is usable; `groundwire doctor` says why")
     else:
-        problems = [problem for check in app.readiness_checks if (problem := await check())]
+        results = await asyncio.gather(*(check() for check in app.readiness_checks))
+        problems = [problem for problem in results if problem]
         index = await asyncio.to_thread(app.groundwire.build_index)
         # The reason of a failure may have paths; everybody can read this.
         is_shown = index is not None and index.phase in ("building", "interrupted")
