@@ -85,7 +85,11 @@ def test_a_name_means_the_same_for_every_key_that_may_use_it(
         (KeyScope(models=("gemini-3-pro",)), "gemini", "gemini-3-pro"),
         (KeyScope(models=("gpt-6",)), "auto", "no provider that can be used"),
         (KeyScope(providers=("local",), may_search=False), "local", "may not search"),
-        (KeyScope(providers=("local",), may_search=False), "", "no provider that can be used"),
+        (
+            KeyScope(providers=("local",), may_search=False),
+            "",
+            "may not search the web, and there is no model",
+        ),
     ],
 )
 def test_other_names_are_refused_and_say_what_is_allowed(scope: KeyScope, name: str, message: str) -> None:

@@ -251,6 +251,10 @@ class RestrictedClient:
         usable = self._client.usable()
         found = tuple(name for name in self._client.order if name in usable and allowed(name))
         if not any(usable.get(name) for name in found):
+            if not self._scope.may_search and any(usable.get(name) for name in self._client.engines):
+                raise ForbiddenForKey(
+                    "this API key may not search the web, and there is no model that it can use instead"
+                )
             raise ForbiddenForKey("this API key allows no provider that can be used; name another model")
         if searching and not any(self._client.can_search(name) for name in found):
             raise ForbiddenForKey("this API key allows no provider that can search the web")
