@@ -162,6 +162,21 @@ def built_index(data_dir: str) -> Check:
     return Check(_BUILD_STATES.get(status.phase, "note"), "embedded index", status.summary)
 
 
+def meaning_in_store(store: str) -> Iterator[Check]:
+    """Can an index in PostgreSQL be searched by meaning?"""
+    if not store.startswith(("postgresql://", "postgres://")) or encoder_problem():
+        return
+    try:
+        from groundwire.engine.index.postgres_vectors import extension_state  # noqa: PLC0415  brings psycopg
+
+        version, problem = extension_state(store)
+    except GroundwireError as error:
+        yield Check("problem", "PostgreSQL", error.message)
+        return
+    detail = problem or f"in PostgreSQL, by pgvector {version}"
+    yield Check("note" if problem else "ok", "search by meaning", detail)
+
+
 def _is_writable(directory: str) -> bool:
     # Permissions are not enough: root has all of them, also on a read-only file system.
     try:
@@ -226,7 +241,11 @@ def run_doctor(arguments: Namespace, console: Console) -> int:
             _print_sections(console, checks)
         return report_error(error, console)
     checks["extras"] = list(extras(client.config.store))
-    checks["data"] = [data_directory(client.config.data_dir), built_index(client.config.data_dir)]
+    checks["data"] = [
+        data_directory(client.config.data_dir),
+        built_index(client.config.data_dir),
+        *meaning_in_store(client.config.store),
+    ]
     statuses = client.providers()
     probes = asyncio.run(_live(client, statuses)) if arguments.ask else []
     if arguments.json:

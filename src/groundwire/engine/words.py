@@ -31,6 +31,8 @@ _CACHED_WORDS = 16384
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _CJK_RUN = re.compile(rf"([{_CJK}]+)")
 _TOKEN = re.compile(r"[^\W_]+")
+# The punctuation of English texts that are ASCII otherwise.
+_TYPOGRAPHY = re.compile("[\u00a0\u2010-\u2027\u2190-\u2194\u2500-\u257f]+")
 # Four times as fast as the pattern.
 _ASCII_SEPARATORS = {code: " " for code in range(128) if not chr(code).isalnum()}
 # CJK runs, numbers with separators, words with an apostrophe.
@@ -113,9 +115,14 @@ def stem_synonyms() -> Mapping[str, tuple[str, ...]]:
 
 def tokenize(text: str) -> list[str]:
     """The runs of letters and digits of a text, case-folded, in order."""
-    if text.isascii():
+    if text.isascii() or (text := _TYPOGRAPHY.sub(" ", text)).isascii():
         return text.lower().translate(_ASCII_SEPARATORS).split()
     return _TOKEN.findall(text.casefold())
+
+
+def joined_tokens(text: str) -> str:
+    """The tokens of a text, separated by spaces."""
+    return " ".join(tokenize(text))
 
 
 def split_words(text: str) -> list[str]:
@@ -236,7 +243,12 @@ def guess_language(text: str) -> str:
 
 def fingerprint(text: str) -> int:
     """Equal for texts with the same tokens in the same order; fits a signed 64-bit integer."""
-    digest = blake2b(" ".join(tokenize(text)).encode("utf-8", "replace"), digest_size=8).digest()
+    return fingerprint_of_tokens(joined_tokens(text))
+
+
+def fingerprint_of_tokens(tokens: str) -> int:
+    """The fingerprint of a text by its tokens, separated by spaces."""
+    digest = blake2b(tokens.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 

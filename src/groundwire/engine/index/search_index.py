@@ -27,18 +27,22 @@ from groundwire.engine.index.page_table import StoredPage
 from groundwire.engine.outline import Section
 from groundwire.engine.pages import describe_passages, section_url, strip_passage
 from groundwire.engine.retrieve.filters import host_and_parents, published_timestamp
-from groundwire.engine.words import camel_parts, dotted_names, guess_language, tokenize, url_words
+from groundwire.engine.words import (
+    camel_parts,
+    dotted_names,
+    fingerprint_of_tokens,
+    guess_language,
+    url_words,
+)
 from groundwire.files.text_file import make_private_files, make_private_folder
 
-ANALYSIS_VERSION = 5
+ANALYSIS_VERSION = 6
 """Incremented with every change of the terms or the stored fields: the search index is then rebuilt."""
 
 _STEMMERS = {"en": "english", "de": "german"}
 _LONGEST_WORD = 80
 _REMEMBERED = 4096
 _MOST_KNOWN_WORDS = 200_000
-_SHORT = 100
-"""Characters; titles and addresses are analysed at once, they have many words that occur only there."""
 _UNSPACED = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
 
@@ -75,12 +79,12 @@ class Analyzers:
         self._all = tuple(one.analyze for one in (*self._stemming.values(), self._plain))
         self._whole = whole.filter(Filter.lowercase()).filter(Filter.ascii_fold()).build()
         self._page_terms = {
-            code: _PageTerms(analyzer).of for code, analyzer in {**self._stemming, "": self._plain}.items()
+            code: PageTerms(analyzer) for code, analyzer in {**self._stemming, "": self._plain}.items()
         }
         # Queries share most of their words.
         self.forms = lru_cache(_REMEMBERED)(self._forms)
 
-    def for_page(self, language: str, text: str) -> Callable[[str], str]:
+    def for_page(self, language: str, text: str) -> PageTerms:
         """The analyzer for a page: by its declared language, or by the guessed one."""
         code = language.partition("-")[0].lower() or guess_language(text)
         return self._page_terms[code if code in self._stemming else ""]
@@ -104,29 +108,37 @@ class Analyzers:
         return tuple(found)
 
 
-class _PageTerms:
+class PageTerms:
     """The terms of texts. Most words are looked up: analysing a word costs more than finding it again."""
 
     def __init__(self, analyzer: TextAnalyzer) -> None:
         self._analyzer = analyzer
-        self._known: dict[str, str] = {}
+        self._known = _KnownTerms(analyzer)
 
     def of(self, text: str) -> str:
         """The terms, separated by spaces."""
-        if len(text) < _SHORT or not text.isascii():
-            return " ".join(self._analyzer.analyze(space_cjk(text)))
-        words = tokenize(text)
-        try:
-            return " ".join(map(self._known.__getitem__, words))
-        except KeyError:
-            return self._learned(words)
+        return " ".join(self._analyzer.analyze(space_cjk(text)))
 
-    def _learned(self, words: list[str]) -> str:
+    def of_passage(self, text: str, tokens: str) -> str:
+        """The terms of a passage whose tokens are known, separated by spaces."""
+        if not tokens.isascii():
+            return self.of(text)
         if len(self._known) > _MOST_KNOWN_WORDS:
             self._known.clear()
-        for word in set(words).difference(self._known):
-            self._known[word] = " ".join(self._analyzer.analyze(word))
-        return " ".join(map(self._known.__getitem__, words))
+        return " ".join(map(self._known.__getitem__, tokens.split()))
+
+
+class _KnownTerms(dict[str, str]):
+    """The terms of words; those of a new word are found when it is looked up."""
+
+    def __init__(self, analyzer: TextAnalyzer) -> None:
+        self._analyzer = analyzer
+
+    def __missing__(self, word: str) -> str:
+        terms = " ".join(self._analyzer.analyze(word))
+        # One object for both takes half the memory, and so half the time where there are many words.
+        found = self[word] = word if terms == word else terms
+        return found
 
 
 def space_cjk(text: str) -> str:
@@ -209,25 +221,32 @@ class SearchIndex:
     def add(self, writer: tantivy.IndexWriter, page: StoredPage) -> None:
         """Adds the passages of a page."""
         about = page.page
-        terms = self.analysis.for_page(about.language, "".join(text for _, text, _ in page.pieces[:4]))
+        terms = self.analysis.for_page(about.language, "".join([piece.text for piece in page.pieces[:4]]))
         weighted = [
-            *(terms(about.title),) * _TITLE_WEIGHT,
-            *(terms(f"{url_words(about.url)} {camel_parts(about.title)}"),) * _NAME_WEIGHT,
+            *(terms.of(about.title),) * _TITLE_WEIGHT,
+            *(terms.of(f"{url_words(about.url)} {camel_parts(about.title)}"),) * _NAME_WEIGHT,
             *(self.analysis.whole(name) for name in dotted_names(about.title)),
         ]
         hosts, timestamp = host_and_parents(about.url), published_timestamp(about.published)
         language = about.language.partition("-")[0].lower()
-        headings = _HeadingTerms(self.analysis, terms, about.title)
+        headings = _HeadingTerms(self.analysis, terms.of, about.title)
         described = describe_passages(about, [(start, piece) for start, piece, _ in page.pieces])
-        for (start, piece, words), (section, outline) in zip(page.pieces, described, strict=True):
+        for (start, piece, tokens), (section, outline) in zip(page.pieces, described, strict=True):
             before, text = strip_passage(piece)
             if not text:
                 continue
             document = tantivy.Document()
-            for field in (*weighted, *headings(section), terms(text), terms(camel_parts(text))):
+            parts = camel_parts(text)
+            for field in (
+                *weighted,
+                *headings(section),
+                terms.of_passage(text, tokens),
+                terms.of(parts) if parts else "",
+            ):
                 if field:
                     document.add_text("text", field)
-            document.add_text("words", " ".join((about.title, *section.headings, text)))
+            words = tokens if tokens.isascii() else text
+            document.add_text("words", " ".join((about.title, *section.headings, words)))
             for host in hosts:
                 document.add_text("host", host)
             document.add_text("language", language)
@@ -239,7 +258,7 @@ class SearchIndex:
                 *(section_url(about.url, section), about.title, about.published, about.language),
                 *("\n".join(section.headings), outline),
             )
-            about_hit = (page.id, page.words, words, start + before)
+            about_hit = (page.id, page.words, fingerprint_of_tokens(tokens), start + before)
             kept = (*map(str, about_hit), *(part.replace(SEPARATOR, " ") for part in shown), text)
             document.add_text(STORED_FIELD, SEPARATOR.join(kept))
             writer.add_document(document)
