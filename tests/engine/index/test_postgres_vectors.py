@@ -15,6 +15,7 @@ from groundwire.engine.dense.build import complete_vectors
 from groundwire.engine.dense.encoder import find_encoders
 from groundwire.engine.dense.location import open_stage
 from groundwire.engine.dense.stage import DenseStage
+from groundwire.engine.dense.texts import vector_key
 from groundwire.engine.index.base import Index
 from groundwire.engine.index.location import open_index
 from groundwire.engine.index.postgres import PostgresIndex
@@ -119,7 +120,7 @@ def test_phrases_are_found_too_and_nothing_is_computed_twice(indexes: tuple[Inde
     vectors = store.vector_source(MULTILINGUAL, "phrases").now()
     assert vectors is not None
     best, cosine = vectors.nearest(MULTILINGUAL.encode([PHRASES[1]])[0], 1)[0]
-    assert best == build.vector_key(PHRASES[1])
+    assert best == vector_key(PHRASES[1])
     assert cosine == pytest.approx(1.0)
 
 

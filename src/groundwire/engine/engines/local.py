@@ -126,13 +126,13 @@ class LocalEngine:
         """The index of the data directory; a temporary one if that cannot be written."""
         try:
             index = self._knowing(self._opener(self._folder))
-            self._notices = (Warned("index_rebuilt", index.notice),) if index.notice else ()
-            return index
         except GroundwireError as error:
             self._temporary = TemporaryDirectory(prefix="groundwire-", ignore_cleanup_errors=True)
             message = f"The index is kept for this run only: {error.message}"
             self._warnings = (Warned("index_not_kept", message),)
             return self._knowing(self._opener(Path(self._temporary.name)))
+        self._notices = (Warned("index_rebuilt", index.notice),) if index.notice else ()
+        return index
 
     def _knowing(self, index: Index) -> Index:
         """Adds the core modules, unless they are there or another process is adding them."""

@@ -72,6 +72,7 @@ def select_hits(
         page, page_words, words, start, url, title, published, language, section, outline, text = kept.split(
             SEPARATOR, _PARTINGS
         )
+        words = words or page_words
         if words in words_shown or page in gone or not (may_show is None or may_show(Source(url))):
             continue
         shown_here = shown.get(page_words)

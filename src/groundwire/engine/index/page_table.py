@@ -388,7 +388,8 @@ def _loaded(store: sqlite3.Connection, rows: Iterable[sqlite3.Row]) -> Iterator[
 
     for number, words, block, start, outlined, characters, url, title, *rest in rows:
         text, cut = content(block), start + outlined
-        yield number, words, Page(url, title, text[cut : cut + characters], *rest, text[start:cut])
+        about = Page(url, title, text[cut : cut + characters], *rest)
+        yield number, words, replace(about, outline=text[start:cut]) if outlined else about
 
 
 def removed_pages(store: sqlite3.Connection) -> list[int]:

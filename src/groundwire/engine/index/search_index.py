@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+from binascii import b2a_base64
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -25,7 +26,7 @@ from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 from groundwire.engine.dense.texts import passage_text, vector_key
 from groundwire.engine.index.page_table import StoredPage
 from groundwire.engine.outline import Section
-from groundwire.engine.pages import describe_passages, section_url, strip_passage
+from groundwire.engine.pages import Page, describe_passages, section_url, strip_passage
 from groundwire.engine.retrieve.filters import host_and_parents, published_timestamp
 from groundwire.engine.words import (
     camel_parts,
@@ -54,14 +55,14 @@ def _analyzer(stemmer: str = "") -> TextAnalyzer:
     return builder.filter(Filter.ascii_fold()).build()
 
 
-def plain_analyzer() -> TextAnalyzer:
-    """Unstemmed words, without case and accents."""
-    return _analyzer()
-
-
 def whitespace_analyzer() -> TextAnalyzer:
     """Splits terms that are already analysed at spaces: cheaper than passing tokens one by one."""
     return TextAnalyzerBuilder(Tokenizer.whitespace()).build()
+
+
+def token_analyzer() -> TextAnalyzer:
+    """Splits tokens at spaces, and leaves out those that are too long for a term."""
+    return TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.remove_long(_LONGEST_WORD)).build()
 
 
 def stored_only_analyzer() -> TextAnalyzer:
@@ -92,6 +93,10 @@ class Analyzers:
     def whole(self, names: str) -> str:
         """Names separated by spaces, each as one term."""
         return " ".join(self._whole.analyze(names))
+
+    def unstemmed(self, text: str) -> str:
+        """The unstemmed words of a text, separated by spaces."""
+        return " ".join(self._plain.analyze(text))
 
     def plain(self, words: str) -> list[str]:
         """The unstemmed words, without case and accents."""
@@ -153,7 +158,7 @@ _HEADING_WEIGHT = 2
 """How often the title, the names and the headings above a passage are repeated. Chosen by hand;
 `bench/ranking.py` measures the result."""
 
-_ANALYZERS = {"parting": whitespace_analyzer, "plain": plain_analyzer, "silent": stored_only_analyzer}
+_ANALYZERS = {"terms": whitespace_analyzer, "tokens": token_analyzer, "silent": stored_only_analyzer}
 
 STORED_FIELD = "kept"
 """The stored field with what a search returns."""
@@ -161,7 +166,7 @@ VECTOR_FIELD = "vector"
 """The key of a passage's vector."""
 SEPARATOR = "\x1f"
 """Separates the stored values: page id, page fingerprint, passage fingerprint, start, URL, title, date,
-language, headings, outline, text."""
+language, headings, outline, text. The only passage of a page has no fingerprint of its own."""
 
 TANTIVY_ERRORS = (ValueError, OSError)
 """What tantivy raises for damaged or missing files."""
@@ -170,8 +175,8 @@ TANTIVY_ERRORS = (ValueError, OSError)
 def schema() -> tantivy.Schema:
     """The fields of a passage."""
     builder = tantivy.SchemaBuilder()
-    builder.add_text_field("text", tokenizer_name="parting", index_option="position")
-    builder.add_text_field("words", tokenizer_name="plain", index_option="basic")
+    builder.add_text_field("text", tokenizer_name="terms", index_option="position")
+    builder.add_text_field("words", tokenizer_name="tokens", index_option="basic")
     builder.add_text_field("host", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("language", tokenizer_name="raw", index_option="basic")
     builder.add_integer_field("published", indexed=True, fast=True)
@@ -222,46 +227,56 @@ class SearchIndex:
         """Adds the passages of a page."""
         about = page.page
         terms = self.analysis.for_page(about.language, "".join([piece.text for piece in page.pieces[:4]]))
-        weighted = [
-            *(terms.of(about.title),) * _TITLE_WEIGHT,
-            *(terms.of(f"{url_words(about.url)} {camel_parts(about.title)}"),) * _NAME_WEIGHT,
-            *(self.analysis.whole(name) for name in dotted_names(about.title)),
-        ]
+        weighted = self._page_terms(about, terms)
         hosts, timestamp = host_and_parents(about.url), published_timestamp(about.published)
         language = about.language.partition("-")[0].lower()
         headings = _HeadingTerms(self.analysis, terms.of, about.title)
+        title = self.analysis.unstemmed(about.title)
         described = describe_passages(about, [(start, piece) for start, piece, _ in page.pieces])
+        fingerprint = _compact(page.words)
+        is_alone = len(page.pieces) == 1
         for (start, piece, tokens), (section, outline) in zip(page.pieces, described, strict=True):
             before, text = strip_passage(piece)
             if not text:
                 continue
             document = tantivy.Document()
-            parts = camel_parts(text)
-            for field in (
-                *weighted,
-                *headings(section),
-                terms.of_passage(text, tokens),
-                terms.of(parts) if parts else "",
-            ):
-                if field:
-                    document.add_text("text", field)
-            words = tokens if tokens.isascii() else text
-            document.add_text("words", " ".join((about.title, *section.headings, words)))
+            add_text = document.add_text
+            for field in weighted:
+                add_text("text", field)
+            words = [title, tokens if tokens.isascii() else self.analysis.unstemmed(text)]
+            if section.headings:
+                for field in headings(section):
+                    add_text("text", field)
+                words.append(self.analysis.unstemmed(" ".join(section.headings)))
+            add_text("text", terms.of_passage(text, tokens))
+            if parts := camel_parts(text):
+                add_text("text", terms.of(parts))
+            add_text("words", " ".join(words))
             for host in hosts:
-                document.add_text("host", host)
-            document.add_text("language", language)
+                add_text("host", host)
+            add_text("language", language)
             if timestamp is not None:
                 document.add_integer("published", timestamp)
             document.add_integer("page", page.id)
             document.add_integer(VECTOR_FIELD, vector_key(passage_text(about.title, text)))
+            words_of_passage = "" if is_alone else _compact(fingerprint_of_tokens(tokens))
             shown = (
                 *(section_url(about.url, section), about.title, about.published, about.language),
                 *("\n".join(section.headings), outline),
             )
-            about_hit = (page.id, page.words, fingerprint_of_tokens(tokens), start + before)
-            kept = (*map(str, about_hit), *(part.replace(SEPARATOR, " ") for part in shown), text)
-            document.add_text(STORED_FIELD, SEPARATOR.join(kept))
+            kept = SEPARATOR.join(shown)
+            if kept.count(SEPARATOR) >= len(shown):
+                kept = SEPARATOR.join([part.replace(SEPARATOR, " ") for part in shown])
+            hit = (str(page.id), fingerprint, words_of_passage, str(start + before), kept, text)
+            add_text(STORED_FIELD, SEPARATOR.join(hit))
             writer.add_document(document)
+
+    def _page_terms(self, page: Page, terms: PageTerms) -> list[str]:
+        """The terms that all passages of a page have, repeated by their weight."""
+        title = terms.of(page.title)
+        names = terms.of(f"{url_words(page.url)} {camel_parts(page.title)}")
+        whole = [self.analysis.whole(name) for name in dotted_names(page.title)]
+        return [*filter(None, (*(title,) * _TITLE_WEIGHT, *(names,) * _NAME_WEIGHT, *whole))]
 
     def remove(self, writer: tantivy.IndexWriter, pages: Iterable[int]) -> None:
         """Deletes the passages of pages."""
@@ -271,6 +286,11 @@ class SearchIndex:
     def _stamp(self) -> tuple[int, int, int]:
         found = os.stat(self._meta)
         return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _compact(fingerprint: int) -> str:
+    """A fingerprint in 12 characters: it does not compress."""
+    return b2a_base64(fingerprint.to_bytes(8, "big", signed=True), newline=False).decode()
 
 
 class _HeadingTerms:
@@ -288,5 +308,6 @@ class _HeadingTerms:
             words = " ".join(heading for heading in section.headings if heading not in self._title)
             names = (self._analysis.whole(name) for name in dotted_names(words))
             heading_terms = self._terms(f"{words} {camel_parts(words)}")
-            self._known = (section, [*(heading_terms,) * _HEADING_WEIGHT, *names])
+            repeated = (*(heading_terms,) * _HEADING_WEIGHT, *names)
+            self._known = (section, [*filter(None, repeated)])
         return self._known[1]
