@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,6 +104,18 @@ def test_the_fingerprint_of_a_page_does_not_depend_on_its_passages(text: str) ->
     cut = page_table._cut(1, Page("https://example.org/", "", text))
     assert cut.words == fingerprint(text)
     assert "".join(piece.text for piece in cut.pieces) == text
+
+
+def test_the_space_of_removed_pages_is_given_back(tmp_path: Path) -> None:
+    rng = random.Random(3)
+    pages = [Page(url_of(n), "", rng.randbytes(2000).hex(), collection="big") for n in range(100)]
+    with open_index(tmp_path) as index:
+        index.put([Page(url_of(200), "", "Something zealous."), *pages])
+        before = (tmp_path / "pages.sqlite3").stat().st_size
+        index.remove(collection="big")
+        assert (tmp_path / "pages.sqlite3").stat().st_size < before / 3
+        assert [info.url for info in index.pages()] == [url_of(200)]
+        assert urls(index, "zealous") == [url_of(200)]
 
 
 def format_3(path: Path, pages: list[Page], following: int) -> None:

@@ -105,6 +105,7 @@ _DEEPEST = 4096
 _SPARE = 8
 _MOST_WORDS = 50_000
 _PAGES_AT_ONCE = 200
+_LISTED_AT_ONCE = 500
 _ABOVE_ALL_IDS = 1 << 62
 _COPIES = 4
 """Passages that are read for each vector: pages with the same title may have equal passages."""
@@ -160,6 +161,7 @@ class EmbeddedIndex:
             with page_table.transaction(store):
                 count = page_table.remove_pages(store, keys, collection)
             self._passages = bring_up_to_date(self._folder, store, passages, unsure)
+            page_table.release_space(store)
         return count
 
     def page(self, url: str) -> Page | None:
@@ -197,14 +199,12 @@ class EmbeddedIndex:
 
     def pages(self, collection: str = "", prefix: str = "") -> Iterator[PageInfo]:
         """Lists the stored pages by URL, in chunks, so that no writer waits for a slow reader."""
-        after = ("", 0)
-        while True:
+        with translate_errors(self._folder), self._reading:
+            ids = page_table.list_ids(self._store, collection, prefix)
+        for at in range(0, len(ids), _LISTED_AT_ONCE):
             with translate_errors(self._folder), self._reading:
-                some = page_table.list_pages(self._store, collection, prefix, after)
-            if not some:
-                return
-            yield from (info for _, info in some)
-            after = (some[-1][1].url, some[-1][0])
+                some = page_table.page_infos(self._store, ids[at : at + _LISTED_AT_ONCE])
+            yield from some
 
     def stats(self) -> Stats:
         """Counts pages, passages and bytes."""

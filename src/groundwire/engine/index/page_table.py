@@ -115,10 +115,9 @@ _FORMAT_4_NAMES = (
     "DROP TABLE pages",
     "ALTER TABLE pages_4 RENAME TO pages",
     "CREATE UNIQUE INDEX pages_by_key ON pages (key)",
-    "CREATE INDEX pages_by_url ON pages (url)",
-    "CREATE INDEX pages_by_collection ON pages (collection)",
     "CREATE INDEX pages_by_words ON pages (words)",
 )
+"""There is no index by URL or collection: it would be a tenth of the file, and pages are seldom listed."""
 
 
 def _with_blocks(store: sqlite3.Connection) -> None:
@@ -180,7 +179,6 @@ def upgrade(store: sqlite3.Connection, steps: tuple[Step, ...] = STEPS) -> None:
 
 
 _BUSY_TIMEOUT = 30.0
-_LISTED_AT_ONCE = 500
 _SELECTED_AT_ONCE = 500
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -236,6 +234,7 @@ def connect(path: Path) -> sqlite3.Connection:
     make_private_files(path.parent)
     store = sqlite3.connect(path, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
     for pragma in (
+        "auto_vacuum = INCREMENTAL",
         "journal_mode = TRUNCATE",
         "synchronous = FULL",
         "cache_spill = OFF",
@@ -254,6 +253,15 @@ def transaction(store: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> It
         yield
         store.execute("COMMIT")
         undo.pop_all()
+
+
+def release_space(store: sqlite3.Connection) -> None:
+    """Gives space of removed pages back to the file system, if it is an eighth of the file."""
+    (free,) = store.execute("PRAGMA freelist_count").fetchone()
+    (pages,) = store.execute("PRAGMA page_count").fetchone()
+    if free * 8 > pages:
+        # Each step of this statement frees one page, and `execute` takes only the first.
+        store.executescript("PRAGMA incremental_vacuum")
 
 
 def canonical_key(url: str) -> str:
@@ -331,17 +339,21 @@ def pages_before(store: sqlite3.Connection, before: int, limit: int) -> list[tup
         return [(number, page) for number, _, page in _loaded(store, rows)]
 
 
-def list_pages(
-    store: sqlite3.Connection, collection: str, prefix: str, after: tuple[str, int]
-) -> list[tuple[int, PageInfo]]:
-    """The next pages by URL, with their ids."""
+def list_ids(store: sqlite3.Connection, collection: str, prefix: str) -> list[int]:
+    """The ids of pages, sorted by URL."""
     rows = store.execute(
-        """SELECT id, url, title, collection, characters, published, language FROM pages
-        WHERE url >= ? AND substr(url, 1, ?) = ? AND (? = '' OR collection = ?) AND (url, id) > (?, ?)
-        ORDER BY url, id LIMIT ?""",
-        (prefix, len(prefix), prefix, collection, collection, *after, _LISTED_AT_ONCE),
+        """SELECT id FROM pages WHERE substr(url, 1, ?) = ? AND (? = '' OR collection = ?)
+        ORDER BY url, id""",
+        (len(prefix), prefix, collection, collection),
     )
-    return [(row[0], PageInfo(*row[1:])) for row in rows]
+    return [number for (number,) in rows]
+
+
+def page_infos(store: sqlite3.Connection, ids: Sequence[int]) -> list[PageInfo]:
+    """The pages with these ids that are still stored, in this order."""
+    columns = "id, url, title, collection, characters, published, language"
+    found = {row[0]: PageInfo(*row[1:]) for row in _select(store, columns, "id", ids)}
+    return [found[number] for number in ids if number in found]
 
 
 def count_pages(store: sqlite3.Connection) -> tuple[int, int, tuple[tuple[str, int], ...]]:
