@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from groundwire.commands.doctor import Check, meaning_in_store
-from groundwire.engine.dense import build
+from groundwire.engine.dense import build, packages
 from groundwire.engine.dense.build import complete_vectors
 from groundwire.engine.dense.encoder import find_encoders
 from groundwire.engine.dense.location import open_stage
@@ -209,8 +209,9 @@ def test_doctor_reports_a_server_that_does_not_answer(
 
 @pytest.mark.thorough
 def test_the_questions_about_the_handbook_have_the_same_nearest_passages(
-    indexes: tuple[Index, Index],
+    indexes: tuple[Index, Index], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv(packages.SWITCH, raising=False)
 
     pages = []
     for path in sorted(HANDBOOK.iterdir()):
