@@ -40,8 +40,10 @@ async def _source(
     name: str, console: Console, downloads: Path | None, show: Callable[[str], None]
 ) -> CrawlSource:
     path = Path(console.cwd, os.path.expanduser(name))
-    if is_package_archive(name) and path.is_file():
-        return path
+    if is_package_archive(name):
+        if path.is_file():
+            return path
+        raise RequestError(f"there is no file {name!r}")
     if _NAME.fullmatch(name) is None:
         raise RequestError(f"{name!r} is neither the name of a package nor a wheel or source archive.")
     if downloads is not None:
