@@ -197,6 +197,21 @@ def _store_version(found: int, known: int) -> tuple[State, str, str]:
     return "note", what, f"answers; the next gateway that starts migrates it from version {found} to {known}"
 
 
+def meaning_in_store(store: str) -> Iterator[Check]:
+    """Can an index in PostgreSQL be searched by meaning?"""
+    if not store.startswith(("postgresql://", "postgres://")) or encoder_problem():
+        return
+    try:
+        from groundwire.engine.index.postgres_vectors import extension_state  # noqa: PLC0415  brings psycopg
+
+        version, problem = extension_state(store)
+    except GroundwireError as error:
+        yield Check("problem", "PostgreSQL", error.message)
+        return
+    detail = problem or f"in PostgreSQL, by pgvector {version}"
+    yield Check("note" if problem else "ok", "search by meaning", detail)
+
+
 def _is_writable(directory: str) -> bool:
     # Permissions are not enough: root has all of them, also on a read-only file system.
     try:
@@ -265,6 +280,7 @@ def run_doctor(arguments: Namespace, console: Console) -> int:
         data_directory(client.config.data_dir),
         built_index(client.config.data_dir),
         *shared_store(client.config.store, console.env),
+        *meaning_in_store(client.config.store),
     ]
     statuses = client.providers()
     probes = asyncio.run(_live(client, statuses)) if arguments.ask else []

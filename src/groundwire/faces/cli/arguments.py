@@ -270,6 +270,8 @@ def _index(parser: CommandParser) -> None:
     add = parser.add_argument_group("add python").add_argument
     add("--version", metavar="X.Y", dest="docs_version", type=python_version, help="of the documentation")
     add("--all", action="store_true", dest="everything", help="with the C API and how to extend Python")
+    add = parser.add_argument_group("add package").add_argument
+    add("--download", action="store_true", help="let pip fetch the source archive")
     add = parser.add_argument_group("list").add_argument
     add("--prefix", metavar="URL", help="only addresses that begin so")
     _data_dir(parser)
@@ -435,13 +437,16 @@ COMMANDS: dict[str, CommandSpec] = {
         "reStructuredText, text and PDF are read. Links are followed only with --max-depth or\n"
         "--max-pages. What has not changed is not stored again; what was interrupted goes on.\n\n"
         "add python stores Python's documentation: of a folder or archive that you name, else Debian's\n"
-        "python3-doc, else the archive of docs.python.org.",
+        "python3-doc, else the archive of docs.python.org.\n\n"
+        "add package stores the documents inside an installed package, a wheel or a source archive.",
         "groundwire index add docs/ --base-url https://docs.example.com/ --as-html",
         "groundwire index add https://docs.example.com/ --max-depth 3 --max-pages 500",
         "groundwire index add https://example.com/sitemap.xml crawl.warc.gz handbook.pdf",
         "groundwire index add http://wiki.intranet/ --private --max-depth 2 --collection wiki",
         "groundwire index add python",
         "groundwire index add python python-3.12-docs-html.zip --version 3.12",
+        "groundwire index add package lxml",
+        "groundwire index add package lxml --download",
         "groundwire index list --prefix https://docs.example.com/",
         "groundwire index show https://docs.example.com/install.html",
         "groundwire index remove --collection wiki",
