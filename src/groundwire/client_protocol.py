@@ -13,6 +13,8 @@ from groundwire.providers.passthrough.writer import PassthroughWriter
 from groundwire.routing.resolve import ResolvedTarget
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from groundwire.config.schema import Config
     from groundwire.credentials.lookup import LookupResult
     from groundwire.credentials.secret import Secret
@@ -147,8 +149,10 @@ class SearchClient(Protocol):
         provider: str = ...,
         model: str = ...,
         options: SearchOptions | None = ...,
+        max_cost: Decimal | float | None = ...,
     ) -> AsyncGenerator[Event, None]:
-        """The events of an answer, one by one."""
+        """The events of an answer, one by one; raises `CostLimit` if it could cost more than `max_cost`
+        USD."""
         ...
 
     async def count_tokens(self, request: Request, *, provider: str, model: str) -> int | None:

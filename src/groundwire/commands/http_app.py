@@ -26,6 +26,7 @@ from groundwire.model.value import value
 from groundwire.server.access_log import RequestLog, log_request
 from groundwire.server.app import AccessRecord, HttpApp
 from groundwire.server.auth import AccessControl
+from groundwire.server.budgets import Budgets
 from groundwire.server.http_server import HttpServer
 from groundwire.server.keys import KeyFile, Keyring, load_secret
 from groundwire.server.metrics import share_metrics
@@ -98,11 +99,13 @@ def create_service(
     shared = SharedAccess(store) if is_shared(config.store) else None
     app = create_app(groundwire, env, host=host, timeouts=timeouts, shared=shared)
     recorder = app.usage_recorder = UsageRecorder(store)
+    budgets = groundwire.spending_guard = Budgets(store)
     app.readiness_checks.append(StoreProbe(store).problem)
     app.routes = RouteTable((*app.routes.routes, *routes_for(chat_for(groundwire, store))))
 
     async def close() -> None:
         await recorder.aclose()
+        await budgets.aclose()
         if shared is not None:
             await asyncio.to_thread(shared.close)
         await asyncio.to_thread(store.close)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from groundwire.dialects.extras import VERSION, encode_citation, encode_search, encode_source
 from groundwire.dialects.json import dump_json
@@ -33,16 +34,21 @@ from groundwire.text.sanitise import escape_invisible_json, one_line, sanitise
 from groundwire.text.sources import Numbering, SourceNumberer, label_of, number_answer
 from groundwire.text.urls import safe_url, shown_address
 
+if TYPE_CHECKING:
+    from decimal import Decimal
+
 _MARKUP = re.compile(r"([\\\[\]`*_<>])")
 
 
 @value
 class SearchQuestion:
-    """The question, and the provider and model that were requested."""
+    """The question, and the provider, model and most cost that were requested."""
 
     query: str
     provider: str = ""
     model: str = ""
+    max_cost: Decimal | None = None
+    """In USD."""
 
 
 def as_json(answer: Answer, question: SearchQuestion) -> str:
@@ -209,8 +215,12 @@ def _counts(usage: Usage) -> Iterator[str]:
         yield "1 search" if usage.searches == 1 else f"{usage.searches} searches"
     if usage.input_tokens is not None or usage.output_tokens is not None:
         yield f"{usage.input_tokens or 0:,} tokens in, {usage.output_tokens or 0:,} out"
-    if usage.cost is not None:
+    if usage.cost:
         yield f"${usage.cost:.4f}"
+    elif usage.cost is not None:
+        yield "free"
+    elif usage.input_tokens is not None or usage.output_tokens is not None:
+        yield "cost unknown"
 
 
 def _source_lines(console: Console, number: int, source: Source, columns: int) -> Iterator[str]:

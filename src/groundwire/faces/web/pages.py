@@ -233,6 +233,7 @@ def _endpoint(web: WebApp, page: PageRoute) -> Endpoint:
     async def endpoint(app: HttpApp, context: RequestContext, params: Mapping[str, str]) -> None:
         visitor = web.auth.visitor(app, context.exchange)
         context.key = visitor.owner
+        app.charge(visitor.owner)
         request = PageRequest(app, context, params, visitor)
         if not visitor.is_logged_in and not page.is_public:
             await redirect(context.exchange, "/login", visitor.cookies)
