@@ -119,7 +119,7 @@ class SearchCounter:
             if type(event) not in _COUNTED:
                 continue
             if isinstance(event, _ENDS):
-                usage = self._complete_usage()
+                usage = self.completed_usage()
                 return batch if usage is None else [*batch[:index], UsageSeen(usage), *batch[index:]]
             self._count(event)
         return batch
@@ -138,7 +138,8 @@ class SearchCounter:
             case Cited(citation):
                 self._found = self._found or any(item.source.url for item in citation.evidence)
 
-    def _complete_usage(self) -> Usage | None:
+    def completed_usage(self) -> Usage | None:
+        """The usage with the searches so far; None if the provider counts them, or there are none."""
         if self._usage.searches is not None:
             return None
         match self._capabilities.billing_for(self._model):

@@ -160,6 +160,8 @@ class Meter:
         """Bytes of content since the provider reported its usage."""
         self._is_billed = True
         self._final: Cost | None = None
+        self.usage_so_far: Callable[[], Usage | None] | None = None
+        """The usage that the provider has reported, where it is not an event before the end."""
 
     def feed(self, batch: Sequence[Event]) -> Sequence[Event]:
         """The same events, with the cost in the usage before the end."""
@@ -196,12 +198,21 @@ class Meter:
         """What the request cost; of one that was aborted, what it had used."""
         if self._final is not None:
             return self._final
+        reported = self.usage_so_far() if self.usage_so_far is not None else None
+        if reported is not None and reported != Usage():
+            self._usage, self._unreported = reported, 0
         usage = self._usage
         if usage == Usage() and not self._unreported and not self._is_billed:
             return Cost("free")
-        output = (usage.output_tokens or 0) + tokens_of_bytes(self._unreported)
-        counted = input_estimate(self._request) if usage.input_tokens is None else usage.input_tokens
-        return self._price(replace(usage, input_tokens=counted, output_tokens=output))
+        searches = self._counter.completed_usage()
+        return self._price(
+            replace(
+                usage,
+                input_tokens=usage.input_tokens or input_estimate(self._request),
+                output_tokens=(usage.output_tokens or 0) + tokens_of_bytes(self._unreported),
+                searches=searches.searches if searches is not None else usage.searches,
+            )
+        )
 
     def _priced_usage(self) -> Sequence[UsageSeen]:
         if self._usage == Usage():
@@ -281,6 +292,7 @@ def _metered_path(batch: Sequence[Event], meter: Meter) -> FastPath | None:
     if not isinstance(batch, OpeningBatch):
         return None
     inner, outer = batch.fast_path, FastPath()
+    meter.usage_so_far = inner.usage_so_far
 
     def write_events(events: Sequence[Event]) -> bool:
         if outer.write_events is None or not outer.write_events(events):
