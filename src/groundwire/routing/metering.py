@@ -172,10 +172,11 @@ class Meter:
                     self._answered_by = model
                 case UsageSeen(usage):
                     self._usage, self._unreported = usage, 0
-                case Finished() | Failed():
-                    if isinstance(event, Failed):
-                        self.fail(event.error)
-                    return [*batch[:index], *self._priced_usage(), *batch[index:]]
+                case Finished():
+                    return [*batch[:index], *self._priced_usage(is_final=True), *batch[index:]]
+                case Failed(error):
+                    self.fail(error)
+                    return [*batch[:index], *self._priced_usage(is_final=False), *batch[index:]]
                 case _ if self.counts_content:
                     self.count(event)
         return batch
@@ -214,11 +215,11 @@ class Meter:
             )
         )
 
-    def _priced_usage(self) -> Sequence[UsageSeen]:
+    def _priced_usage(self, *, is_final: bool) -> Sequence[UsageSeen]:
         if self._usage == Usage():
             return ()
         cost = self._price(self._usage)
-        if not isinstance(self._final, Cost) and self._is_billed:
+        if is_final:
             self._final = cost
         if cost.usd is None or self._usage.cost is not None:
             return ()
