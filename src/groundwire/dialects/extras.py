@@ -52,6 +52,8 @@ def add_extension(body: JsonObject, answer: Answer, lost: Collection[Feature]) -
     ]
     if Feature.SUGGESTIONS in lost and suggestions:
         extension["suggestions"] = suggestions
+    if answer.extras.get(FIELD, {}).get("grounded") is False:
+        extension["grounded"] = False
     if Feature.COST in lost and answer.usage.cost is not None:
         extension["cost"] = answer.usage.cost
     if extension:
