@@ -246,11 +246,11 @@ def test_an_interrupt_cancels_the_call_in_the_other_thread() -> None:
 # Costs
 
 
-def priced(upstream: Upstream, **prices: float) -> Config:
+def priced(upstream: Upstream, prices: ConfiguredPrices | None = None) -> Config:
     return Config(
         providers={"mine": ProviderSettings("openai_chat", f"{upstream.url}/v1", model="m")},
         order=("mine",),
-        prices={"mine": ConfiguredPrices(**prices)} if prices else {},
+        prices={"mine": prices} if prices else {},
     )
 
 
@@ -258,7 +258,7 @@ async def test_a_search_that_could_cost_too_much_is_not_sent(tmp_path: Path) -> 
     env = {"HOME": str(tmp_path)}
     async with (
         Upstream(answer("openai_chat", EVENTS)) as upstream,
-        Groundwire(priced(upstream, input=1.0, output=10.0, search=5.0), env=env) as groundwire,
+        Groundwire(priced(upstream, ConfiguredPrices(1.0, 10.0, search=5.0)), env=env) as groundwire,
     ):
         with pytest.raises(CostLimit, match=r"up to \$1\.\d{4}, more than the limit of \$0\.5"):
             await groundwire.asearch("how long is the Nile?", max_cost=0.5)
@@ -283,7 +283,7 @@ async def test_the_cost_is_in_the_usage_of_the_answer(tmp_path: Path) -> None:
     events = [*EVENTS[:-1], UsageSeen(Usage(1000, 100)), EVENTS[-1]]
     async with (
         Upstream(answer("openai_chat", events)) as upstream,
-        Groundwire(priced(upstream, input=1.0, output=10.0), env={"HOME": str(tmp_path)}) as groundwire,
+        Groundwire(priced(upstream, ConfiguredPrices(1.0, 10.0)), env={"HOME": str(tmp_path)}) as groundwire,
     ):
         found = await groundwire.asearch("how long is the Nile?")
         assert found.usage.cost == 0.002

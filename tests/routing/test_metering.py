@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import aclosing
 from decimal import Decimal
 
@@ -78,7 +79,7 @@ async def test_a_provider_without_a_price_has_no_cost_and_not_zero() -> None:
     provider = ScriptedProvider("unknown", [Started(), used(100, 20), Finished()])
     bill = Bill()
     assert (await answer_of(metered(provider).batches(REQUEST), bill)).usage.cost is None
-    assert (bill.usd, bill.has_unknown) == (0, True)
+    assert (bill.usd, bill.has_unknown) == (Decimal(0), True)
 
 
 async def test_a_cost_that_the_provider_reports_is_kept() -> None:
@@ -90,8 +91,8 @@ async def test_a_cost_that_the_provider_reports_is_kept() -> None:
 
 
 async def test_searches_that_the_provider_does_not_count_are_priced_by_its_rule() -> None:
-    events = [Started(), SearchCalled(0, SearchCall("s", ("one", "two"))), used(0, 0), Finished()]
-    provider = ScriptedProvider("a", [*events])
+    searched = SearchCalled(0, SearchCall("s", ("one", "two")))
+    provider = ScriptedProvider("a", [Started(), searched, used(0, 0), Finished()])
     provider.capabilities = Capabilities(billing=(("", "query"),))
     assert (await answer_of(metered(provider).batches(REQUEST))).usage.search_cost == 0.01
 
@@ -157,7 +158,7 @@ async def test_an_error_response_costs_nothing(error: GroundwireError) -> None:
     bill = Bill()
     with pytest.raises(GroundwireError):
         await collect(routes.batches(REQUEST, plan), bill)
-    assert (bill.usd, bill.has_unknown) == (0, False)
+    assert (bill.usd, bill.has_unknown) == (Decimal(0), False)
 
 
 async def test_a_request_that_timed_out_costs_its_input() -> None:
@@ -216,13 +217,17 @@ async def test_content_of_the_fast_path_is_counted(reports: bool, cost: int) -> 
     bill = Bill()
     written: list[Event] = []
 
+    def write(events: Sequence[Event]) -> bool:
+        written.extend(events)
+        return True
+
     async def read() -> None:
         async with aclosing(
             with_bill(bill, metered(FastProvider(reports=reports)).batches(REQUEST))
         ) as batches:
             async for batch in batches:
                 assert isinstance(batch, OpeningBatch)
-                batch.fast_path.write_events = lambda events: written.extend(events) or True
+                batch.fast_path.write_events = write
 
     reading = asyncio.create_task(read())
     async with asyncio.timeout(10):

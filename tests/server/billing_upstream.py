@@ -137,8 +137,6 @@ def budgeted_service(
     upstreams: Mapping[str, str],
     folder: Path,
     limits: dict[str, KeyLimits],
-    *,
-    store: str = "",
     **settings: object,
 ) -> HttpApp:
     """A gateway whose keys have these limits; the dictionary may be changed while it runs."""
@@ -146,7 +144,6 @@ def budgeted_service(
         providers={name: ProviderSettings("gemini", url, model="m") for name, url in upstreams.items()},
         order=tuple(upstreams),
         data_dir=str(folder),
-        store=store,
         prices=dict.fromkeys(upstreams, PRICES),
     )
     config = replace(config, **settings)

@@ -146,8 +146,9 @@ def _seconds_or_none(item: object, context: Context) -> Json:
 
 
 def _amount(item: object, _: Context) -> Json:
-    is_number = isinstance(item, int | float) and not isinstance(item, bool)
-    return item if is_number and 0 <= item < math.inf else None  # type: ignore[operator]
+    if not isinstance(item, int | float) or isinstance(item, bool):
+        return None
+    return item if 0 <= item < math.inf else None
 
 
 def _count(item: object, _: Context) -> Json:

@@ -13,7 +13,7 @@ from groundwire.errors import ClientWireError, GroundwireError
 from groundwire.model import Answer, JsonObject, Message, Usage
 from groundwire.model.cost import NANO, to_nano
 from groundwire.model.json import decode, encode
-from groundwire.model.value import field_names
+from groundwire.model.value import field_names, replace
 from groundwire.store.base import (
     UNKNOWN_OWNER,
     UNREADABLE_MESSAGE,
@@ -157,7 +157,7 @@ def usage_values(row: UsageRow) -> dict[str, Cell]:
 def usage_total_of(row: Row) -> UsageTotal:
     day, provider, model, requests, errors, *counts, nano_usd = row
     cost = None if nano_usd is None else cast("int", nano_usd) / NANO
-    usage = Usage(*cast("list[int | None]", counts), cost=cost)
+    usage = replace(Usage(*cast("list[int | None]", counts)), cost=cost)
     return UsageTotal(str(day), str(provider), str(model), cast("int", requests), cast("int", errors), usage)
 
 
