@@ -31,6 +31,7 @@ from tests.server.billing_upstream import (
     NANO_INPUT,
     NANO_OUTPUT,
     OTHER_KEY,
+    PRICES,
     BillingUpstream,
     billing_upstream,
     budgeted_service,
@@ -347,6 +348,52 @@ async def test_issue_30460_a_repeated_write_does_not_inflate_the_counters(
         assert (await here.settled()).day.spent == 2 * COST
         await budgets.aclose()
         assert (await here.settled()).day.spent == 2 * COST
+
+
+FREE = ConfiguredPrices(input=0.0, output=0.0, search=0.0)
+
+
+async def test_issue_10973_a_spent_budget_does_not_block_what_is_free(tmp_path: Path) -> None:
+    """A budget that is spent also blocked models that cost nothing."""
+    async with bench(tmp_path, KeyLimits(usd_per_day=Decimal(0)), prices={"scripted": FREE}) as here:
+        assert (await here.ask(SMALL))[0] == 200
+        assert (await here.settled()).day.spent == 0
+
+
+async def test_issue_41344_a_free_model_with_a_paid_fallback_is_checked(tmp_path: Path) -> None:
+    """The budget was checked for the model that was requested, not for the one that was billed."""
+    limits = {KEY: KeyLimits(usd_per_day=Decimal("0.00001"))}
+    async with billing_upstream() as free, billing_upstream() as paid, aiohttp.ClientSession() as client:
+        urls = {"free": free.url, "paid": paid.url}
+        app = budgeted_service(urls, tmp_path, limits, prices={"free": FREE, "paid": PRICES})
+        store = open_store(f"sqlite:///{tmp_path}/groundwire.db")
+        async with running_server(app) as (url, _):
+            here = Bench(url, app, paid, store, limits, client)
+            statuses = []
+            for _ in range(2):
+                free.fails = 100
+                statuses.append((await here.ask(SMALL, model="auto"))[0])
+                spent = (await here.settled()).day.spent
+            assert statuses == [200, 402]
+            assert spent == paid.nano_usd == COST
+        store.close()
+
+
+async def test_issue_35524_a_request_that_cannot_be_priced_is_not_sent(tmp_path: Path) -> None:
+    """The reservation was skipped if the cost could not be estimated. With `auto`, a provider without a known
+    price is left out."""
+    limits = {KEY: PLENTY}
+    async with billing_upstream() as unknown, billing_upstream() as known, aiohttp.ClientSession() as client:
+        urls = {"unknown": unknown.url, "known": known.url}
+        app = budgeted_service(urls, tmp_path, limits, prices={"known": PRICES})
+        store = open_store(f"sqlite:///{tmp_path}/groundwire.db")
+        async with running_server(app) as (url, _):
+            here = Bench(url, app, known, store, limits, client)
+            assert (await here.ask(SMALL, model="unknown/m"))[0] == 403
+            assert (await here.ask(SMALL, model="auto"))[0] == 200
+            assert (await here.settled()).day.spent == known.nano_usd == COST
+        assert not unknown.bills
+        store.close()
 
 
 # R25: the ledger is the provider's own count

@@ -81,15 +81,17 @@ class Budgets:
             raise _unknown_price(quote)
         amount = to_nano(quote.usd)
         reservation = uuid4().hex
-        await self._reserve(reservation, spender, amount, quote.seconds + _LEASE_MARGIN)
+        if amount:  # what is free is not refused
+            await self._reserve(reservation, spender, amount, quote.seconds + _LEASE_MARGIN)
         bill = Bill()
         try:
             async with aclosing(with_bill(bill, send())) as batches:
                 async for batch in batches:
                     yield batch
         finally:
-            # What has no price counts as the most that it could cost.
-            self._settle(reservation, amount if bill.has_unknown else to_nano(bill.usd))
+            if amount:
+                # What has no price counts as the most that it could cost.
+                self._settle(reservation, amount if bill.has_unknown else to_nano(bill.usd))
 
     async def aclose(self) -> None:
         """Wait until everything is settled, or cannot be."""
