@@ -87,7 +87,8 @@ class Bench:
 @asynccontextmanager
 async def bench(folder: Path, limit: KeyLimits = PLENTY, **settings: object) -> AsyncIterator[Bench]:
     limits = {KEY: limit}
-    async with billing_upstream() as upstream, aiohttp.ClientSession() as client:
+    connector = aiohttp.TCPConnector(limit=0)
+    async with billing_upstream() as upstream, aiohttp.ClientSession(connector=connector) as client:
         app = budgeted_service({"scripted": upstream.url}, folder, limits, **settings)
         store = open_store(f"sqlite:///{folder}/groundwire.db")
         try:
@@ -216,6 +217,7 @@ async def test_mcp_is_charged_too(tmp_path: Path) -> None:
             await here.settled()
         assert len(here.upstream.bills) == 1
         assert "part 1" in texts[0]
+        assert '"grounded":false' in texts[0].replace(" ", "")
         assert "budget of this API key is spent" in texts[1]
 
 
