@@ -15,6 +15,7 @@ from typing import cast
 
 import aiohttp
 import pytest
+from yarl import URL
 
 from groundwire.config.schema import GatewaySettings
 from groundwire.errors import GroundwireError
@@ -263,6 +264,37 @@ async def test_an_aborted_answer_costs_what_was_reported_until_then(tmp_path: Pa
         await here.stream("tokens 1000 900 9 stall 3", leave_after=3)
         spent = (await here.settled()).day.spent
         assert spent == here.upstream.nano_usd == 1000 * NANO_INPUT + 300 * NANO_OUTPUT
+
+
+async def gemini(here: Bench, question: str, *, leaves: bool = False) -> None:
+    """A client of the provider's own dialect: its bytes are passed through."""
+    body = {"contents": [{"role": "user", "parts": [{"text": question}]}]}
+    path = "/v1beta/models/scripted%2Fm:streamGenerateContent?alt=sse"
+    headers = {"x-goog-api-key": KEY}
+    async with here.client.post(URL(f"{here.url}{path}", encoded=True), json=body, headers=headers) as reply:
+        assert reply.status == 200
+        if leaves:
+            await reply.content.readuntil(b"part 2")
+            reply.close()
+        else:
+            await reply.read()
+
+
+async def test_an_answer_that_is_passed_through_is_booked_exactly(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await gemini(here, "tokens 321 54 3 finish")
+        assert (
+            (await here.settled()).day.spent == here.upstream.nano_usd == 321 * NANO_INPUT + 54 * NANO_OUTPUT
+        )
+
+
+async def test_an_aborted_answer_that_is_passed_through_is_estimated_upwards(tmp_path: Path) -> None:
+    """Its usage is not read before the end; the estimate is at most what the model may write."""
+    async with bench(tmp_path) as here:
+        await gemini(here, "tokens 30 20 6 stall 2", leaves=True)
+        spent = (await here.settled()).day.spent
+        assert here.upstream.bills[0].output_tokens * NANO_OUTPUT < spent
+        assert spent <= 200 * NANO_INPUT + 1000 * NANO_OUTPUT
 
 
 async def test_a_refused_request_reserves_nothing(tmp_path: Path) -> None:

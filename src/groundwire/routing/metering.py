@@ -206,11 +206,13 @@ class Meter:
         if usage == Usage() and not self._unreported and not self._is_billed:
             return Cost("free")
         searches = self._counter.completed_usage()
+        estimate = (usage.output_tokens or 0) + tokens_of_bytes(self._unreported)
+        most = self._find_prices(self._model).most_output(self._request)
         return self._price(
             replace(
                 usage,
                 input_tokens=usage.input_tokens or input_estimate(self._request),
-                output_tokens=(usage.output_tokens or 0) + tokens_of_bytes(self._unreported),
+                output_tokens=min(estimate, max(most, usage.output_tokens or 0)),
                 searches=searches.searches if searches is not None else usage.searches,
             )
         )
