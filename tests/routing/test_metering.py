@@ -75,6 +75,15 @@ async def test_the_last_usage_of_an_answer_has_its_cost() -> None:
     assert bill.usd == Decimal("0.0153")
 
 
+async def test_the_end_names_the_price_list_that_the_cost_is_from() -> None:
+    provider = ScriptedProvider("tavily", [Started(), UsageSeen(Usage(searches=2)), Finished()])
+    answer = await answer_of(MeteredProvider(provider, terms_of(PriceList(), "tavily")).batches(REQUEST))
+    assert answer.usage.cost == 0.016
+    assert "genai-prices" in str(answer.extras["groundwire"]["prices"])
+    configured = ScriptedProvider("a", [Started(), used(100, 20), Finished()])
+    assert (await answer_of(metered(configured).batches(REQUEST))).extras == {}
+
+
 async def test_a_provider_without_a_price_has_no_cost_and_not_zero() -> None:
     provider = ScriptedProvider("unknown", [Started(), used(100, 20), Finished()])
     bill = Bill()

@@ -31,6 +31,7 @@ from groundwire.model import (
 )
 from groundwire.model.batch import FastPath, OpeningBatch
 from groundwire.model.cost import Cost, rounded_usd
+from groundwire.model.extras import merge_extras
 from groundwire.model.value import replace, value
 from groundwire.providers.policy import Capabilities
 from groundwire.providers.pricing import (
@@ -173,7 +174,8 @@ class Meter:
                 case UsageSeen(usage):
                     self._usage, self._unreported = usage, 0
                 case Finished():
-                    return [*batch[:index], *self._priced_usage(is_final=True), *batch[index:]]
+                    usage = self._priced_usage(is_final=True)
+                    return [*batch[:index], *usage, self._with_prices(event), *batch[index + 1 :]]
                 case Failed(error):
                     self.fail(error)
                     return [*batch[:index], *self._priced_usage(is_final=False), *batch[index:]]
@@ -232,6 +234,12 @@ class Meter:
                 )
             ),
         )
+
+    def _with_prices(self, end: Finished) -> Finished:
+        """The end of an answer, with the price list that its cost is from."""
+        if self._final is None or not self._final.prices:
+            return end
+        return replace(end, extras=merge_extras(end.extras, {"groundwire": {"prices": self._final.prices}}))
 
     def _price(self, usage: Usage) -> Cost:
         """The price of the model that answered; of the one that was requested if the former has none."""

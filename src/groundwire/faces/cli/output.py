@@ -96,7 +96,7 @@ def encode_answer(answer: Answer, question: SearchQuestion) -> JsonObject:
         "searches": [encode_search(search) for search in answer.searches],
         "grounded": answer.grounded,
         "warnings": [{"code": warning.code, "message": warning.message} for warning in answer.warnings],
-        "usage": _encode_usage(answer.usage),
+        "usage": _encode_usage(answer),
         "provider": provider,
         "model": model,
         "finish": answer.finish,
@@ -121,9 +121,11 @@ def answered_by(answer: Answer, question: SearchQuestion) -> tuple[str, str]:
     )
 
 
-def _encode_usage(usage: Usage) -> JsonObject:
-    counts: dict[str, Json] = {name: getattr(usage, name) for name in field_names(Usage)}
-    return counts
+def _encode_usage(answer: Answer) -> JsonObject:
+    """Counts and cost, and the price list that the cost is from; without one, the provider reported it."""
+    counts: dict[str, Json] = {name: getattr(answer.usage, name) for name in field_names(Usage)}
+    prices = answer.extras.get("groundwire", {}).get("prices")
+    return {**counts, "prices": prices} if prices else counts
 
 
 def _reference(number: int, numbering: Numbering) -> str:
