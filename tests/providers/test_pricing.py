@@ -35,6 +35,7 @@ from groundwire.providers.catalog import CATALOG, ENGINES
 from groundwire.providers.policy import Capabilities
 from groundwire.providers.pricing import (
     SEARCH_PRICES,
+    TOKENS_PER_SEARCH,
     PriceList,
     input_estimate,
     search_price,
@@ -380,6 +381,19 @@ def test_gemini_bills_a_grounded_prompt_up_to_2_5_and_each_query_since_3(recordi
 
 def recorded_events_of_gemini(path: Path) -> list[Event]:
     return list(dialect("gemini").decode_response(json.loads(path.read_text("utf-8"))))
+
+
+def test_no_recorded_answer_reads_more_than_is_estimated_for_its_searches(recordings: Path) -> None:
+    languages = {"anthropic": "anthropic_messages", "openai-responses": "openai_responses"}
+    seen = 0
+    languages |= {"perplexity-chat": "openai_chat", "openrouter-chat": "openai_chat"}
+    for folder, name in languages.items():
+        for path in answers(recordings / folder):
+            usage = assemble(recorded_events(path, dialect(name))).usage
+            if usage.searches and usage.input_tokens:
+                assert usage.input_tokens <= usage.searches * TOKENS_PER_SEARCH, path.name
+                seen += 1
+    assert seen >= 20
 
 
 @pytest.mark.parametrize("folder", ["openrouter-chat", "perplexity-chat"])

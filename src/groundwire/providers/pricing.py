@@ -1,7 +1,7 @@
 """Prices: what the tokens and searches of an answer cost, and the most that a request can cost.
 
 Prices of tokens come from the package `genai-prices`, whose data is part of it: nothing is fetched. It takes
-half a second to import, so it is loaded on first use. Prices of searches are the table here, because vendors
+a second to import, so it is loaded on first use. Prices of searches are the table here, because vendors
 count searches in different units. `[prices]` of the configuration overrides both.
 """
 
@@ -115,8 +115,9 @@ _OUTPUT_LIMIT = 128_000
 """That of OpenAI's models, and of all others."""
 _SEARCHES = 10
 """The searches of a request that sets no limit: Anthropic pauses after about as many."""
-_TOKENS_PER_SEARCH = 16_000
-"""Input tokens that the pages of one search add; in recorded answers of all vendors they added fewer."""
+TOKENS_PER_SEARCH = 48_000
+"""Input tokens that the pages of one search add at most. The largest recorded answers have 44,471 for one
+search, and 404,500 for ten, because each step reads the pages of the steps before."""
 _BYTES_PER_TOKEN = 3
 """English has four to five bytes in a token, code and other scripts about three: estimates are upwards."""
 
@@ -192,7 +193,7 @@ class ModelPrices:
         `rounds` is the number of requests that it may need, `billed` whether the vendor runs its searches.
         """
         searches = self._most_searches(request, capabilities)
-        tokens = input_estimate(request) + searches * _TOKENS_PER_SEARCH
+        tokens = input_estimate(request) + searches * TOKENS_PER_SEARCH
         plain = Usage(tokens, self.most_output(request), searches=searches if billed else 0)
         stored = replace(plain, cache_write_tokens=tokens)
         costs = [self.cost(usage, request.search) for usage in (plain, stored)]
@@ -308,7 +309,7 @@ _OTHER_KEYS = re.compile(r"audio|image|video|_1h_|_kcount$")
 def _token_prices(vendor: str, model: str, _: int) -> Callable[[Usage], Decimal] | None:
     """A function for the price of the tokens of a model. The package needs a quarter of a millisecond for
     each answer, so its prices are only looked up there."""
-    from genai_prices import calc_price  # noqa: PLC0415  half a second
+    from genai_prices import calc_price  # noqa: PLC0415  takes a second
 
     try:
         prices = calc_price(_counts(Usage(1, 1)), model, provider_id=vendor).model_price
@@ -342,7 +343,7 @@ def _token_prices(vendor: str, model: str, _: int) -> Callable[[Usage], Decimal]
 
 
 def _counts(usage: Usage) -> GenaiUsage:
-    from genai_prices import Usage as GenaiUsage  # noqa: PLC0415  half a second
+    from genai_prices import Usage as GenaiUsage  # noqa: PLC0415  takes a second
 
     total = usage.input_tokens or 0
     cached = min(usage.cached_tokens or 0, total)
@@ -390,5 +391,5 @@ def are_prices_loaded() -> bool:
 
 
 def load_prices() -> None:
-    """Load the price list, which takes half a second; call it in a thread."""
+    """Load the price list, which takes a second; call it in a thread."""
     _listed_tokens("openai", "gpt-5.5", Usage(1, 1))
