@@ -174,8 +174,8 @@ class Meter:
                 case UsageSeen(usage):
                     self._usage, self._unreported = usage, 0
                 case Finished():
-                    usage = self._priced_usage(is_final=True)
-                    return [*batch[:index], *usage, self._with_prices(event), *batch[index + 1 :]]
+                    priced = self._priced_usage(is_final=True)
+                    return [*batch[:index], *priced, self._with_prices(event), *batch[index + 1 :]]
                 case Failed(error):
                     self.fail(error)
                     return [*batch[:index], *self._priced_usage(is_final=False), *batch[index:]]
