@@ -73,6 +73,7 @@ from groundwire.routing.cache import ResponseCache
 from groundwire.routing.failover import Router
 from groundwire.routing.health import Health
 from groundwire.routing.metering import MeteredProvider, PricingTerms, Quote, SpendingGuard, terms_of
+from groundwire.routing.observe import AttemptObserver
 from groundwire.routing.resolve import AUTO, Plan, ResolvedTarget, plan_for, ranked, resolve, substituted
 from groundwire.transport.http import Deadlines, Http
 from groundwire.transport.threads import is_loop_running, run_in_loop_thread
@@ -351,6 +352,10 @@ class Groundwire:
     def findings(self, name: str) -> list[LookupResult]:
         """Return where a provider's credentials were looked for, and what was found."""
         return explain(self._plugins[name].lookups, self._lookup_context) if name in self.names else []
+
+    def observe_attempts(self, observer: AttemptObserver) -> None:
+        """Call a function when a provider is called, and the function that it returns when that ends."""
+        self._router.observe = observer
 
     def watch_index(self, report: ReportProgress) -> None:
         """Report progress to a callback while the embedded index is built."""

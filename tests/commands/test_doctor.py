@@ -12,11 +12,24 @@ from pathlib import Path
 import pytest
 
 from groundwire.commands import doctor
-from groundwire.commands.doctor import Check, config_files, data_directory, probe_each, versions
+from groundwire.commands.doctor import (
+    Check,
+    config_files,
+    data_directory,
+    probe_each,
+    shared_store,
+    versions,
+)
 from groundwire.engine.dense.packages import ENGLISH, EncoderPackage
 from groundwire.errors import Overloaded, TimedOut
 from groundwire.model import Event, Failed, Request, SearchOptions, TextDelta
+from groundwire.store.migrations import ON_POSTGRES
+from groundwire.store.postgres import open_postgres
+from groundwire.transport.migrations import Migration
 from tests.faces.fakes import FakeClient
+from tests.servers.fixtures import postgres, postgres_server
+
+__all__ = ["postgres", "postgres_server"]
 
 
 def test_versions_are_printed() -> None:
@@ -122,3 +135,37 @@ def test_the_better_encoder_for_english_is_offered(monkeypatch: pytest.MonkeyPat
     (found,) = doctor.extras("")
     assert found.state == "ok"
     assert found.detail.endswith(ENGLISH.install)
+
+
+def test_a_store_of_one_machine_is_not_checked_as_a_shared_one() -> None:
+    assert list(shared_store("", {})) == []
+    assert list(shared_store("sqlite:////nowhere/store.db", {})) == []
+
+
+@pytest.mark.server
+def test_a_shared_store_is_reported_with_its_version_and_is_not_migrated(postgres: str) -> None:
+    secret = {"GROUNDWIRE_SECRET": "x" * 64}
+    newest = ON_POSTGRES[-1].version
+
+    def report() -> tuple[str, str]:
+        store, own_secret = shared_store(postgres, secret)
+        assert own_secret.state == "ok"
+        return store.state, store.detail
+
+    assert report() == (
+        "note",
+        f"answers; the next gateway that starts migrates it from version 0 to {newest}",
+    )
+    assert report()[0] == "note"
+    open_postgres(postgres).close()
+    assert report() == ("ok", f"answers, version {newest}")
+    later = Migration(newest + 1, ("CREATE TABLE groundwire_later (id text)",))
+    open_postgres(postgres, (*ON_POSTGRES, later)).close()
+    assert report()[0] == "note"
+    assert f"version {newest + 1}" in report()[1]
+
+
+def test_a_shared_store_without_an_answer_or_a_secret_is_a_problem(tmp_path: Path) -> None:
+    store, secret = shared_store(f"postgresql://user:PASSWORD@/x?host={tmp_path}", {})
+    assert (store.state, secret.state) == ("problem", "problem")
+    assert "PASSWORD" not in store.detail

@@ -16,7 +16,7 @@ from groundwire.client import Groundwire
 from groundwire.commands.http_app import create_service
 from groundwire.config.schema import Config
 from groundwire.errors import ConfigError
-from groundwire.server.auth import fingerprint
+from groundwire.server.auth import AccessKeys, fingerprint
 from groundwire.server.keys import SECRET_VARIABLE, KeyFile, load_secret
 from groundwire.server.shared_access import SharedAccess, StoredKeys, check_own_keys
 from groundwire.store.open import open_store
@@ -49,7 +49,7 @@ def test_a_key_of_one_gateway_is_known_to_another_and_its_end_too(postgres: str)
         closing(SharedAccess(there, interval=0.02)) as access,
     ):
         keys = StoredKeys(here)
-        assert access() == (None, frozenset())
+        assert access() == AccessKeys()
         shown, made = keys.create("laptop", 0)
         assert made.fingerprint == fingerprint(shown)
         wait_until(lambda: access().valid == frozenset({made.fingerprint}))

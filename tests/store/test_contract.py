@@ -237,7 +237,9 @@ def test_a_migration_is_atomic(open_at: StoreOpener) -> None:
         open_at(more=[bad])
     assert open_at().session("s1") == SESSION
     good = Migration(
-        NEWEST + 1, ("CREATE TABLE half (id text)", "UPDATE groundwire_sessions SET title = 'moved'")
+        NEWEST + 1,
+        ("CREATE TABLE half (id text)", "UPDATE groundwire_sessions SET title = 'moved'"),
+        breaking=True,
     )
     moved = open_at(more=[good]).session("s1")
     assert moved is not None

@@ -35,6 +35,9 @@ from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.console import BOLD, DIM, RED, Console, styled
 from groundwire.model import Failed, Json, JsonObject, Limits, Message, Request, Text
 from groundwire.model.value import value
+from groundwire.server.keys import SECRET_VARIABLE
+from groundwire.store.migrations import ON_POSTGRES
+from groundwire.store.open import is_shared
 from groundwire.text.sanitise import escape_invisible_json, one_line
 
 State: TypeAlias = Literal["ok", "problem", "note"]
@@ -42,6 +45,7 @@ State: TypeAlias = Literal["ok", "problem", "note"]
 _LIBRARIES = ("tantivy", "httptools", "mcp")
 _EXTRAS: Mapping[str, str] = {
     "documents": "PDF, reStructuredText and web archives for `groundwire index add`",
+    "otel": "traces and metrics for an OpenTelemetry collector",
     "postgres": "sessions and index in PostgreSQL",
     "semantic": "search by meaning in the embedded index, in 16 languages",
 }
@@ -162,6 +166,37 @@ def built_index(data_dir: str) -> Check:
     return Check(_BUILD_STATES.get(status.phase, "note"), "embedded index", status.summary)
 
 
+def shared_store(store: str, env: Mapping[str, str]) -> Iterator[Check]:
+    """Does the store that gateways share answer, which version has it, and is the common secret set?"""
+    if not is_shared(store):
+        return
+    try:
+        from groundwire.store.postgres import postgres_version  # noqa: PLC0415  imports the driver
+
+        found = postgres_version(store)
+    except GroundwireError as error:
+        yield Check("problem", "shared store", error.message)
+    else:
+        yield Check(*_store_version(found, ON_POSTGRES[-1].version))
+    if env.get(SECRET_VARIABLE):
+        yield Check("ok", SECRET_VARIABLE, "set; it must be the same for all gateways")
+    else:
+        yield Check("problem", SECRET_VARIABLE, "not set, and all gateways of a shared store need the same")
+
+
+def _store_version(found: int, known: int) -> tuple[State, str, str]:
+    what = "shared store"
+    if found == known:
+        return "ok", what, f"answers, version {found}"
+    if found > known:
+        return (
+            "note",
+            what,
+            f"answers; a newer groundwire has migrated it to version {found}, this knows {known}",
+        )
+    return "note", what, f"answers; the next gateway that starts migrates it from version {found} to {known}"
+
+
 def _is_writable(directory: str) -> bool:
     # Permissions are not enough: root has all of them, also on a read-only file system.
     try:
@@ -226,7 +261,11 @@ def run_doctor(arguments: Namespace, console: Console) -> int:
             _print_sections(console, checks)
         return report_error(error, console)
     checks["extras"] = list(extras(client.config.store))
-    checks["data"] = [data_directory(client.config.data_dir), built_index(client.config.data_dir)]
+    checks["data"] = [
+        data_directory(client.config.data_dir),
+        built_index(client.config.data_dir),
+        *shared_store(client.config.store, console.env),
+    ]
     statuses = client.providers()
     probes = asyncio.run(_live(client, statuses)) if arguments.ask else []
     if arguments.json:

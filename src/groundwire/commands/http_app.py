@@ -33,6 +33,7 @@ from groundwire.server.metrics import share_metrics
 from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.server.routes import Route, RouteTable
 from groundwire.server.shared_access import SharedAccess
+from groundwire.server.telemetry import open_telemetry
 from groundwire.server.usage import UsageRecorder
 from groundwire.server.workers import WorkerProcesses, bind_socket, tune_gc
 from groundwire.store.open import StoreProbe, is_shared, open_store, store_address
@@ -101,6 +102,10 @@ def create_service(
     recorder = app.usage_recorder = UsageRecorder(store)
     budgets = groundwire.spending_guard = Budgets(store)
     app.readiness_checks.append(StoreProbe(store).problem)
+    if telemetry := open_telemetry(config.gateway, env):
+        app.tracer = telemetry
+        groundwire.observe_attempts(telemetry.begin_attempt)
+        app.on_close.append(telemetry.aclose)
     app.routes = RouteTable((*app.routes.routes, *routes_for(chat_for(groundwire, store))))
 
     async def close() -> None:
@@ -123,6 +128,8 @@ class ListenOptions:
     workers: int = 1
     drain: float = 30.0
     """Seconds that open requests have to end after a signal."""
+    drain_delay: float = 0.0
+    """Seconds after a signal in which only readiness fails, before requests are refused."""
 
 
 def open_socket(options: ListenOptions) -> socket.socket:
@@ -174,7 +181,7 @@ def serve(
             own = bind_socket(options.host, listener.getsockname()[1], shared=True)
             return asyncio.run(_serve(options, own, connect(), env, parent_alive=parent_alive))
 
-        return WorkerProcesses(options.workers, work, options.drain + _KILL_AFTER).run()
+        return WorkerProcesses(options.workers, work, options.drain_delay + options.drain + _KILL_AFTER).run()
 
 
 async def _serve(
@@ -189,7 +196,7 @@ async def _serve(
         app = create_service(groundwire, env, host=options.host)
     else:
         app = create_app(groundwire, env, host=options.host)
-    server = HttpServer(app, drain=options.drain, sheds_load=True)
+    server = HttpServer(app, drain=options.drain, drain_delay=options.drain_delay, sheds_load=True)
     if parent_alive is not None:
 
         def parent_died() -> None:

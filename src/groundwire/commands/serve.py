@@ -27,6 +27,7 @@ def run_serve(arguments: Namespace, console: Console) -> int:
         config.gateway.port if arguments.port is None else arguments.port,
         arguments.workers,
         arguments.drain,
+        arguments.drain_delay,
     )
     with open_keys(config) as stored:
         entries = stored.entries()

@@ -140,6 +140,12 @@ GATEWAY = SettingTable(
             project="never",
         ),
         "request_log": SettingKey(kinds.PATH, "A file that gets one line for each request.", project="never"),
+        "otlp_endpoint": SettingKey(
+            kinds.COLLECTOR, "The OpenTelemetry collector that gets traces and metrics.", project="never"
+        ),
+        "propagate_trace": SettingKey(
+            kinds.FLAG, "true: send the header traceparent to providers.", project="never"
+        ),
     },
 )
 

@@ -62,6 +62,7 @@ _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 _COUNTRY = r"[A-Za-z]{2}"
 _DOMAIN = r"[^\s:/@?#]+(?:/[^\s@?#]*)?"
 _SEARCH = r"native|none|engine:[A-Za-z0-9_.-]+"
+_COLLECTOR = r"https?://[^\s?#@]+"
 _STORE = r"(?:sqlite:///|postgres(?:ql)?://)\S+"
 _LOOPBACK = r"localhost|127\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}|::1"
 
@@ -248,6 +249,11 @@ SINCE = Kind(TIME_EXPECTED, _STRING, _time("start"))
 UNTIL = Kind(TIME_EXPECTED, _STRING, _time("end"))
 BASE_URL = Kind(
     "an address that starts with https://", {"type": "string", "pattern": "^https?://[^?#@]+$"}, _base_url
+)
+COLLECTOR = Kind(
+    "an address such as http://127.0.0.1:4318",
+    {"type": "string", "pattern": f"^{_COLLECTOR}$"},
+    _pattern(_COLLECTOR),
 )
 VARIABLE = Kind(
     "the name of an environment variable, not the key itself",

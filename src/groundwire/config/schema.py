@@ -68,6 +68,10 @@ class GatewaySettings:
     max_requests: int = 4000
     cache_seconds: float = 0.0
     request_log: str = ""
+    otlp_endpoint: str = ""
+    """Where traces and metrics are sent; empty for `OTEL_EXPORTER_OTLP_ENDPOINT`, if that is set."""
+    propagate_trace: bool = False
+    """Are providers told which trace a request belongs to?"""
 
 
 @value

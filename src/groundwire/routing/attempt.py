@@ -36,6 +36,7 @@ from groundwire.providers.spec import Batches, Provider
 from groundwire.routing.continuation import with_continuation
 from groundwire.routing.error_policy import is_unhealthy
 from groundwire.routing.health import Breaker
+from groundwire.routing.observe import CANCELLED, AttemptObserver, AttemptResult
 
 
 class Deadline:
@@ -116,6 +117,16 @@ class SearchCounter:
         self._found = False
         self.has_citations = False
 
+    @property
+    def model(self) -> str:
+        """The model that the provider reports; until then the requested one."""
+        return self._model
+
+    @property
+    def usage(self) -> Usage:
+        """The usage so far, with the searches counted."""
+        return self.completed_usage() or self._usage
+
     def feed(self, batch: Sequence[Event]) -> Sequence[Event]:
         """The same events, with the completed usage before the end if the provider did not count searches."""
         for index, event in enumerate(batch):
@@ -176,6 +187,7 @@ _ANSWERED = frozenset({"stop", "length", "other"})
 """The ends of answers that should have sources."""
 
 
+_ATTRIBUTED = (Started, Finished)
 _INVISIBLE = (Started, Verbatim, Warned, UsageSeen)
 _INVISIBLE_OF_ENGINES = (*_INVISIBLE, SearchStarted)
 """A search that an engine has started has found nothing yet: it is held back while another provider can be
@@ -198,10 +210,12 @@ class Attempt:
         "_breaker",
         "_counter",
         "_cut",
+        "_end",
         "_ended",
         "_invisible",
         "_may_be_grounded",
         "_model",
+        "_observe",
         "_probes",
         "_visible",
         "_waited",
@@ -209,8 +223,19 @@ class Attempt:
         "provider",
     )
 
-    def __init__(self, provider: Provider, breaker: Breaker, *, last: bool, probes: bool) -> None:
+    def __init__(
+        self,
+        provider: Provider,
+        breaker: Breaker,
+        *,
+        last: bool,
+        probes: bool,
+        observe: AttemptObserver | None = None,
+    ) -> None:
         self.provider = provider
+        self._observe = observe
+        self._end: Event | None = None
+        """The event that ended the answer."""
         self.last = last
         """Is this the last target of the plan?"""
         self._breaker = breaker
@@ -237,11 +262,13 @@ class Attempt:
         held: list[Event] = []
         began = self._breaker.now()
         self._ended = self._cut = False
+        self._end = None
         self._model = request.model
         deadline = Deadline(self._first_event_limit(request, ends))
         counter = SearchCounter(self.provider.capabilities, request.model or self.provider.model)
         self._counter = counter
         self._may_be_grounded = request.search is None
+        report_end = self._observe(self.provider, request) if self._observe is not None else None
         try:
             async with aclosing(with_continuation(self.provider, request)) as batches:
                 while batch := counter.feed(await self._next(batches, deadline)):
@@ -252,7 +279,7 @@ class Attempt:
                     self._waited = self._breaker.now() - began
                     self._record_end(batch)
                     self._may_be_grounded = self._may_be_grounded or _is_verbatim(batch)
-                    held += (self._attributed(event) for event in batch)
+                    held += [self._attributed(event) for event in batch]
                     self._visible = _has_visible(batch, self._invisible)
                     if self._visible:
                         deadline.ends = ends
@@ -263,6 +290,8 @@ class Attempt:
             deadline.close()
             if self._probes:
                 self._breaker.release()
+            if report_end is not None:
+                report_end(self._result(counter))
 
     def _first_event_limit(self, request: Request, ends: float) -> float:
         """When the first visible event is due: before `ends` if there is another target to try."""
@@ -304,6 +333,8 @@ class Attempt:
 
     def _attributed(self, event: Event, batch: Sequence[Event] = ()) -> Event:
         """The event with its origin. `batch` is one whose citations are not counted yet."""
+        if not isinstance(event, _ATTRIBUTED):
+            return event
         # The default model is certain only now: the provider may have replaced a retired one.
         counted = self._counter is not None and self._counter.has_citations
         cited = counted or any(isinstance(item, Cited) for item in batch)
@@ -314,10 +345,22 @@ class Attempt:
             ungrounded=not cited and not self._may_be_grounded,
         )
 
+    def _result(self, counter: SearchCounter) -> AttemptResult:
+        end = self._end
+        error = "" if isinstance(end, Finished) else end.error.code if isinstance(end, Failed) else CANCELLED
+        return AttemptResult(
+            counter.model,
+            counter.usage,
+            end.reason if isinstance(end, Finished) else "",
+            error,
+            self._waited if self._visible else None,
+        )
+
     def _record_end(self, batch: Sequence[Event]) -> None:
         """Report the outcome to the circuit breaker, if this batch ends the answer."""
         last = batch[-1]
         if isinstance(last, _ENDS):
+            self._end = last
             error = last.error if isinstance(last, Failed) else None
             if error is None or (is_unhealthy(error) and not self._cut):
                 self._breaker.record(ok=error is None, seconds=self._waited)

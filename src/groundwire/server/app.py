@@ -76,6 +76,22 @@ class EndedLogins(Protocol):
         ...
 
 
+class RequestSpan(Protocol):
+    """The trace of one request."""
+
+    def end(self, context: RequestContext, record: AccessRecord) -> None:
+        """The request is complete."""
+        ...
+
+
+class RequestTracer(Protocol):
+    """Traces requests."""
+
+    def begin_request(self, exchange: HttpExchange) -> RequestSpan | None:
+        """A request begins; None if it is not traced. Called in the task of the request."""
+        ...
+
+
 class RequestContext:
     """A request in progress: the HTTP exchange, and what is recorded about it."""
 
@@ -138,7 +154,11 @@ class HttpApp:
         self.access = access
         self.secret = secret
         self.timeouts = timeouts or ResponseTimeouts()
+        self.leaving = False
+        """Readiness fails and responses close their connections, but requests are served: the load balancer
+        needs time to notice."""
         self.draining = False
+        """New requests are refused."""
         self.open_requests = 0
         self.active_streams = ActiveStreams()
         self.load_shedder = LoadShedder()
@@ -151,6 +171,7 @@ class HttpApp:
         self.readiness_checks: list[Callable[[], Awaitable[str]]] = []
         """Checks of dependencies. Each returns a problem, or an empty text."""
         self.observers = (self.metrics.observe, *observers)
+        self.tracer: RequestTracer | None = None
 
     @property
     def settings(self) -> GatewaySettings:
@@ -195,6 +216,7 @@ class HttpApp:
     async def _handle_http(self, context: RequestContext) -> None:
         began = monotonic()
         self.open_requests += 1
+        span = self.tracer.begin_request(context.exchange) if self.tracer is not None else None
         try:
             await self._with_error_response(context, self._dispatch(context))
         except ClientDisconnected:
@@ -209,6 +231,8 @@ class HttpApp:
             for observe in self.observers:
                 observe(record)
             self._record_usage(context, seconds)
+            if span is not None:
+                span.end(context, record)
 
     def _record_usage(self, context: RequestContext, seconds: float) -> None:
         if context.usage is not None:

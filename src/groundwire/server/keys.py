@@ -205,7 +205,7 @@ def _decode(item: JsonObject) -> ApiKey:
 
 SECRET_VARIABLE = "GROUNDWIRE_SECRET"  # noqa: S105  a name
 """Set it to the same value for all instances of one service."""
-_SECRET_FILE = "gateway.secret"  # noqa: S105  a name
+SECRET_FILE = "gateway.secret"  # noqa: S105  a name
 _GROUP_AND_OTHERS = 0o077
 
 
@@ -219,7 +219,7 @@ def load_secret(data_dir: str, env: Mapping[str, str], *, shared: bool = False) 
             f"the store is shared, so all gateways need the same secret: set {SECRET_VARIABLE}, for example "
             "to the output of `openssl rand -hex 32`"
         )
-    path = Path(data_dir) / _SECRET_FILE
+    path = Path(data_dir) / SECRET_FILE
     try:
         return _read_secret(path) or _create_secret(path)
     except OSError as error:
@@ -245,7 +245,7 @@ def _read_secret(path: Path) -> bytes:
 
 def _create_secret(path: Path) -> bytes:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    temporary = path.with_name(f"{_SECRET_FILE}.{secrets.token_hex(8)}")
+    temporary = path.with_name(f"{SECRET_FILE}.{secrets.token_hex(8)}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     with open(os.open(temporary, flags, 0o600), "wb") as file:
         file.write(secrets.token_bytes(_SIZE))

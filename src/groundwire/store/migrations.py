@@ -157,6 +157,7 @@ ON_SQLITE = (
             )
             """,
         ),
+        breaking=True,
     ),
     _LEASES,
     _KEYS,
@@ -181,6 +182,7 @@ ON_POSTGRES = (
             "CREATE INDEX groundwire_words_recent ON groundwire_words (owner, place)",
             "CREATE INDEX groundwire_words_lexemes ON groundwire_words USING gin (lexemes)",
         ),
+        breaking=True,
     ),
     _LEASES,
     _KEYS,

@@ -15,6 +15,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 MAX_ANSWER = 64 * 1024 * 1024
 """Enough for some hundred thousand tokens streamed one by one, with images."""
+
+
+TRACE_PARENT: ContextVar[str] = ContextVar("groundwire trace parent", default="")
+"""The header `traceparent` of requests to providers; empty unless tracing is to be continued there."""
 
 
 @value

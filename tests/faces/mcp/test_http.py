@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import aiohttp
 import pytest
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema import Draft202012Validator
 from mcp import Client, MCPError
 from mcp.types import ResourceLink
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS

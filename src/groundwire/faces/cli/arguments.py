@@ -142,6 +142,11 @@ def amount(text: str) -> Decimal:
     return usd
 
 
+def pause(text: str) -> int:
+    """A whole number from 0."""
+    return 0 if text == "0" else count(text)
+
+
 def address(text: str) -> str:
     """An http or https URL without query and fragment."""
     from groundwire.text.urls import safe_url  # noqa: PLC0415  imported only to check a value
@@ -299,6 +304,7 @@ def _serve(parser: CommandParser) -> None:
     add("--port", metavar="N", type=port, help="the port (default: 8484); 0 takes one that is free")
     add("--workers", metavar="N", type=count, default=1, help="how many processes (default: 1)")
     add("--drain", metavar="SECONDS", type=count, default=30, help="how long answers may go on at the end")
+    add("--drain-delay", metavar="SECONDS", type=pause, default=0, help="before it, only /readyz fails")
     add("--log-level", choices=LOG_LEVELS, default="info", help="what is logged, as JSON lines on stderr")
     _data_dir(parser)
 
@@ -308,6 +314,18 @@ def _keys(parser: CommandParser) -> None:
     parser.add_argument("which", nargs="?", default="", metavar="KEY", help="revoke: its id or its name")
     parser.add_argument("--name", default="", help="create: whose key it is, for the list")
     parser.add_argument("--json", action="store_true", help="as JSON")
+    _data_dir(parser)
+
+
+def _backup(parser: CommandParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the archive to create; it must not exist")
+    parser.add_argument("--no-index", action="store_true", help="without the pages of the index")
+    _data_dir(parser)
+
+
+def _restore(parser: CommandParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="an archive of `groundwire backup`")
+    parser.add_argument("--replace", action="store_true", help="overwrite the data that is there")
     _data_dir(parser)
 
 
@@ -440,6 +458,22 @@ COMMANDS: dict[str, CommandSpec] = {
         "groundwire keys list",
         "groundwire keys revoke laptop",
         "groundwire keys import               # to a shared store",
+    ),
+    "backup": CommandSpec(
+        "copy sessions, keys and index to an archive",
+        _backup,
+        "Copy the data of this machine to one archive: sessions and usage, keys of the gateway, pages of\n"
+        "the index. A gateway may be running. The archive holds conversations and the secret that signs\n"
+        "logins: keep it as safe as the data directory.",
+        "groundwire backup groundwire.tar",
+        "groundwire backup --no-index groundwire.tar",
+    ),
+    "restore": CommandSpec(
+        "put the data of an archive back",
+        _restore,
+        "Put back what `groundwire backup` has saved. Stop the gateway first.",
+        "groundwire restore groundwire.tar",
+        "groundwire restore --replace groundwire.tar",
     ),
     "completion": CommandSpec(
         "print a script for completion in your shell",
