@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from decimal import Decimal
 from time import monotonic
 
 from groundwire.client_protocol import AnswerStream
@@ -94,6 +95,7 @@ class StubClient:
         provider: str = AUTO,
         model: str = "",
         options: SearchOptions | None = None,
+        max_cost: Decimal | float | None = None,
     ) -> AsyncGenerator[Event, None]:
         assert isinstance(query, Request)
         async with aclosing(self.batches(query, provider=provider, model=model)) as batches:

@@ -14,6 +14,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -30,7 +31,7 @@ from groundwire.credentials.secret import Credential, Secret
 from groundwire.credentials.session import Refresher
 from groundwire.dialects.json import msgspec_library, use_library
 from groundwire.engine.engines.api import ApiEngineSpec
-from groundwire.errors import ConfigError, GroundwireError, InvalidQuery, MissingCredential
+from groundwire.errors import ConfigError, CostLimit, GroundwireError, InvalidQuery, MissingCredential
 from groundwire.model import (
     Answer,
     Assembler,
@@ -41,6 +42,7 @@ from groundwire.model import (
     SearchOptions,
     Text,
 )
+from groundwire.model.cost import Cost
 from groundwire.model.value import replace
 from groundwire.providers.catalog import CATALOG
 from groundwire.providers.count_tokens import can_count, count_tokens
@@ -55,6 +57,7 @@ from groundwire.providers.engine_factory import (
 from groundwire.providers.http import HttpProvider
 from groundwire.providers.models import SuccessorProvider
 from groundwire.providers.openai_session import oauth_sender, refresh_process
+from groundwire.providers.pricing import PriceList, is_listed, load_prices
 from groundwire.providers.registry import adjusted, describe, load_registered
 from groundwire.providers.spec import (
     Batches,
@@ -69,6 +72,7 @@ from groundwire.providers.spec import (
 from groundwire.routing.cache import ResponseCache
 from groundwire.routing.failover import Router
 from groundwire.routing.health import Health, ProviderHealth
+from groundwire.routing.metering import MeteredProvider, PricingTerms, Quote, SpendingGuard, terms_of
 from groundwire.routing.observe import AttemptObserver
 from groundwire.routing.resolve import AUTO, Plan, ResolvedTarget, plan_for, ranked, resolve, substituted
 from groundwire.transport.http import Deadlines, Http
@@ -105,6 +109,10 @@ class Groundwire:
         self._specs: dict[str, ProviderSpec] = {}
         self._added: dict[str, ProviderSpec] = {}
         self._keys: dict[str, Secret] = {}
+        self._price_list = PriceList(self.config.prices)
+        self._terms: dict[str, PricingTerms] = {}
+        self.spending_guard: SpendingGuard | None = None
+        """Decides before each request to a provider whether its budget allows it."""
         self._plugins = self._create_plugins()
         self._providers = {name: plugin.provider for name, plugin in self._plugins.items()}
         self._router = Router(
@@ -129,13 +137,24 @@ class Groundwire:
         await self._http.aclose()
 
     def search(
-        self, query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
+        self,
+        query: str,
+        *,
+        provider: str = AUTO,
+        model: str = "",
+        options: SearchOptions | None = None,
+        max_cost: Decimal | float | None = None,
     ) -> Answer:
-        """Search and return the complete answer. Inside a running event loop (Jupyter), it uses a thread."""
+        """Search and return the complete answer. Inside a running event loop (Jupyter), it uses a thread.
+
+        A search that could cost more than `max_cost` USD raises `CostLimit`, and is not sent.
+        """
 
         async def run(groundwire: Groundwire) -> Answer:
             async with groundwire:
-                return await groundwire.asearch(query, provider=provider, model=model, options=options)
+                return await groundwire.asearch(
+                    query, provider=provider, model=model, options=options, max_cost=max_cost
+                )
 
         # Connections belong to one event loop, so the thread gets a client of its own.
         return run_in_loop_thread(lambda: run(self._copy())) if is_loop_running() else asyncio.run(run(self))
@@ -147,12 +166,20 @@ class Groundwire:
         return copy
 
     async def asearch(
-        self, query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
+        self,
+        query: str,
+        *,
+        provider: str = AUTO,
+        model: str = "",
+        options: SearchOptions | None = None,
+        max_cost: Decimal | float | None = None,
     ) -> Answer:
         """Search and return the complete answer. If the answer is interrupted, raise its error."""
         request = replace(search_request(query, options or self.config.search), stream=False)
         assembler = Assembler()
-        async with aclosing(self.stream(request, provider=provider, model=model)) as events:
+        async with aclosing(
+            self.stream(request, provider=provider, model=model, max_cost=max_cost)
+        ) as events:
             async for event in events:
                 if isinstance(event, Failed):
                     raise event.error
@@ -166,6 +193,7 @@ class Groundwire:
         provider: str = AUTO,
         model: str = "",
         options: SearchOptions | None = None,
+        max_cost: Decimal | float | None = None,
     ) -> AsyncGenerator[Event, None]:
         """Yield the events of an answer as they arrive. Closing the generator cancels the request."""
         request = (
@@ -173,6 +201,9 @@ class Groundwire:
         )
         if request.search is not None:
             request = replace(request, search=checked_options(request.search, time.time()))
+        if max_cost is not None:
+            await asyncio.to_thread(load_prices)
+            check_cost(self.quote(request, self.resolve(model, provider=provider)), max_cost)
         async with aclosing(self.batches(request, provider=provider, model=model)) as batches:
             async for batch in batches:
                 for event in batch:
@@ -219,9 +250,20 @@ class Groundwire:
         name, *among = provider.split(" ")
         return self._route(request, ResolvedTarget(name, model), tuple(among))
 
-    def _route(self, request: Request, target: ResolvedTarget, among: tuple[str, ...]) -> Batches:
+    def _route(self, request: Request, target: ResolvedTarget, among: tuple[str, ...] = ()) -> Batches:
+        plan = self._plan(request, target, among)
+        guard = self.spending_guard
+        if guard is None or not guard.is_needed():
+            return self._router.batches(request, plan)
+        quote = self._quote(request, plan)
+        priced = tuple(target for target in plan.targets if _label(target) not in quote.unpriced)
+        return guard.guard(
+            quote, lambda: self._router.batches(request, replace(plan, targets=priced or plan.targets))
+        )
+
+    def _plan(self, request: Request, target: ResolvedTarget, among: tuple[str, ...] = ()) -> Plan:
         if target.provider != AUTO:
-            return self._router.batches(request, Plan((target,), self._seconds((target,))))
+            return Plan((target,), self._seconds((target,)))
         searching = request.search is not None
         usable = self._able_to_search() if searching else self.usable()
         known, order = self.usable(), self.order
@@ -230,9 +272,22 @@ class Groundwire:
             known = LazyMapping(dict.fromkeys(order), self._is_usable)
         plan = plan_for(target, order, usable, searching=searching, engines=self.engines)
         warnings = substituted(request.model, self.config.aliases, known)
-        return self._router.batches(
-            request, replace(plan, seconds=self._seconds(plan.targets), warnings=warnings)
-        )
+        return replace(plan, seconds=self._seconds(plan.targets), warnings=warnings)
+
+    def quote(self, request: Request, target: ResolvedTarget) -> Quote:
+        """The most that a request can cost: the price of its dearest target."""
+        return self._quote(request, self._plan(request, target))
+
+    def _quote(self, request: Request, plan: Plan) -> Quote:
+        costs = {_label(target): self._dearest(request, target) for target in plan.targets}
+        known = [usd for usd in costs.values() if usd is not None]
+        unpriced = tuple(name for name, usd in costs.items() if usd is None)
+        return Quote(max(known) if known else None, unpriced, plan.seconds)
+
+    def _dearest(self, request: Request, target: ResolvedTarget) -> Decimal | None:
+        provider = self._providers[target.provider]
+        model = target.model or provider.model
+        return self._terms[target.provider].dearest(request, model, provider.capabilities).usd
 
     def _seconds(self, targets: Sequence[ResolvedTarget]) -> float:
         """The time limit of a request, over all attempts."""
@@ -275,6 +330,8 @@ class Groundwire:
         for name in ("transport.response", *(f"dialects.{row.dialect}" for row in self._specs.values())):
             import_module(f"groundwire.{name}")
         use_library(msgspec_library())
+        if any(is_listed(terms.vendor) for terms in self._terms.values()):
+            load_prices()
 
     async def page(self, url: str, *, live: bool = True) -> Page:
         """Return a page from the index; if it is not there and `live` is set, fetch it from the web."""
@@ -367,9 +424,26 @@ class Groundwire:
         write = self._writing_model()
         return {
             **{name: self._http_plugin(row) for name, row in self._specs.items()},
-            **{name: factory(self._context(name)) for name, factory in factories.items()},
-            **{name: self._engine_factory.plugin(name, write) for name in engines},
+            **{name: self._metered_plugin(make(self._context(name))) for name, make in factories.items()},
+            **{name: self._metered_plugin(self._engine_factory.plugin(name, write)) for name in engines},
         }
+
+    def _metered_plugin(self, plugin: ProviderPlugin) -> ProviderPlugin:
+        provider = plugin.provider
+        is_engine = provider.name in self._engines
+        terms = terms_of(
+            self._price_list, provider.name, "" if is_engine else plugin.base_url, plugin.dialect
+        )
+        if is_engine and self.config.compose:
+            terms = replace(terms, writer=self._most_for_writing)
+        self._terms[provider.name] = terms
+        return replace(plugin, provider=MeteredProvider(provider, terms))
+
+    def _most_for_writing(self, request: Request) -> Cost:
+        """The most that the model costs that writes the answers of engines."""
+        provider, _, model = self.config.compose.partition("/")
+        written = replace(request, search=None)
+        return self._terms[provider].dearest(written, model, self._providers[provider].capabilities)
 
     def _configured(self, row: ProviderSpec) -> ProviderSpec:
         settings = self.config.provider(row.name)
@@ -439,6 +513,8 @@ class Groundwire:
         provider: Provider = HttpProvider(row, self._http, credential, self._redactor, renew=renew)
         if row.family:
             provider = SuccessorProvider(provider, row, self._http, credential)
+        terms = self._terms[row.name] = terms_of(self._price_list, row.name, row.base_url, row.dialect)
+        provider = MeteredProvider(provider, terms)
         kind, _, engine = self.config.provider(row.name).search.partition(":")
         return self._with_engine(provider, engine) if kind == "engine" else provider
 
@@ -450,9 +526,19 @@ class Groundwire:
             raise ConfigError(
                 f"providers.{provider.name}.search: there is no engine {engine!r}; known: {known}"
             )
-        from groundwire.routing.tool_loop.provider import ToolLoopProvider  # noqa: PLC0415  rarely needed
+        from groundwire.routing.tool_loop.provider import (  # noqa: PLC0415  rarely needed
+            MAX_ROUNDS,
+            ToolLoopProvider,
+        )
 
-        return ToolLoopProvider(provider, lambda: factory.engine(engine), factory.capabilities(engine))
+        searches = terms_of(self._price_list, engine)
+        self._terms[provider.name] = replace(self._terms[provider.name], rounds=MAX_ROUNDS, engine=searches)
+        return ToolLoopProvider(
+            provider,
+            lambda: factory.engine(engine),
+            factory.capabilities(engine),
+            prices=searches.prices(""),
+        )
 
     async def _credential(self, row: ProviderSpec) -> Credential | None:
         key = self._keys.get(row.name)
@@ -477,6 +563,25 @@ def search_request(query: str, options: SearchOptions) -> Request:
     return Request((Message("user", (Text(query),)),), search=options, stream=True)
 
 
+def check_cost(quote: Quote, max_cost: Decimal | float) -> None:
+    """Raise `CostLimit` if a request could cost more."""
+    limit = max_cost if isinstance(max_cost, Decimal) else Decimal(repr(max_cost))
+    if quote.unpriced:
+        raise CostLimit(
+            f"the price of {', '.join(quote.unpriced)} is not known, so the cost cannot be limited; set it "
+            "in [prices] of the configuration, or name another provider"
+        )
+    if quote.usd is not None and quote.usd > limit:
+        raise CostLimit(
+            f"this request could cost up to ${quote.usd:.4f}, more than the limit of ${limit}; allow more, "
+            "set a smaller max_uses, or choose a cheaper model"
+        )
+
+
+def _label(target: ResolvedTarget) -> str:
+    return f"{target.provider}/{target.model}" if target.model else target.provider
+
+
 def _limited(deadlines: Deadlines, seconds: float) -> Deadlines:
     return replace(
         deadlines,
@@ -493,22 +598,35 @@ def _missing(row: ProviderSpec) -> GroundwireError:
 
 
 def search(
-    query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
+    query: str,
+    *,
+    provider: str = AUTO,
+    model: str = "",
+    options: SearchOptions | None = None,
+    max_cost: Decimal | float | None = None,
 ) -> Answer:
     """Search the web with the user's configuration and return the complete answer.
 
     `provider` and `model` take the names that the command line takes; `auto` tries the usable providers in
-    order. An answer that failed or was interrupted raises a `GroundwireError`.
+    order. An answer that failed or was interrupted raises a `GroundwireError`. A search that could cost more
+    than `max_cost` USD raises `CostLimit`, and is not sent.
     """
-    return Groundwire().search(query, provider=provider, model=model, options=options)
+    return Groundwire().search(query, provider=provider, model=model, options=options, max_cost=max_cost)
 
 
 async def asearch(
-    query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
+    query: str,
+    *,
+    provider: str = AUTO,
+    model: str = "",
+    options: SearchOptions | None = None,
+    max_cost: Decimal | float | None = None,
 ) -> Answer:
     """Search the web like `search`, in an event loop."""
     async with Groundwire() as groundwire:
-        return await groundwire.asearch(query, provider=provider, model=model, options=options)
+        return await groundwire.asearch(
+            query, provider=provider, model=model, options=options, max_cost=max_cost
+        )
 
 
 async def stream(

@@ -14,6 +14,8 @@ from groundwire.routing.health import ProviderHealth
 from groundwire.routing.resolve import ResolvedTarget
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from groundwire.config.schema import Config
     from groundwire.credentials.lookup import LookupResult
     from groundwire.credentials.secret import Secret
@@ -157,8 +159,10 @@ class SearchClient(Protocol):
         provider: str = ...,
         model: str = ...,
         options: SearchOptions | None = ...,
+        max_cost: Decimal | float | None = ...,
     ) -> AsyncGenerator[Event, None]:
-        """The events of an answer, one by one."""
+        """The events of an answer, one by one; raises `CostLimit` if it could cost more than `max_cost`
+        USD."""
         ...
 
     async def count_tokens(self, request: Request, *, provider: str, model: str) -> int | None:

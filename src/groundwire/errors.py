@@ -7,6 +7,7 @@
     │   ├── InvalidQuery
     │   ├── InvalidArguments
     │   ├── UnsupportedFeature
+    │   ├── CostLimit               it could cost more than the caller allows
     │   ├── FetchRefused            a URL that must not be fetched; the reason is never given
     │   ├── ForbiddenForKey         the API key does not allow it (403)
     │   └── UnknownModel            no configured provider has this model (404)
@@ -88,6 +89,12 @@ class UnsupportedFeature(RequestError):
     """The request needs a feature that the target lacks, and dropping it would be wrong."""
 
     code = "UNSUPPORTED_FEATURE"
+
+
+class CostLimit(RequestError):
+    """The request could cost more than the caller allows, and was not sent."""
+
+    code = "COST_LIMIT"
 
 
 class FetchRefused(RequestError):

@@ -56,6 +56,7 @@ def test_the_schema_has_exactly_the_known_keys() -> None:
             "gateway",
             "aliases",
             "providers",
+            "prices",
         )
     ]
     assert at("properties", "search")["additionalProperties"] is False

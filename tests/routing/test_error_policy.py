@@ -19,6 +19,7 @@ TABLE: dict[str, tuple[Reaction, bool]] = {
     "WireError": ("stop", False),
     "ClientWireError": ("stop", False),
     "UnknownModel": ("stop", False),
+    "CostLimit": ("stop", False),
     "FetchRefused": ("stop", False),
     "TurnedAway": ("stop", False),
     "UpstreamWireError": ("retry", True),

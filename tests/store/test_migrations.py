@@ -8,9 +8,9 @@ from typing import LiteralString, TypeAlias
 
 import pytest
 
-from groundwire.model import Answer, Message
+from groundwire.model import Answer, Message, Usage
 from groundwire.model.access import MEMBER_RIGHTS, KeyRights, KeyScope
-from groundwire.store.base import ApiKey, Store
+from groundwire.store.base import ApiKey, Store, UsageRow
 from groundwire.transport.migrations import Migration
 from tests.store.conftest import NEWEST, Row, Statements, StoreOpener, on_sqlite
 
@@ -64,6 +64,10 @@ KEYS: list[Row] = [
     ("key_1", "f1", '{"name":"laptop","revoked":""}', _AT),
     ("key_2", "f2", '{"name":"old","revoked":"2026-01-03T00:00:00+00:00"}', _AT),
 ]
+_USAGE_COLUMNS: LiteralString = (
+    "id, at, owner, provider, model, face, outcome, seconds, input_tokens, output_tokens, cached_tokens, "
+    "cache_write_tokens, reasoning_tokens, tool_tokens, searches, fetches, cost"
+)
 # Rows as each version itself wrote them, not as the current code would write them.
 ROWS: dict[int, Tables] = {
     1: {
@@ -102,17 +106,23 @@ ROWS: dict[int, Tables] = {
         "groundwire_words (message, owner, words)": WORDS,
         "groundwire_usage": USAGE,
         "groundwire_keys": KEYS,
+        "groundwire_revisions": [("access", 3)],
+    },
+    6: {
+        "groundwire_agents": AGENTS,
+        "groundwire_sessions": SESSIONS,
+        "groundwire_messages (id, session, number, body, provider, created)": MESSAGES,
+        "groundwire_words (message, owner, words)": WORDS,
+        f"groundwire_usage ({_USAGE_COLUMNS})": USAGE,
+        "groundwire_keys (id, fingerprint, body, created)": KEYS,
+        "groundwire_revisions": [("access", 3)],
     },
 }
 KEPT: dict[LiteralString, list[Row]] = {
     "SELECT * FROM groundwire_agents ORDER BY id": AGENTS,
     "SELECT * FROM groundwire_sessions ORDER BY id": SESSIONS,
     "SELECT id, session, number, body, provider, created FROM groundwire_messages ORDER BY id": MESSAGES,
-    """
-    SELECT id, at, owner, provider, model, face, outcome, seconds, input_tokens, output_tokens, cached_tokens,
-        cache_write_tokens, reasoning_tokens, tool_tokens, searches, fetches, cost
-    FROM groundwire_usage ORDER BY id
-    """: USAGE,
+    f"SELECT {_USAGE_COLUMNS} FROM groundwire_usage ORDER BY id": USAGE,  # noqa: S608  ours
 }
 
 
@@ -149,6 +159,20 @@ def test_a_store_of_an_earlier_version_keeps_all_rows(
     assert [agent.web_search for agent in store.agents()] == [True]
     assert [(total.provider, total.errors) for total in store.usage("")] == [("anthropic", 0)]
     assert [(total.provider, total.errors) for total in store.usage("me")] == [("gemini", 1)]
+
+
+def test_a_gateway_of_an_older_version_that_still_runs_can_write_usage(
+    open_at: StoreOpener, statements: Statements
+) -> None:
+    """Its statements name the columns that it knows; what it writes is part of the sums."""
+    store = open_at()
+    for number, row in enumerate((USAGE[0], (f"new-{USAGE[0][0]}", *USAGE[0][1:]))):
+        marks = ", ".join("?" * len(row))
+        statements(f"INSERT INTO groundwire_usage ({_USAGE_COLUMNS}) VALUES ({marks})", row)  # noqa: S608
+        (total,) = store.usage("")
+        assert total.usage.cost == 0.25 * (number + 1)
+    store.add_usage([UsageRow("n", _AT, "anthropic", "claude", Usage(cost=0.1), "")])
+    assert [total.usage.cost for total in store.usage("")] == [0.6]
 
 
 @pytest.mark.parametrize("version", sorted(ROWS))

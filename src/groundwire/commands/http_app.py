@@ -28,6 +28,7 @@ from groundwire.server.access_log import RequestLog, log_request
 from groundwire.server.app import AccessRecord, HttpApp
 from groundwire.server.audit import AuditLog
 from groundwire.server.auth import AccessControl
+from groundwire.server.budgets import Budgets
 from groundwire.server.http_server import HttpServer
 from groundwire.server.key_manager import KeyManager
 from groundwire.server.keys import KeyFile, Keyring, KeyStore, load_secret
@@ -114,6 +115,7 @@ def create_service(
     shared = SharedAccess(store) if is_shared(config.store) else None
     app = create_app(groundwire, env, host=host, timeouts=timeouts, shared=shared, store=store)
     recorder = app.usage_recorder = UsageRecorder(store)
+    budgets = groundwire.spending_guard = Budgets(store)
     app.readiness_checks.append(StoreProbe(store).problem)
     if telemetry := open_telemetry(config.gateway, env):
         app.tracer = telemetry
@@ -123,6 +125,7 @@ def create_service(
 
     async def close() -> None:
         await recorder.aclose()
+        await budgets.aclose()
         if shared is not None:
             await asyncio.to_thread(shared.close)
         await asyncio.to_thread(store.close)

@@ -105,7 +105,9 @@ _COMPLETE_FORMATS: Mapping[str, Callable[[Answer], str]] = {
 def run_search(arguments: Namespace, console: Console) -> int:
     """Send the question, and print the answer."""
     output_format = _format(arguments)
-    question = SearchQuestion(_query(arguments, console), arguments.provider, arguments.model)
+    question = SearchQuestion(
+        _query(arguments, console), arguments.provider, arguments.model, arguments.max_cost
+    )
     try:
         client = open_client(arguments, console)
         request = search_request(question.query, client.config.search)
@@ -131,7 +133,9 @@ async def _run(
     spinning = asyncio.create_task(status.spin())
     try:
         async with aclosing(
-            client.stream(request, provider=question.provider, model=question.model)
+            client.stream(
+                request, provider=question.provider, model=question.model, max_cost=question.max_cost
+            )
         ) as events:
             async for event in events:
                 assembler.feed(event)

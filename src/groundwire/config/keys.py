@@ -86,6 +86,24 @@ PROVIDER = SettingTable(
     },
 )
 
+PRICES = SettingTable(
+    "Prices of a provider, or of provider/model; * for models whose price is not known.",
+    {
+        "input": SettingKey(kinds.AMOUNT, "USD for a million input tokens.", project="never"),
+        "output": SettingKey(kinds.AMOUNT, "USD for a million output tokens.", project="never"),
+        "cached": SettingKey(
+            kinds.AMOUNT, "USD for a million input tokens from the provider's cache.", project="never"
+        ),
+        "cache_write": SettingKey(
+            kinds.AMOUNT, "USD for a million input tokens written to the cache.", project="never"
+        ),
+        "search": SettingKey(kinds.AMOUNT, "USD for 1,000 searches.", project="never"),
+        "max_output_tokens": SettingKey(
+            kinds.COUNT, "The most output tokens of an answer, for estimates.", project="never"
+        ),
+    },
+)
+
 GATEWAY = SettingTable(
     "Settings of the gateway.",
     {
@@ -162,6 +180,7 @@ ROOT = SettingTable(
             others=SettingKey(kinds.TEXT, "The model of this name: provider/model."),
         ),
         "providers": SettingTable("Providers by name.", others=PROVIDER),
+        "prices": SettingTable("Prices that replace those of the price list.", others=PRICES),
     },
 )
 

@@ -146,6 +146,12 @@ def _seconds_or_none(item: object, context: Context) -> Json:
     return 0 if type(item) in (int, float) and item == 0 else _seconds(item, context)
 
 
+def _amount(item: object, _: Context) -> Json:
+    if not isinstance(item, int | float) or isinstance(item, bool):
+        return None
+    return item if 0 <= item < math.inf else None
+
+
 def _count(item: object, _: Context) -> Json:
     return item if isinstance(item, int) and not isinstance(item, bool) and item > 0 else None
 
@@ -235,6 +241,7 @@ SECONDS = Kind("a positive number of seconds", {"type": "number", "exclusiveMini
 SECONDS_OR_NONE = Kind(
     "a number of seconds, 0 for not at all", {"type": "number", "minimum": 0}, _seconds_or_none
 )
+AMOUNT = Kind("a number from 0", {"type": "number", "minimum": 0}, _amount)
 COUNT = Kind("a whole number from 1", {"type": "integer", "minimum": 1}, _count)
 FLAG = Kind("true or false", {"type": "boolean"}, _flag)
 PATH = Kind("the path of a directory", _STRING, _path)

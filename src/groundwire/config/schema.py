@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from groundwire.model import Json, SearchOptions
+from groundwire.model.cost import ConfiguredPrices
 from groundwire.model.value import value
 from groundwire.providers.catalog import DEFAULT_ORDER, KNOWN_PROVIDERS
 
@@ -17,6 +18,7 @@ __all__ = [
     "DEFAULT_ORDER",
     "KNOWN_PROVIDERS",
     "Config",
+    "ConfiguredPrices",
     "GatewaySettings",
     "HiddenKey",
     "ProviderSettings",
@@ -91,6 +93,8 @@ class Config:
     contains `*`; the default order is followed by the providers that the user has configured."""
     search: SearchOptions = SearchOptions()
     aliases: Mapping[str, str] = {}
+    prices: Mapping[str, ConfiguredPrices] = {}
+    """Prices by `provider/model` or provider; `*` for models whose price is not known."""
     timeout: float | None = None
     max_answer_mb: int = 0
     """The largest response of a provider, in megabytes; zero for the default."""

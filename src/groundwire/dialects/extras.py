@@ -52,11 +52,18 @@ def add_extension(body: JsonObject, answer: Answer, lost: Collection[Feature]) -
     ]
     if Feature.SUGGESTIONS in lost and suggestions:
         extension["suggestions"] = suggestions
+    if is_ungrounded(answer):
+        extension["grounded"] = False
     if Feature.COST in lost and answer.usage.cost is not None:
         extension["cost"] = answer.usage.cost
     if extension:
         body[FIELD] = {"version": VERSION, **extension}
     return body
+
+
+def is_ungrounded(answer: Answer) -> bool:
+    """Was the web to be searched, and does the text name no source?"""
+    return answer.extras.get(FIELD, {}).get("grounded") is False and bool(answer.text.strip())
 
 
 def encode_search(search: Search) -> JsonObject:

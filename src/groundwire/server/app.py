@@ -24,6 +24,7 @@ from groundwire.model.access import KeyScope
 from groundwire.model.value import value
 from groundwire.server.asgi import JSON, ClientDisconnected, HttpExchange, Receive, Scope, Send
 from groundwire.server.auth import AccessControl
+from groundwire.server.budgets import set_spender
 from groundwire.server.idempotency import HEADER as IDEMPOTENCY_KEY
 from groundwire.server.idempotency import IdempotencyCache
 from groundwire.server.key_manager import KeyActor, KeyManager, actor_for
@@ -255,10 +256,19 @@ class HttpApp:
             record = context.access_record(seconds)
             for observe in self.observers:
                 observe(record)
-            if self.usage_recorder is not None:
-                self.usage_recorder.add(context, seconds)
+            self._record_usage(context, seconds)
             if span is not None:
                 span.end(context, record)
+
+    def _record_usage(self, context: RequestContext, seconds: float) -> None:
+        if context.usage is not None:
+            self.metrics.count_cost(context.provider, context.model, context.usage.cost)
+        if self.usage_recorder is not None:
+            self.usage_recorder.add(context, seconds)
+
+    def charge(self, key: str) -> None:
+        """Let the budget of a key pay for the request in progress, if it has one."""
+        set_spender(key, self.access.scope(key).limits)
 
     async def _with_error_response(self, context: RequestContext, work: Awaitable[None]) -> None:
         """Await `work`, and turn every exception into an error response."""
@@ -311,6 +321,7 @@ class HttpApp:
             context.key = self.access.check_key(context.exchange)
             context.owner = self.access.owner(context.key)
             self.access.check_route(context.key, route.group, route.role)
+            self.charge(context.key)
         elif route.access == "metrics":
             context.key = self.access.check_metrics_key(context.exchange)
         elif self.open_requests > self.settings.max_requests + _PUBLIC_REQUESTS and not route.always:
@@ -329,8 +340,7 @@ class HttpApp:
             try:
                 await self._with_error_response(own, match.route.endpoint(self, own, match.params))
             finally:
-                if self.usage_recorder is not None:
-                    self.usage_recorder.add(own, monotonic() - began)
+                self._record_usage(own, monotonic() - began)
             context.provider, context.outcome = own.provider, own.outcome
             return exchange.status < 400 and own.outcome == "done" and not own.failed
 

@@ -144,6 +144,32 @@ class UsageTotal:
     usage: Usage
 
 
+@value
+class BudgetPeriod:
+    """A day or month of UTC, and what a key has spent in it. Amounts are in nano-USD."""
+
+    name: str
+    """`2026-11-17` or `2026-11`."""
+    ends: float
+    """Seconds since 1970."""
+    spent: int = 0
+    reserved: int = 0
+    """By requests that are not settled: in progress, or lost with their process."""
+
+
+@value
+class BudgetState:
+    """The budget of a key at one moment of the database's clock."""
+
+    now: float
+    day: BudgetPeriod
+    month: BudgetPeriod
+    lost: int = 0
+    """The part of this month's reservations whose lease is over: nobody will settle them."""
+    is_reserved: bool = False
+    """Was the reservation made?"""
+
+
 class RowRefused(GroundwireError):
     """The database rejects a value: the row is at fault, not the store."""
 
@@ -271,6 +297,30 @@ class Store(Protocol):
 
     def ended_logins(self) -> frozenset[str]:
         """The logins that ended before they expired."""
+        ...
+
+    def reserve_budget(
+        self,
+        id: str,  # noqa: A002
+        owner: str,
+        amount: int,
+        limits: tuple[int | None, int | None],
+        seconds: float,
+    ) -> BudgetState:
+        """Reserve an amount in the current day and month, if neither limit is reached yet.
+
+        All amounts are in nano-USD; None is no limit. `seconds` is the lease: after it, the reservation is
+        lost. A repeated id changes nothing. The clock is the database's.
+        """
+        ...
+
+    def settle_budget(self, id: str, amount: int) -> bool:  # noqa: A002
+        """Replace a reservation by what was spent, in the periods in which it was made; False if there is
+        none, or it was settled before."""
+        ...
+
+    def budget(self, owner: str) -> BudgetState:
+        """What a key has spent and reserved in the current day and month."""
         ...
 
     def add_usage(self, rows: Sequence[UsageRow]) -> None:

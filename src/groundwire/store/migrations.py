@@ -121,6 +121,35 @@ _RIGHTS: tuple[LiteralString, ...] = (
     "CREATE INDEX groundwire_audit_at ON groundwire_audit (at, id)",
 )
 
+# Nano-USD are exact where sums of floats are not. A gateway of an older version that is still running writes
+# `cost` alone.
+_SPENDING = Migration(
+    7,
+    (
+        "ALTER TABLE groundwire_usage ADD COLUMN nano_usd bigint",
+        """
+        CREATE TABLE groundwire_budgets (
+            owner text NOT NULL,
+            period text NOT NULL,
+            spent bigint NOT NULL,
+            reserved bigint NOT NULL,
+            PRIMARY KEY (owner, period)
+        )
+        """,
+        """
+        CREATE TABLE groundwire_reservations (
+            id text NOT NULL PRIMARY KEY,
+            owner text NOT NULL,
+            day text NOT NULL,
+            month text NOT NULL,
+            amount bigint NOT NULL,
+            expires double precision NOT NULL
+        )
+        """,
+        "CREATE INDEX groundwire_reservations_owner ON groundwire_reservations (owner, month)",
+    ),
+)
+
 # Words are stored apart from messages. Existing messages are indexed when the store is opened.
 _NO_COLUMN: LiteralString = "ALTER TABLE groundwire_messages DROP COLUMN words"
 
@@ -164,6 +193,7 @@ ON_SQLITE = (
             """,
         ),
     ),
+    _SPENDING,
 )
 ON_POSTGRES = (
     *_BOTH,
@@ -196,6 +226,7 @@ ON_POSTGRES = (
             "CREATE RULE groundwire_audit_unchanged AS ON UPDATE TO groundwire_audit DO INSTEAD NOTHING",
         ),
     ),
+    _SPENDING,
 )
 WORDS_SINCE = 3
 """The version that introduced the full-text index."""

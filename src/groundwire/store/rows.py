@@ -11,8 +11,9 @@ from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import ClientWireError, GroundwireError
 from groundwire.model import Answer, JsonObject, Message, Usage
+from groundwire.model.cost import NANO, to_nano
 from groundwire.model.json import decode, encode
-from groundwire.model.value import field_names
+from groundwire.model.value import field_names, replace
 from groundwire.store.base import (
     UNKNOWN_OWNER,
     UNREADABLE_MESSAGE,
@@ -155,9 +156,14 @@ def key_of(row: Row) -> ApiKey:
         return ApiKey(key, "", fingerprint, created, created)
 
 
+_COUNTS = tuple(name for name in field_names(Usage) if name != "search_cost")
+
+
 def usage_values(row: UsageRow) -> dict[str, Cell]:
     own = {name: getattr(row, name) for name in field_names(UsageRow) if name != "usage"}
-    return cells(**own, **{name: getattr(row.usage, name) for name in field_names(Usage)})
+    counts = {name: getattr(row.usage, name) for name in _COUNTS}
+    nano_usd = None if row.usage.cost is None else to_nano(row.usage.cost)
+    return cells(**own, **counts, nano_usd=nano_usd)
 
 
 def audit_values(entry: AuditEntry) -> dict[str, Cell]:
@@ -175,8 +181,9 @@ def key_usage_of(row: Row) -> KeyUsageTotal:
 
 
 def usage_total_of(row: Row) -> UsageTotal:
-    day, provider, model, requests, errors, *counts = row
-    usage = Usage(*cast("list[int | None]", counts))
+    day, provider, model, requests, errors, *counts, nano_usd = row
+    cost = None if nano_usd is None else cast("int", nano_usd) / NANO
+    usage = replace(Usage(*cast("list[int | None]", counts)), cost=cost)
     return UsageTotal(str(day), str(provider), str(model), cast("int", requests), cast("int", errors), usage)
 
 

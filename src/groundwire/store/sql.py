@@ -17,10 +17,12 @@ from typing import LiteralString, Protocol, Self, cast
 
 from groundwire.errors import RequestError
 from groundwire.model.value import replace, value
+from groundwire.store import ledger
 from groundwire.store.base import (
     Agent,
     ApiKey,
     AuditEntry,
+    BudgetState,
     KeyUsageTotal,
     RowRefused,
     Session,
@@ -142,10 +144,10 @@ LOGOUTS: LiteralString = "SELECT login FROM groundwire_logouts"
 ADD_USAGE: LiteralString = """
 INSERT INTO groundwire_usage (id, at, owner, provider, model, face, outcome, seconds, input_tokens,
     output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, tool_tokens, searches, fetches, cost,
-    api_key)
+    api_key, nano_usd)
 VALUES (:id, :at, :owner, :provider, :model, :face, :outcome, :seconds, :input_tokens, :output_tokens,
     :cached_tokens, :cache_write_tokens, :reasoning_tokens, :tool_tokens, :searches, :fetches, :cost,
-    :key)
+    :key, :nano_usd)
 ON CONFLICT (id) DO NOTHING
 """
 # Sums of integers have another type in PostgreSQL.
@@ -153,7 +155,8 @@ USAGE: LiteralString = """
 SELECT substr(at, 1, 10), provider, model, count(*), sum(CASE WHEN outcome = '' THEN 0 ELSE 1 END),
     CAST(sum(input_tokens) AS bigint), CAST(sum(output_tokens) AS bigint), CAST(sum(cached_tokens) AS bigint),
     CAST(sum(cache_write_tokens) AS bigint), CAST(sum(reasoning_tokens) AS bigint),
-    CAST(sum(tool_tokens) AS bigint), CAST(sum(searches) AS bigint), CAST(sum(fetches) AS bigint), sum(cost)
+    CAST(sum(tool_tokens) AS bigint), CAST(sum(searches) AS bigint), CAST(sum(fetches) AS bigint),
+    CAST(sum(coalesce(nano_usd, CAST(round(cost * 1e9) AS bigint))) AS bigint)
 FROM groundwire_usage
 WHERE (:since = '' OR at >= :since) AND (:until = '' OR at < :until) AND owner = :owner
 GROUP BY substr(at, 1, 10), provider, model
@@ -180,6 +183,8 @@ class LeaseStatements:
     """Returns a row if `:holder` has the lease of `:session` now, for `:seconds`."""
     renew: LiteralString
     """Returns a row if `:holder` still has it."""
+    clock: LiteralString
+    """Returns the seconds since 1970."""
 
 
 RELEASE_LEASE: LiteralString = "DELETE FROM groundwire_leases WHERE session = :session AND holder = :holder"
@@ -198,6 +203,7 @@ SQLITE_LEASES = LeaseStatements(
     UPDATE groundwire_leases SET expires = (julianday('now') - 2440587.5) * 86400.0 + :seconds
     WHERE session = :session AND holder = :holder RETURNING holder
     """,
+    "SELECT (julianday('now') - 2440587.5) * 86400.0",
 )
 # `now()` would be the start of the transaction, which may have waited for a lock.
 POSTGRES_LEASES = LeaseStatements(
@@ -213,6 +219,7 @@ POSTGRES_LEASES = LeaseStatements(
     UPDATE groundwire_leases SET expires = extract(epoch FROM clock_timestamp()) + :seconds
     WHERE session = :session AND holder = :holder RETURNING holder
     """,
+    "SELECT CAST(extract(epoch FROM clock_timestamp()) AS double precision)",
 )
 
 
@@ -450,6 +457,33 @@ class SqlStore:
     def ended_logins(self) -> frozenset[str]:
         """The logins that ended before they expired."""
         return frozenset(str(row[0]) for row in self._rows(LOGOUTS, {}))
+
+    def reserve_budget(
+        self,
+        id: str,  # noqa: A002
+        owner: str,
+        amount: int,
+        limits: tuple[int | None, int | None],
+        seconds: float,
+    ) -> BudgetState:
+        """Reserve an amount, if neither limit is reached: one transaction."""
+        with self._database.transaction() as transaction:
+            now = self._now(transaction)
+            wanted = ledger.Reservation(id, owner, amount, now + seconds)
+            return ledger.reserve(transaction, now, wanted, limits)
+
+    def settle_budget(self, id: str, amount: int) -> bool:  # noqa: A002
+        """Replace a reservation by what was spent."""
+        with self._database.transaction() as transaction:
+            return ledger.settle(transaction, id, amount)
+
+    def budget(self, owner: str) -> BudgetState:
+        """What a key has spent and reserved in the current day and month."""
+        with self._database.transaction() as transaction:
+            return ledger.state(transaction, self._now(transaction), owner)
+
+    def _now(self, transaction: Transaction) -> float:
+        return float(cast("float", transaction.rows(self._leases.clock, {})[0][0]))
 
     def add_usage(self, rows: Sequence[UsageRow]) -> None:
         """Record requests; those already recorded are skipped, and rejected rows are dropped."""

@@ -10,7 +10,10 @@ import argparse
 import os
 import re
 from collections.abc import Callable
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 __all__ = ["COMMANDS", "OVERVIEW", "CommandParser", "CommandSpec", "UsageError", "spread_domains"]
 
@@ -136,6 +139,19 @@ def texts(text: str) -> list[str]:
     return text.split(",")
 
 
+def amount(text: str) -> Decimal:
+    """A number of dollars from 0."""
+    from decimal import Decimal, InvalidOperation  # noqa: PLC0415  imported only to check a value
+
+    try:
+        usd = Decimal(text.removeprefix("$"))
+    except InvalidOperation:
+        usd = Decimal(-1)
+    if not usd.is_finite() or usd < 0:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected an amount in USD, such as 0.05")
+    return usd
+
+
 def pause(text: str) -> int:
     """A whole number from 0."""
     return 0 if text == "0" else count(text)
@@ -213,6 +229,7 @@ def _search_arguments(parser: CommandParser) -> None:
     add("--since", metavar="WHEN", type=checked("SINCE"), help="only pages from then on: 7d, 2026-01-01")
     add("--max-sources", metavar="N", type=count, help="how many sources to use")
     add("--max-uses", metavar="N", type=count, help="how many searches to make")
+    add("--max-cost", metavar="USD", type=amount, help="do not ask if the answer could cost more")
     add("--context", choices=("low", "medium", "high"), help="how much of the pages the model reads")
     _data_dir(parser)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from groundwire.dialects.extras import VERSION, encode_citation, encode_search, encode_source
 from groundwire.dialects.json import dump_json
@@ -33,16 +34,21 @@ from groundwire.text.sanitise import escape_invisible_json, one_line, sanitise
 from groundwire.text.sources import Numbering, SourceNumberer, label_of, number_answer
 from groundwire.text.urls import safe_url, shown_address
 
+if TYPE_CHECKING:
+    from decimal import Decimal
+
 _MARKUP = re.compile(r"([\\\[\]`*_<>])")
 
 
 @value
 class SearchQuestion:
-    """The question, and the provider and model that were requested."""
+    """The question, and the provider, model and most cost that were requested."""
 
     query: str
     provider: str = ""
     model: str = ""
+    max_cost: Decimal | None = None
+    """In USD."""
 
 
 def as_json(answer: Answer, question: SearchQuestion) -> str:
@@ -90,7 +96,7 @@ def encode_answer(answer: Answer, question: SearchQuestion) -> JsonObject:
         "searches": [encode_search(search) for search in answer.searches],
         "grounded": answer.grounded,
         "warnings": [{"code": warning.code, "message": warning.message} for warning in answer.warnings],
-        "usage": _encode_usage(answer.usage),
+        "usage": _encode_usage(answer),
         "provider": provider,
         "model": model,
         "finish": answer.finish,
@@ -115,9 +121,11 @@ def answered_by(answer: Answer, question: SearchQuestion) -> tuple[str, str]:
     )
 
 
-def _encode_usage(usage: Usage) -> JsonObject:
-    counts: dict[str, Json] = {name: getattr(usage, name) for name in field_names(Usage)}
-    return counts
+def _encode_usage(answer: Answer) -> JsonObject:
+    """Counts and cost, and the price list that the cost is from; without one, the provider reported it."""
+    counts: dict[str, Json] = {name: getattr(answer.usage, name) for name in field_names(Usage)}
+    prices = answer.extras.get("groundwire", {}).get("prices")
+    return {**counts, "prices": prices} if prices else counts
 
 
 def _reference(number: int, numbering: Numbering) -> str:
@@ -209,8 +217,12 @@ def _counts(usage: Usage) -> Iterator[str]:
         yield "1 search" if usage.searches == 1 else f"{usage.searches} searches"
     if usage.input_tokens is not None or usage.output_tokens is not None:
         yield f"{usage.input_tokens or 0:,} tokens in, {usage.output_tokens or 0:,} out"
-    if usage.cost is not None:
+    if usage.cost:
         yield f"${usage.cost:.4f}"
+    elif usage.cost is not None:
+        yield "free"
+    elif usage.input_tokens is not None or usage.output_tokens is not None:
+        yield "cost unknown"
 
 
 def _source_lines(console: Console, number: int, source: Source, columns: int) -> Iterator[str]:

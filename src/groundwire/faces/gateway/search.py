@@ -50,7 +50,7 @@ async def _respond(app: HttpApp, context: RequestContext, info: ResponseInfo, ar
     if error is not None:
         context.outcome = error.code
     status = 200 if error is None else error.status_hint
-    await context.exchange.respond(status, info.headers(JSON), dump_json(outcome.result).encode())
+    await context.exchange.respond(status, info.headers(JSON), dump_json(outcome.flagged_result).encode())
 
 
 SEARCH_ROUTES: tuple[Route, ...] = (

@@ -197,7 +197,8 @@ async def _run(
         allow_list.add(link.url)
     links = tuple(_links(outcome.answer, number_listed(outcome.answer).sources))
     failed = outcome.answer.error is not None
-    return ToolOutput(str(outcome.result["llmContent"]), outcome.result, () if failed else links, failed)
+    result = outcome.flagged_result
+    return ToolOutput(str(result["llmContent"]), result, () if failed else links, failed)
 
 
 def _without_invisible(output: ToolOutput) -> ToolOutput:

@@ -259,6 +259,7 @@ def _endpoint(web: WebApp, page: PageRoute) -> Endpoint:
     async def endpoint(app: HttpApp, context: RequestContext, params: Mapping[str, str]) -> None:
         visitor = web.auth.visitor(app, context.exchange)
         context.key, context.owner = visitor.key, visitor.owner
+        app.charge(visitor.key)
         allowed = app.restricted_to(app.access.rights(visitor.key).scope)
         request = PageRequest(allowed, context, params, visitor)
         if not visitor.is_logged_in and not page.is_public:
