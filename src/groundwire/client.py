@@ -14,11 +14,13 @@ import random
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from groundwire import __version__
 from groundwire.client_protocol import AnswerStream
 from groundwire.config.load import load
 from groundwire.config.options import checked_options
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
     from groundwire.engine.knowledge import ReportProgress
     from groundwire.engine.knowledge.background import BuildStatus
     from groundwire.engine.pages import Page
+    from groundwire.transport.redis import RedisLink
 
 __all__ = ["Groundwire", "ProviderStatus", "asearch", "search", "search_request", "stream"]
 
@@ -106,9 +109,10 @@ class Groundwire:
         self._keys: dict[str, Secret] = {}
         self._plugins = self._create_plugins()
         self._providers = {name: plugin.provider for name, plugin in self._plugins.items()}
+        self._health = Health(time.monotonic)
         self._router = Router(
             self._providers,
-            health=Health(time.monotonic),
+            health=self._health,
             sleep=asyncio.sleep,
             random=random.random,
         )
@@ -126,6 +130,17 @@ class Groundwire:
         """Close all connections."""
         await self._engine_factory.aclose()
         await self._http.aclose()
+
+    def share(self, link: RedisLink) -> None:
+        """Share cached answers and the state of breakers with other gateways."""
+        # Imported on demand: the library of Redis is optional, and takes half a second.
+        from groundwire.routing.shared_cache import SharedAnswers  # noqa: PLC0415
+        from groundwire.routing.shared_health import SharedHealth  # noqa: PLC0415
+
+        SharedHealth(link, self._health)
+        cache = self._cache
+        if cache.seconds > 0:
+            cache.shared = SharedAnswers(link, cache.seconds, cache.limits.answer, _namespace(self.config))
 
     def search(
         self, query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
@@ -453,6 +468,16 @@ def search_request(query: str, options: SearchOptions) -> Request:
     if not query.strip():
         raise InvalidQuery("the query is empty; ask something")
     return Request((Message("user", (Text(query),)),), search=options, stream=True)
+
+
+def _namespace(config: Config) -> str:
+    """Digest of what decides an answer besides the request: gateways that differ in it share no answers."""
+    decisive = (
+        __version__,
+        *(config.providers, config.order, config.aliases),
+        *(config.compose, config.search),
+    )
+    return sha256(repr(decisive).encode()).hexdigest()[:16]
 
 
 def _limited(deadlines: Deadlines, seconds: float) -> Deadlines:

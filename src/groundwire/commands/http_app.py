@@ -8,6 +8,7 @@ import errno
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import time
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 from groundwire.chat.chat import chat_for
 from groundwire.client import Groundwire
 from groundwire.client_protocol import SearchClient
+from groundwire.commands.keys import announcer
 from groundwire.errors import ConfigError
 from groundwire.faces.gateway.count_tokens import COUNT_TOKENS_ROUTES
 from groundwire.faces.gateway.endpoints import DIALECT_ROUTES
@@ -29,9 +31,10 @@ from groundwire.server.auth import AccessControl
 from groundwire.server.http_server import HttpServer
 from groundwire.server.keys import KeyFile, Keyring, load_secret
 from groundwire.server.metrics import share_metrics
+from groundwire.server.rate_limits import RateLimiter, SqliteWindows
 from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.server.routes import Route, RouteTable
-from groundwire.server.shared_access import SharedAccess
+from groundwire.server.shared_access import ACCESS_TOPIC, SharedAccess
 from groundwire.server.usage import UsageRecorder
 from groundwire.server.workers import WorkerProcesses, bind_socket, tune_gc
 from groundwire.store.open import StoreProbe, is_shared, open_store, store_address
@@ -91,12 +94,18 @@ def create_service(
     *,
     host: str = "",
     timeouts: ResponseTimeouts | None = None,
+    workers: Workers | None = None,
 ) -> HttpApp:
     """The application with all routes, and a store that is open until it closes."""
     config = groundwire.config
     store = open_store(store_address(config.store, config.data_dir))
-    shared = SharedAccess(store) if is_shared(config.store) else None
+    shared = SharedAccess(store, announce=announcer(config.redis)) if is_shared(config.store) else None
     app = create_app(groundwire, env, host=host, timeouts=timeouts, shared=shared)
+    if config.redis:
+        _share_through_redis(app, groundwire, shared, workers)
+    elif workers is not None:
+        windows = SqliteWindows(str(Path(workers.directory) / "limits.db"))
+        app.rate_limiter = RateLimiter(windows=windows, processes=workers.count)
     recorder = app.usage_recorder = UsageRecorder(store)
     app.readiness_checks.append(StoreProbe(store).problem)
     app.routes = RouteTable((*app.routes.routes, *routes_for(chat_for(groundwire, store))))
@@ -109,6 +118,30 @@ def create_service(
 
     app.on_close.append(close)
     return app
+
+
+@value
+class Workers:
+    """The processes that serve one address, and a directory of theirs that does not outlive them."""
+
+    count: int
+    directory: str
+
+
+def _share_through_redis(
+    app: HttpApp, groundwire: Groundwire, shared: SharedAccess | None, workers: Workers | None
+) -> None:
+    # Imported on demand: the library of Redis is optional, and takes half a second.
+    from groundwire.transport.redis import RedisLink  # noqa: PLC0415
+
+    link = RedisLink(groundwire.config.redis)
+    groundwire.share(link)
+    app.rate_limiter = RateLimiter(link, processes=workers.count if workers is not None else 1)
+    if shared is not None:
+        link.listen(ACCESS_TOPIC, lambda _: shared.refresh())
+    app.on_start.append(link.start)
+    app.on_close.insert(0, link.aclose)
+    app.degradations.append(lambda: f"Redis: {link.problem}" if link.problem else "")
 
 
 @value
@@ -169,7 +202,10 @@ def serve(
 
         def work(parent_alive: int) -> int:
             own = bind_socket(options.host, listener.getsockname()[1], shared=True)
-            return asyncio.run(_serve(options, own, connect(), env, parent_alive=parent_alive))
+            workers = Workers(options.workers, directory)
+            return asyncio.run(
+                _serve(options, own, connect(), env, parent_alive=parent_alive, workers=workers)
+            )
 
         return WorkerProcesses(options.workers, work, options.drain + _KILL_AFTER).run()
 
@@ -181,9 +217,10 @@ async def _serve(
     env: Mapping[str, str],
     *,
     parent_alive: int | None = None,
+    workers: Workers | None = None,
 ) -> int:
     if isinstance(groundwire, Groundwire):
-        app = create_service(groundwire, env, host=options.host)
+        app = create_service(groundwire, env, host=options.host, workers=workers)
     else:
         app = create_app(groundwire, env, host=options.host)
     server = HttpServer(app, drain=options.drain, sheds_load=True)

@@ -15,7 +15,7 @@ from groundwire.faces.cli.console import Console
 from groundwire.faces.cli.style import align_columns
 from groundwire.model import JsonObject
 from groundwire.server.keys import KeyFile, KeyStore
-from groundwire.server.shared_access import StoredKeys
+from groundwire.server.shared_access import ACCESS_TOPIC, Announce, StoredKeys
 from groundwire.store.base import ApiKey
 from groundwire.store.open import is_shared, open_store
 from groundwire.text.sanitise import escape_invisible_json, one_line
@@ -40,7 +40,20 @@ def open_keys(config: Config) -> Iterator[KeyStore]:
         yield KeyFile(config.data_dir)
         return
     with open_store(config.store) as store:
-        yield StoredKeys(store)
+        yield StoredKeys(store, announcer(config.redis))
+
+
+def announcer(redis: str) -> Announce:
+    """What tells the other gateways that keys or logins have changed; without Redis, nothing does."""
+
+    def announce() -> None:
+        if redis:
+            # Imported on demand: the library of Redis is optional, and takes half a second.
+            from groundwire.transport.redis import announce as publish  # noqa: PLC0415
+
+            publish(redis, ACCESS_TOPIC)
+
+    return announce
 
 
 def _check(arguments: Namespace) -> None:

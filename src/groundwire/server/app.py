@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from groundwire.config.schema import GatewaySettings
 from groundwire.dialects.base import Reply
-from groundwire.dialects.json import dump_json
+from groundwire.dialects.json import dump_json, load_json
 from groundwire.dialects.registry import dialect
-from groundwire.errors import GroundwireError, TurnedAway
+from groundwire.errors import ClientWireError, GroundwireError, TurnedAway
 from groundwire.model import Event, Request, Usage
 from groundwire.model.value import value
 from groundwire.server.asgi import JSON, ClientDisconnected, HttpExchange, Receive, Scope, Send
@@ -27,9 +27,11 @@ from groundwire.server.idempotency import IdempotencyCache
 from groundwire.server.limits import check_request
 from groundwire.server.metrics import Metrics
 from groundwire.server.overload import LoadShedder, overloaded_error
+from groundwire.server.rate_limits import RateLimiter, Reservation, limit_error, limit_headers
 from groundwire.server.response_writer import ResponseInfo, ResponseTimeouts, retry_after_header
 from groundwire.server.routes import RouteMatch, RouteTable
 from groundwire.server.shutdown import ActiveStreams, closing_error
+from groundwire.server.token_estimate import request_tokens
 
 if TYPE_CHECKING:
     from groundwire.client_protocol import ResolvedTarget, SearchClient
@@ -80,7 +82,7 @@ class RequestContext:
 
     __slots__ = (
         *("dialect", "exchange", "failed", "key", "model", "outcome", "path", "provider", "request_id"),
-        "usage",
+        *("reservation", "usage"),
     )
 
     def __init__(self, exchange: HttpExchange) -> None:
@@ -92,6 +94,8 @@ class RequestContext:
         self.model = ""
         self.usage: Usage | None = None
         """Usage to record; None if no provider was called."""
+        self.reservation: Reservation | None = None
+        """What was reserved of the rate limits of the key."""
         self.outcome = "done"
         self.key = ""
         self.failed = False
@@ -143,12 +147,17 @@ class HttpApp:
         self.load_shedder = LoadShedder()
         self.idempotency = IdempotencyCache()
         self.metrics = Metrics()
+        self.rate_limiter = RateLimiter()
+        self.on_start: list[Callable[[], Awaitable[None]]] = []
+        """Called before the first request, in the event loop of the server."""
         self.on_close: list[Callable[[], Awaitable[None]]] = [groundwire.aclose]
         self.usage_recorder: UsageRecorder | None = None
         self.ended_logins: EndedLogins | None = None
         """Those of a shared store; otherwise the page keeps them in the data directory."""
         self.readiness_checks: list[Callable[[], Awaitable[str]]] = []
         """Checks of dependencies. Each returns a problem, or an empty text."""
+        self.degradations: list[Callable[[], str]] = []
+        """What does not work although the application is ready. Each returns a sentence, or an empty text."""
         self.observers = (self.metrics.observe, *observers)
 
     @property
@@ -180,10 +189,16 @@ class HttpApp:
 
     async def _handle_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
+        await self.start()
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self.aclose()
         await send({"type": "lifespan.shutdown.complete"})
+
+    async def start(self) -> None:
+        """Connect what the application uses in the background."""
+        for start in self.on_start:
+            await start()
 
     async def aclose(self) -> None:
         """Refuse further requests, and close what the application uses."""
@@ -207,8 +222,13 @@ class HttpApp:
             record = context.access_record(seconds)
             for observe in self.observers:
                 observe(record)
-            if self.usage_recorder is not None:
-                self.usage_recorder.add(context, seconds)
+            self._record_usage(context, seconds)
+
+    def _record_usage(self, context: RequestContext, seconds: float) -> None:
+        if context.reservation is not None:
+            self.rate_limiter.settle(context.reservation, context.usage)
+        if self.usage_recorder is not None:
+            self.usage_recorder.add(context, seconds)
 
     async def _with_error_response(self, context: RequestContext, work: Awaitable[None]) -> None:
         """Await `work`, and turn every exception into an error response."""
@@ -246,6 +266,8 @@ class HttpApp:
                 status=405, message=f"{exchange.method} is not allowed here; use {match.allowed_methods}"
             )
         self._authorize(context, match)
+        if exchange.method == "POST" and match.route.is_counted and match.route.access == "key":
+            await self._check_rate(context, match)
         if match.route.dialect and IDEMPOTENCY_KEY in exchange.headers and exchange.method == "POST":
             await self._respond_once(context, match)
         else:
@@ -263,6 +285,25 @@ class HttpApp:
         elif self.open_requests > self.settings.max_requests + _PUBLIC_REQUESTS and not route.always:
             raise overloaded_error()
 
+    async def _check_rate(self, context: RequestContext, match: RouteMatch) -> None:
+        """Count the request against the limits of its key; raises 429."""
+        limits = self.access.scope(context.key).limits
+        if limits.requests_per_minute is None and limits.tokens_per_minute is None:
+            return
+        tokens = 0
+        if limits.tokens_per_minute is not None and match.route.dialect:
+            body = await context.exchange.peek_json(self.max_body_bytes)
+            tokens = await asyncio.to_thread(_request_tokens, body)
+        admission = await self.rate_limiter.admit(context.key, limits, tokens)
+        exchange = context.exchange
+        exchange.extra_headers = (
+            *exchange.extra_headers,
+            *limit_headers(admission.limits, admission.decision),
+        )
+        if not admission.decision.admitted:
+            raise limit_error(admission.limits, admission.decision)
+        context.reservation = admission.reservation
+
     async def _respond_once(self, context: RequestContext, match: RouteMatch) -> None:
         """Handle a request with an idempotency key; usage belongs to the request that is really handled."""
 
@@ -273,11 +314,11 @@ class HttpApp:
                 *(context.request_id, context.path),
                 *(context.dialect, context.key),
             )
+            own.reservation, context.reservation = context.reservation, None
             try:
                 await self._with_error_response(own, match.route.endpoint(self, own, match.params))
             finally:
-                if self.usage_recorder is not None:
-                    self.usage_recorder.add(own, monotonic() - began)
+                self._record_usage(own, monotonic() - began)
             context.provider, context.outcome = own.provider, own.outcome
             return exchange.status < 400 and own.outcome == "done" and not own.failed
 
@@ -305,6 +346,10 @@ class HttpApp:
         if status in _BODY_UNREAD:
             headers.append(("connection", "close"))
         await exchange.respond(status, tuple(headers), dump_json(body).encode())
+
+
+def _request_tokens(body: bytes) -> int:
+    return request_tokens(load_json(body, ClientWireError))
 
 
 def dialect_from_headers(exchange: HttpExchange) -> str:

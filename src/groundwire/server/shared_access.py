@@ -1,7 +1,8 @@
 """API keys and ended logins in the store that several gateways share.
 
 Requests are checked against a snapshot in memory. A thread asks the store twice a second whether something
-has changed, so a key that is created or revoked on one gateway is known to the others within a second. While
+has changed, so a key that is created or revoked on one gateway is known to the others within a second; with
+Redis, a message makes it ask at once. While
 the store does not respond, the last snapshot stays valid: existing keys keep working, and changes, which
 need the store too, wait for it.
 """
@@ -12,6 +13,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from threading import Event, Lock, Thread
 from time import time
+from typing import TypeAlias
 
 from groundwire.errors import ConfigError, GroundwireError
 from groundwire.server.auth import AccessKeys
@@ -22,12 +24,21 @@ log = logging.getLogger("groundwire.gateway")
 
 POLL_SECONDS = 0.5
 
+Announce: TypeAlias = Callable[[], object]
+"""Tells other gateways that keys or logins have changed. Blocks."""
+ACCESS_TOPIC = "access"
+
+
+def _announce_nothing() -> None:
+    pass
+
 
 class StoredKeys:
     """The API keys in a store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, announce: Announce = _announce_nothing) -> None:
         self._store = store
+        self._announce = announce
 
     def entries(self) -> Sequence[ApiKey]:
         """All keys, also the revoked ones."""
@@ -37,11 +48,14 @@ class StoredKeys:
         """Create a key; returns the key itself and its record."""
         key, record = new_key(name, now, self.entries())
         self._store.put_key(record)
+        self._announce()
         return key, record
 
     def revoke(self, which: str, now: float) -> Sequence[ApiKey]:
         """Revoke the key with this id, or all keys of this name; returns those that were revoked."""
-        return self._store.revoke_keys(which, timestamp(now))
+        revoked = self._store.revoke_keys(which, timestamp(now))
+        self._announce()
+        return revoked
 
     def add(self, keys: Iterable[ApiKey]) -> int:
         """Add keys of another installation, revoked ones included; returns how many are new."""
@@ -49,6 +63,7 @@ class StoredKeys:
         new = [key for key in keys if key.fingerprint not in known]
         for key in new:
             self._store.put_key(key)
+        self._announce()
         return len(new)
 
     def reset_hint(self) -> str:
@@ -60,16 +75,23 @@ class SharedAccess:
     """A snapshot of the keys and ended logins of a store, which a thread keeps up to date."""
 
     def __init__(
-        self, store: Store, *, clock: Callable[[], float] = time, interval: float = POLL_SECONDS
+        self,
+        store: Store,
+        *,
+        clock: Callable[[], float] = time,
+        interval: float = POLL_SECONDS,
+        announce: Announce = _announce_nothing,
     ) -> None:
         self._store = store
+        self._announce = announce
         self._clock = clock
         self._interval = interval
         self._revision = -1
         self._keys = AccessKeys()
         self._ended: frozenset[str] = frozenset()
         self._changing = Lock()
-        self._closing = Event()
+        self._wake = Event()
+        self._is_closing = False
         self._refresh()
         self._thread = Thread(target=self._follow, name="groundwire-access", daemon=True)
         self._thread.start()
@@ -87,15 +109,25 @@ class SharedAccess:
         with self._changing:
             self._store.end_login(login, expires, self._clock())
             self._ended |= {login}
+        self._announce()
+
+    def refresh(self) -> None:
+        """Ask the store now, in the background."""
+        self._wake.set()
 
     def close(self) -> None:
         """Stop following the store."""
-        self._closing.set()
+        self._is_closing = True
+        self._wake.set()
         self._thread.join()
 
     def _follow(self) -> None:
         failing = False
-        while not self._closing.wait(self._interval):
+        while True:
+            self._wake.wait(self._interval)
+            if self._is_closing:
+                return
+            self._wake.clear()
             try:
                 self._refresh()
                 failing = False
