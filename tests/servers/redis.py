@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.servers.process import ServerProcess, free_port, program
+from tests.servers.process import ServerProcess, free_port, own_folder, program
 
 _FOLDERS = [Path("/usr/bin"), Path("/usr/local/bin")]
 
 
 class RedisServer:
-    """Listens on loopback and keeps nothing on disk. `options` are those of `redis-server`."""
+    """Listens on loopback and keeps no data on disk. `options` are those of `redis-server`."""
 
     def __init__(self, *options: str, password: str = "") -> None:
         self.port = free_port()
         self._password = password
+        self._folder = own_folder("redis")
         self._command = [
             program("redis-server", _FOLDERS, "redis-server"),
             *("--bind", "127.0.0.1", "--port", str(self.port), "--save", "", "--appendonly", "no"),
+            *("--dir", str(self._folder)),
             *(("--requirepass", password) if password else ()),
             *options,
         ]
@@ -64,8 +67,9 @@ class RedisServer:
             self._server = self._started()
 
     def close(self) -> None:
-        """Stop the server."""
+        """Stop the server, and remove what it kept."""
         self._server.close()
+        shutil.rmtree(self._folder)
 
     def _started(self) -> ServerProcess:
         return ServerProcess(self._command, self._answers, signal.SIGTERM)
