@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from pathlib import Path
 from time import monotonic
@@ -170,7 +170,9 @@ async def test_reserved_tokens_are_settled_by_the_usage(redis: str) -> None:
             assert first.decision.admitted
             assert not (await limiter.admit("key", THOUSAND, 200)).decision.admitted
             limiter.settle(first.reservation, Usage(input_tokens=100, output_tokens=50))
-            await eventually(lambda limiter=limiter: used(limiter), 150 + 200)  # type: ignore[misc]
+            async with asyncio.timeout(20):
+                while await used(limiter) != 150 + 200:
+                    await asyncio.sleep(0.01)
 
 
 async def used(limiter: RateLimiter) -> int:
@@ -179,12 +181,6 @@ async def used(limiter: RateLimiter) -> int:
     if admission.decision.admitted:
         limiter.settle(admission.reservation, None)
     return admission.decision.tokens
-
-
-async def eventually(check: Callable[[], object], wanted: object) -> None:
-    async with asyncio.timeout(20):
-        while await check() != wanted:  # type: ignore[misc]
-            await asyncio.sleep(0.01)
 
 
 def test_an_answer_without_a_count_keeps_its_reservation() -> None:
@@ -243,16 +239,21 @@ def test_a_share_is_never_nothing_unless_the_limit_is() -> None:
     assert share(KeyLimits(0, 0), 5) == KeyLimits(0, 0)
 
 
-def test_workers_without_redis_count_in_one_file(tmp_path: Path) -> None:
-    path = str(tmp_path / "limits.db")
+def work(path: str) -> int:
+    """How many of ten requests one worker admits."""
+    with closing(SqliteWindows(path)) as windows:
+        limiter = RateLimiter(windows=windows, processes=4)
+        return asyncio.run(admitted_of([limiter], 10, TEN))
 
-    def work(_: int) -> int:
-        with closing(SqliteWindows(path)) as windows:
-            limiter = RateLimiter(windows=windows, processes=4)
-            return asyncio.run(admitted_of([limiter], 10, TEN))
 
-    with ThreadPoolExecutor(4) as pool:
-        assert sum(pool.map(work, range(4))) == 10
+@pytest.mark.parametrize(
+    "pool", [ThreadPoolExecutor, pytest.param(ProcessPoolExecutor, marks=pytest.mark.thorough)]
+)
+def test_workers_without_redis_count_in_one_file(
+    tmp_path: Path, pool: type[ThreadPoolExecutor | ProcessPoolExecutor]
+) -> None:
+    with pool(4) as workers:
+        assert sum(workers.map(work, [str(tmp_path / "limits.db")] * 4)) == 10
 
 
 def test_a_file_that_cannot_be_used_leaves_each_worker_its_share() -> None:

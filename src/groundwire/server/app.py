@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from groundwire.config.schema import GatewaySettings
 from groundwire.dialects.base import Reply
-from groundwire.dialects.json import dump_json, load_json
+from groundwire.dialects.json import dump_json
 from groundwire.dialects.registry import dialect
-from groundwire.errors import ClientWireError, GroundwireError, TurnedAway
+from groundwire.errors import GroundwireError, TurnedAway
 from groundwire.model import Event, Request, Usage
 from groundwire.model.value import value
 from groundwire.server.asgi import JSON, ClientDisconnected, HttpExchange, Receive, Scope, Send
@@ -31,7 +31,7 @@ from groundwire.server.rate_limits import RateLimiter, Reservation, limit_error,
 from groundwire.server.response_writer import ResponseInfo, ResponseTimeouts, retry_after_header
 from groundwire.server.routes import RouteMatch, RouteTable
 from groundwire.server.shutdown import ActiveStreams, closing_error
-from groundwire.server.token_estimate import request_tokens
+from groundwire.server.token_estimate import estimate_tokens
 
 if TYPE_CHECKING:
     from groundwire.client_protocol import ResolvedTarget, SearchClient
@@ -267,7 +267,8 @@ class HttpApp:
             )
         self._authorize(context, match)
         if exchange.method == "POST" and match.route.is_counted and match.route.access == "key":
-            await self._check_rate(context, match)
+            limit = self.max_body_bytes if match.route.dialect else 0
+            context.reservation = await self.check_rate(context, limit)
         if match.route.dialect and IDEMPOTENCY_KEY in exchange.headers and exchange.method == "POST":
             await self._respond_once(context, match)
         else:
@@ -285,24 +286,21 @@ class HttpApp:
         elif self.open_requests > self.settings.max_requests + _PUBLIC_REQUESTS and not route.always:
             raise overloaded_error()
 
-    async def _check_rate(self, context: RequestContext, match: RouteMatch) -> None:
-        """Count the request against the limits of its key; raises 429."""
+    async def check_rate(self, context: RequestContext, body_limit: int) -> Reservation | None:
+        """Count a request against the limits of its key; raises 429. Tokens are estimated from its JSON body,
+        unless `body_limit` is zero."""
         limits = self.access.scope(context.key).limits
         if limits.requests_per_minute is None and limits.tokens_per_minute is None:
-            return
-        tokens = 0
-        if limits.tokens_per_minute is not None and match.route.dialect:
-            body = await context.exchange.peek_json(self.max_body_bytes)
-            tokens = await asyncio.to_thread(_request_tokens, body)
-        admission = await self.rate_limiter.admit(context.key, limits, tokens)
+            return None
         exchange = context.exchange
-        exchange.extra_headers = (
-            *exchange.extra_headers,
-            *limit_headers(admission.limits, admission.decision),
-        )
+        tokens = 0
+        if limits.tokens_per_minute is not None and body_limit:
+            tokens = await estimate_tokens(await exchange.peek_json(body_limit))
+        admission = await self.rate_limiter.admit(context.key, limits, tokens)
+        exchange.extra_headers += limit_headers(admission.limits, admission.decision)
         if not admission.decision.admitted:
             raise limit_error(admission.limits, admission.decision)
-        context.reservation = admission.reservation
+        return admission.reservation
 
     async def _respond_once(self, context: RequestContext, match: RouteMatch) -> None:
         """Handle a request with an idempotency key; usage belongs to the request that is really handled."""
@@ -346,10 +344,6 @@ class HttpApp:
         if status in _BODY_UNREAD:
             headers.append(("connection", "close"))
         await exchange.respond(status, tuple(headers), dump_json(body).encode())
-
-
-def _request_tokens(body: bytes) -> int:
-    return request_tokens(load_json(body, ClientWireError))
 
 
 def dialect_from_headers(exchange: HttpExchange) -> str:

@@ -135,7 +135,6 @@ class HttpExchange:
 
     async def peek_json(self, limit: int) -> bytes:
         """The whole body, which `read_json` will return again."""
-        self.check_json_headers()
         self._peeked = await self.read_json(limit)
         return self._peeked
 

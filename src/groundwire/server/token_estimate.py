@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
+from groundwire.dialects.json import load_json
+from groundwire.errors import ClientWireError
 from groundwire.model import Json, JsonObject
 
 _TOKENS_PER_IMAGE = 1600
@@ -13,7 +17,18 @@ MAX_OUTPUT_TOKENS = 4000
 """Clients set limits far above the length of their answers; more than this is not reserved."""
 _OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
 _OPTIONS = ("generationConfig", "generation_config")
+_LARGE = 128 * 1024
+"""Bytes from which a body is read in a thread, so that the event loop keeps serving."""
 _NO_TEXT = frozenset({"role", "type", "cache_control"})
+
+
+async def estimate_tokens(body: bytes) -> int:
+    """`request_tokens` of a body that is not parsed yet. Raises `ClientWireError`."""
+
+    def estimate() -> int:
+        return request_tokens(load_json(body, ClientWireError))
+
+    return estimate() if len(body) < _LARGE else await asyncio.to_thread(estimate)
 
 
 def request_tokens(body: Json) -> int:

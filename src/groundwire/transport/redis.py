@@ -144,8 +144,8 @@ class RedisLink:
             await _cancelled(task)
         if self._tasks:
             _, late = await asyncio.wait(self._tasks, timeout=self._call_seconds)
-            for task in late:
-                await _cancelled(task)
+            for one in late:
+                await _cancelled(one)
         await self.run(_LEAVE, (_GATEWAYS_KEY,), (self.id,))
         self.is_up, self.problem = False, "the gateway is closing"
         if self._client is not None:
@@ -209,8 +209,13 @@ class RedisLink:
         return self._client
 
     async def _connect(self) -> Redis | RedisCluster:
-        settings = {"socket_timeout": None, "socket_connect_timeout": _COMMAND_SECONDS}
-        single = Redis.from_url(self._url, retry=Retry(NoBackoff(), 0), **settings)
+        # Replies have no time limit of the library: `_in_time` is kinder to a busy event loop.
+        single = Redis.from_url(
+            self._url,
+            retry=Retry(NoBackoff(), 0),
+            socket_timeout=None,
+            socket_connect_timeout=_COMMAND_SECONDS,
+        )
         try:
             clustered = await _is_cluster(single)
         except BaseException:
@@ -220,7 +225,12 @@ class RedisLink:
             return single
         await single.aclose()
         # One more attempt: after a failover the first one only finds out which node to ask.
-        return RedisCluster.from_url(self._url, retry=Retry(NoBackoff(), 1), **settings)
+        return RedisCluster.from_url(
+            self._url,
+            retry=Retry(NoBackoff(), 1),
+            socket_timeout=None,
+            socket_connect_timeout=_COMMAND_SECONDS,
+        )
 
     def _lose(self, reason: str) -> None:
         was_up, self.is_up = self.is_up, False
