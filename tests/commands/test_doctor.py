@@ -16,6 +16,10 @@ from groundwire.engine.dense.packages import ENGLISH, EncoderPackage
 from groundwire.errors import Overloaded, TimedOut
 from groundwire.model import Event, Failed, Request, SearchOptions, TextDelta
 from tests.faces.fakes import FakeClient
+from tests.servers.fixtures import redis, redis_server
+from tests.servers.redis import RedisServer
+
+__all__ = ["redis", "redis_server"]
 
 
 def test_versions_are_printed() -> None:
@@ -81,7 +85,7 @@ async def test_a_provider_that_breaks_off_or_never_answers_has_failed(
     assert isinstance(silent.error, TimedOut)
 
 
-@pytest.mark.parametrize("extra", ["documents", "postgres", "semantic"])
+@pytest.mark.parametrize("extra", ["documents", "postgres", "redis", "semantic"])
 def test_an_extra_that_is_missing_is_named_with_the_command_that_adds_it(
     extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,10 +100,10 @@ def test_an_extra_that_is_missing_is_named_with_the_command_that_adds_it(
         return metadata.version(name)
 
     monkeypatch.setattr(doctor, "version", version)
-    found = {check.what: check for check in doctor.extras("postgresql://db/x")}
+    found = {check.what: check for check in doctor.extras("postgresql://db/x", "redis://cache")}
     assert f"pip install 'groundwire[{extra}]'" in found[extra].detail
     assert all(name in found[extra].detail for name in gone)
-    assert found[extra].state == ("problem" if extra == "postgres" else "note")
+    assert found[extra].state == ("problem" if extra in ("postgres", "redis") else "note")
     assert all(check.state == "ok" for name, check in found.items() if name != extra)
 
 
@@ -120,3 +124,13 @@ def test_the_better_encoder_for_english_is_offered(monkeypatch: pytest.MonkeyPat
     (found,) = doctor.extras("")
     assert found.state == "ok"
     assert found.detail.endswith(ENGLISH.install)
+
+
+@pytest.mark.server
+def test_a_redis_is_asked_what_it_is(redis: str, redis_server: RedisServer) -> None:
+    (usable,) = doctor.shared_redis(redis)
+    assert usable.state == "ok"
+    assert usable.detail.endswith(f"at 127.0.0.1:{redis_server.port}, standalone")
+    (lost,) = doctor.shared_redis("redis://:open-sesame@127.0.0.1:1/0")
+    assert (lost.state, lost.detail) == ("problem", "127.0.0.1:1: no connection")
+    assert list(doctor.shared_redis("")) == []

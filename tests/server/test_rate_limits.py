@@ -34,7 +34,7 @@ from groundwire.server.rate_limits import (
     used_tokens,
 )
 from groundwire.server.token_estimate import MAX_OUTPUT_TOKENS, OUTPUT_TOKENS, request_tokens
-from groundwire.transport.redis import RedisLink, Script
+from groundwire.transport.redis import LuaScript, RedisLink
 from tests.faces.gateway.raw import check_error
 from tests.servers.fixtures import redis, redis_server
 from tests.servers.redis import RedisServer
@@ -120,7 +120,7 @@ GIVEN_CLOCK = "local time = {ARGV[4], ARGV[5]}\n"
 @pytest.mark.parametrize("examples", [30, pytest.param(1000, marks=pytest.mark.thorough)])
 def test_redis_and_memory_decide_the_same(redis: str, redis_server: RedisServer, examples: int) -> None:
     """The script is run with the times of the trace instead of the clock of Redis."""
-    script = Script(GIVEN_CLOCK + DECIDE_IN_REDIS)
+    script = LuaScript(GIVEN_CLOCK + DECIDE_IN_REDIS)
 
     async def compare(trace: list[tuple[float, int]], limits: KeyLimits) -> None:
         async with linked(redis) as (link,):

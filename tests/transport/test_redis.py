@@ -18,7 +18,7 @@ from groundwire.routing.shared_cache import answer_keys
 from groundwire.routing.shared_health import breaker_keys
 from groundwire.server.rate_limits import limit_key
 from groundwire.testing.fault_proxy import FaultProxy, Faults
-from groundwire.transport.redis import RedisLink, Script, announce, message, probe
+from groundwire.transport.redis import LuaScript, RedisLink, announce, message, probe
 from tests.servers.fixtures import redis, redis_server
 from tests.servers.process import free_port, own_folder
 from tests.servers.redis import RedisServer
@@ -27,7 +27,7 @@ from tests.transport.certificates import certificate
 __all__ = ["redis", "redis_server"]
 pytestmark = pytest.mark.server
 
-COUNT = Script("return {redis.call('INCR', KEYS[1])}")
+COUNT = LuaScript("return {redis.call('INCR', KEYS[1])}")
 SECONDS = 20.0
 
 

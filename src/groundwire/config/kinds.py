@@ -63,7 +63,7 @@ _COUNTRY = r"[A-Za-z]{2}"
 _DOMAIN = r"[^\s:/@?#]+(?:/[^\s@?#]*)?"
 _SEARCH = r"native|none|engine:[A-Za-z0-9_.-]+"
 _STORE = r"(?:sqlite:///|postgres(?:ql)?://)\S+"
-_REDIS = r"rediss?://\S+"
+_REDIS = r"rediss?://(?:[^\s/@]*@)?[^\s/@]+(?:/[^\s@]*)?"
 _LOOPBACK = r"localhost|127\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}|::1"
 
 

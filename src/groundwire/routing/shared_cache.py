@@ -19,7 +19,7 @@ from groundwire.errors import ClientWireError
 from groundwire.model import Event, Json
 from groundwire.model.json import decode, encode
 from groundwire.model.value import value
-from groundwire.transport.redis import RedisLink, Script, message
+from groundwire.transport.redis import LuaScript, RedisLink, message
 
 StoredBatches: TypeAlias = tuple[tuple[Event, ...], ...]
 
@@ -37,7 +37,7 @@ _LARGE = 64 * 1024
 
 _OWN, _LEAD, _FOUND = 0, 1, 2
 
-_CLAIM = Script("""
+_CLAIM = LuaScript("""
 if ARGV[3] == '' then
   local answer = redis.call('GET', KEYS[1])
   if answer then return {2, answer, redis.call('PTTL', KEYS[1])} end
@@ -48,17 +48,17 @@ if holder and holder ~= ARGV[1] then return {3} end
 redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
 return {1}
 """)
-_RENEW = Script("""
+_RENEW = LuaScript("""
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then return {0} end
 return {redis.call('PEXPIRE', KEYS[2], ARGV[2])}
 """)
-_STORE = Script("""
+_STORE = LuaScript("""
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
 redis.call('PUBLISH', ARGV[4], ARGV[5])
 return {1}
 """)
-_RELEASE = Script("""
+_RELEASE = LuaScript("""
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then return {0} end
 if ARGV[2] == '0' then redis.call('DEL', KEYS[2]) else redis.call('SET', KEYS[2], 'failed', 'PX', ARGV[2]) end
 redis.call('PUBLISH', ARGV[3], ARGV[4])

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from time import monotonic
 
 from groundwire.routing.health import Health
-from groundwire.transport.redis import RedisLink, Reply, Script, message
+from groundwire.transport.redis import LuaScript, RedisLink, Reply, message
 
 PROBE_SECONDS = 30.0
 """After this time a probe whose gateway reported nothing is given up: the time after which a call is slow."""
@@ -26,7 +26,7 @@ _OPEN_KEY = "groundwire:{health}"
 _KEPT_SECONDS = 3600
 
 # A changed breaker ends the probe of its gateway.
-_PUSH = Script("""
+_PUSH = LuaScript("""
 if ARGV[2] == '' then redis.call('HDEL', KEYS[1], ARGV[1])
 else
   local time = redis.call('TIME')
@@ -38,19 +38,19 @@ if redis.call('GET', KEYS[2]) == ARGV[3] then redis.call('DEL', KEYS[2]) end
 redis.call('PUBLISH', ARGV[4], ARGV[5])
 return {1}
 """)
-_READ = Script("""
+_READ = LuaScript("""
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local found = redis.call('HGETALL', KEYS[1])
 for index = 2, #found, 2 do found[index] = math.floor(now - found[index]) end
 return found
 """)
-_CLAIM_PROBE = Script("""
+_CLAIM_PROBE = LuaScript("""
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return {0} end
 if redis.call('SET', KEYS[2], ARGV[2], 'NX', 'PX', ARGV[3]) then return {1} end
 return {0}
 """)
-_RETURN_PROBE = Script("""
+_RETURN_PROBE = LuaScript("""
 if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
 return {1}
 """)

@@ -29,7 +29,7 @@ from groundwire.model.value import value
 from groundwire.server.asgi import Headers
 
 if TYPE_CHECKING:
-    from groundwire.transport.redis import Argument, Reply, Script
+    from groundwire.transport.redis import Argument, LuaScript, Reply
 
 WINDOW_SECONDS = 60
 _MAX_KEYS = 8192
@@ -233,7 +233,9 @@ class LimitLink(Protocol):
 
     gateways: int
 
-    async def run(self, script: Script, keys: Sequence[str], arguments: Sequence[Argument]) -> Reply | None:
+    async def run(
+        self, script: LuaScript, keys: Sequence[str], arguments: Sequence[Argument]
+    ) -> Reply | None:
         """Run a script; None without Redis."""
         ...
 
@@ -279,7 +281,7 @@ class RateLimiter:
         self._processes = processes
         self._memory = MemoryWindows()
         self._clock = clock
-        self._scripts: tuple[Script, Script] | None = None
+        self._scripts: tuple[LuaScript, LuaScript] | None = None
 
     async def admit(self, key: str, limits: KeyLimits, tokens: int) -> Admission:
         """Decide about a request of a key, by the limits of all gateways."""
@@ -342,12 +344,12 @@ class RateLimiter:
         except sqlite3.Error:  # the reservation stays, which is stricter
             return
 
-    def _redis_scripts(self) -> tuple[Script, Script]:
+    def _redis_scripts(self) -> tuple[LuaScript, LuaScript]:
         if self._scripts is None:
             # Imported on demand: the library of Redis is optional, and takes half a second.
-            from groundwire.transport.redis import Script  # noqa: PLC0415
+            from groundwire.transport.redis import LuaScript  # noqa: PLC0415
 
-            self._scripts = Script(REDIS_CLOCK + DECIDE_IN_REDIS), Script(SETTLE_IN_REDIS)
+            self._scripts = LuaScript(REDIS_CLOCK + DECIDE_IN_REDIS), LuaScript(SETTLE_IN_REDIS)
         return self._scripts
 
 

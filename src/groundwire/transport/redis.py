@@ -68,7 +68,7 @@ _GATEWAYS_KEY = "groundwire:{gateways}"
 
 
 @value
-class Script:
+class LuaScript:
     """A Lua script that runs as one step and returns a list."""
 
     source: str
@@ -79,7 +79,7 @@ class Script:
         return sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
 
-_BEAT = Script("""
+_BEAT = LuaScript("""
 local time = redis.call('TIME')
 local now = time[1] + time[2] / 1000000
 redis.call('ZADD', KEYS[1], now, ARGV[1])
@@ -87,7 +87,7 @@ redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 redis.call('EXPIRE', KEYS[1], 60)
 return {redis.call('ZCARD', KEYS[1])}
 """)
-_LEAVE = Script("return {redis.call('ZREM', KEYS[1], ARGV[1])}")
+_LEAVE = LuaScript("return {redis.call('ZREM', KEYS[1], ARGV[1])}")
 
 
 class RedisLink:
@@ -103,7 +103,7 @@ class RedisLink:
         self._client: Redis | RedisCluster | None = None
         self._connecting = asyncio.Lock()
         self._free = asyncio.Semaphore(_CONNECTIONS)
-        self._digests: dict[Script, str] = {}
+        self._digests: dict[LuaScript, str] = {}
         self._listeners: dict[str, OnMessage] = {}
         self._tasks: set[asyncio.Task[object]] = set()
         self._listening: asyncio.Task[None] | None = None
@@ -151,7 +151,9 @@ class RedisLink:
         if self._client is not None:
             await self._client.aclose()
 
-    async def run(self, script: Script, keys: Sequence[str], arguments: Sequence[Argument]) -> Reply | None:
+    async def run(
+        self, script: LuaScript, keys: Sequence[str], arguments: Sequence[Argument]
+    ) -> Reply | None:
         """Run a script; None if Redis cannot be used now."""
         return await self._run(script, keys, arguments) if self.is_up else None
 
@@ -168,7 +170,9 @@ class RedisLink:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _run(self, script: Script, keys: Sequence[str], arguments: Sequence[Argument]) -> Reply | None:
+    async def _run(
+        self, script: LuaScript, keys: Sequence[str], arguments: Sequence[Argument]
+    ) -> Reply | None:
         call = asyncio.create_task(self._eval(script, keys, arguments))
         try:
             if not await self._in_time(call):
@@ -189,7 +193,7 @@ class RedisLink:
             await asyncio.sleep(0)
         return call.done()
 
-    async def _eval(self, script: Script, keys: Sequence[str], arguments: Sequence[Argument]) -> Reply:
+    async def _eval(self, script: LuaScript, keys: Sequence[str], arguments: Sequence[Argument]) -> Reply:
         digest = self._digests.get(script) or self._digests.setdefault(script, script.digest)
         async with self._free:
             client = await self._connected()
@@ -216,14 +220,14 @@ class RedisLink:
             socket_timeout=None,
             socket_connect_timeout=_COMMAND_SECONDS,
         )
+        is_single = False
         try:
-            clustered = await _is_cluster(single)
-        except BaseException:
-            await single.aclose()
-            raise
-        if not clustered:
+            is_single = not await _is_cluster(single)
+        finally:
+            if not is_single:
+                await single.aclose()
+        if is_single:
             return single
-        await single.aclose()
         # One more attempt: after a failover the first one only finds out which node to ask.
         return RedisCluster.from_url(
             self._url,
