@@ -117,7 +117,7 @@ async def linked(url: str, count: int = 1) -> AsyncIterator[list[RedisLink]]:
 GIVEN_CLOCK = "local time = {ARGV[4], ARGV[5]}\n"
 
 
-@pytest.mark.parametrize("examples", [30, pytest.param(1000, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("examples", [30, pytest.param(300, marks=pytest.mark.thorough)])
 def test_redis_and_memory_decide_the_same(redis: str, redis_server: RedisServer, examples: int) -> None:
     """The script is run with the times of the trace instead of the clock of Redis."""
     script = LuaScript(GIVEN_CLOCK + DECIDE_IN_REDIS)

@@ -7,16 +7,21 @@ import logging
 import re
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, closing
+from contextlib import ExitStack, asynccontextmanager, closing
 from pathlib import Path
+from time import monotonic, sleep
 
 import pytest
+from redis import Redis
 from redis.crc import key_slot
 
 from groundwire.errors import ConfigError
-from groundwire.routing.shared_cache import answer_keys
-from groundwire.routing.shared_health import breaker_keys
-from groundwire.server.rate_limits import limit_key
+from groundwire.model import Finished
+from groundwire.model.access import KeyLimits
+from groundwire.routing.health import Health
+from groundwire.routing.shared_cache import SharedAnswers, answer_keys
+from groundwire.routing.shared_health import SharedHealth, breaker_keys
+from groundwire.server.rate_limits import RateLimiter, limit_key
 from groundwire.testing.fault_proxy import FaultProxy, Faults
 from groundwire.transport.redis import LuaScript, RedisLink, announce, message, probe
 from tests.servers.fixtures import redis, redis_server
@@ -170,31 +175,74 @@ async def test_a_password_is_used_and_a_wrong_one_is_never_shown(
     assert PASSWORD not in caplog.text
 
 
-@pytest.mark.parametrize("url", ["redis://:sec/ret@host:6379/0", "redis://u:secret@host:port/0"])
+@pytest.mark.parametrize(
+    "url",
+    ["redis://:sec/ret@host:6379/0", "redis://u:secret@host:port/0", "redis://u:secret@host/0?no_such=1"],
+)
 def test_an_address_that_cannot_be_read_is_not_repeated(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         RedisLink(url)
     assert not re.search("sec|ret@", caught.value.message.replace("percent-encode", ""))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def cluster() -> Iterator[RedisServer]:
-    with closing(RedisServer("--cluster-enabled", "yes", "--cluster-port", str(free_port()))) as server:
-        assert server.command("CLUSTER", "ADDSLOTSRANGE", "0", "16383") == b"+OK"
-        yield server
+    """One of three nodes, each of which has a third of the slots."""
+    with ExitStack() as stack:
+        nodes = []
+        for first, last in ((0, 5460), (5461, 10922), (10923, 16383)):
+            bus = str(free_port())
+            node = stack.enter_context(
+                closing(RedisServer("--cluster-enabled", "yes", "--cluster-port", bus))
+            )
+            assert node.command("CLUSTER", "ADDSLOTSRANGE", str(first), str(last)) == b"+OK"
+            if nodes:
+                nodes[0].command("CLUSTER", "MEET", "127.0.0.1", str(node.port), bus)
+            nodes.append(node)
+        ends = monotonic() + SECONDS
+        while not all(_is_in_order(node) for node in nodes):
+            assert monotonic() < ends
+            sleep(0.05)
+        yield nodes[0]
 
 
+def _is_in_order(node: RedisServer) -> bool:
+    with Redis.from_url(node.url) as client:
+        return "'cluster_state': 'ok'" in str(client.execute_command("CLUSTER INFO"))
+
+
+@pytest.mark.thorough
 async def test_a_cluster_is_recognised(cluster: RedisServer) -> None:
     received: list[str] = []
     async with linked(cluster.url) as link:
-        await until(lambda: link.is_up)  # a new cluster is down for a moment
-        for number in range(20):
+        for number in range(60):
             assert await link.run(COUNT, (f"n{number}",), ()) == [1]
         link.listen("topic", received.append)
         async with asyncio.timeout(SECONDS):
             while not received:
                 await asyncio.to_thread(announce, cluster.url, "topic")
                 await asyncio.sleep(0.02)
+
+
+@pytest.mark.thorough
+async def test_every_script_keeps_to_one_slot_of_a_cluster(cluster: RedisServer) -> None:
+    async with linked(cluster.url) as link:
+        limiter, health = RateLimiter(link), Health(asyncio.get_running_loop().time)
+        SharedHealth(link, health)
+        answers = SharedAnswers(link, 60.0, 2**20, "n")
+        for number in range(30):
+            admission = await limiter.admit(f"key {number}", KeyLimits(5, 100), 50)
+            assert admission.decision.admitted
+            limiter.settle(admission.reservation, None)
+            lease = answers.lease(bytes([number]))
+            assert await lease.find() is None
+            assert lease.is_held
+            lease.end(((Finished(),),), failed=False)
+            for _ in range(5):
+                health.of(f"provider {number}").record(ok=False)
+        await until(lambda: not link._tasks)
+        assert await answers.lease(bytes([3])).find() is not None
+        assert (link.losses, link.is_up) == (0, True)
 
 
 @pytest.mark.parametrize("name", ["a", "openai/gpt", "0123456789abcdef:ff", "ü}{", "{x}"])

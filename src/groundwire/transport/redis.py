@@ -27,13 +27,14 @@ try:
     from redis import Redis as BlockingRedis
     from redis.asyncio import Redis
     from redis.asyncio.cluster import RedisCluster
-    from redis.asyncio.connection import parse_url
+    from redis.asyncio.connection import ConnectionPool, parse_url
     from redis.asyncio.retry import Retry
     from redis.backoff import NoBackoff
     from redis.exceptions import (
         AuthenticationError,
         AuthorizationError,
         NoScriptError,
+        RedisClusterException,
         RedisError,
         ResponseError,
     )
@@ -51,6 +52,8 @@ OnMessage: TypeAlias = Callable[[str], None]
 
 log = logging.getLogger("groundwire.redis")
 
+_ERRORS = (RedisError, RedisClusterException, OSError, EOFError)
+"""What the library raises if Redis cannot be used."""
 CALL_SECONDS = 0.2
 """How long a request waits for Redis."""
 BEAT_SECONDS = 1.0
@@ -179,7 +182,7 @@ class RedisLink:
                 self._lose(f"no response within {self._call_seconds:g} s")
                 return None
             return call.result()
-        except (RedisError, OSError, EOFError) as error:
+        except _ERRORS as error:
             self._lose(_reason(error))
             return None
         finally:
@@ -279,7 +282,7 @@ class RedisLink:
     async def _receive(self) -> None:
         """Deliver messages; after a lost connection, subscribe again."""
         while True:
-            with suppress(RedisError, OSError, EOFError):
+            with suppress(*_ERRORS):
                 client = await self._connected()
                 async with client.pubsub(ignore_subscribe_messages=True) as subscription:
                     await subscription.subscribe(self.channel)
@@ -330,7 +333,7 @@ def announce(url: str, topic: str) -> bool:
     try:
         with _blocking(url) as client:
             client.publish(channel_of(_parsed(url)), message(topic))
-    except (RedisError, OSError):
+    except _ERRORS:
         return False
     return True
 
@@ -340,7 +343,7 @@ def probe(url: str) -> tuple[bool, str]:
     try:
         with _blocking(url) as client:
             info = cast("dict[str, object]", client.info("server"))
-    except (RedisError, OSError) as error:
+    except _ERRORS as error:
         return False, f"{_address(_parsed(url))}: {_reason(error)}"
     name = "Valkey" if "valkey_version" in info else "Redis"
     version = info.get("valkey_version") or info.get("redis_version")
@@ -359,6 +362,7 @@ def _blocking(url: str) -> BlockingRedis:
 
 def _parsed(url: str) -> dict[str, object]:
     try:
+        ConnectionPool.from_url(url).make_connection()  # refuses unknown options; does not connect
         return dict(parse_url(url))
     except (ValueError, TypeError):
         # Its own message would repeat a part of the URL, perhaps the password.
@@ -381,4 +385,6 @@ def _reason(error: Exception) -> str:
     if isinstance(error, ResponseError):
         code = str(error).partition(" ")[0]
         return f"it responded with the error {code}" if code.isupper() else "it responded with an error"
+    if isinstance(error, RedisClusterException):
+        return "the cluster is not complete, or the URL names a database other than 0"
     return "no connection"
