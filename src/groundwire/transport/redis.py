@@ -61,10 +61,11 @@ SEEN_SECONDS = 5.0
 """A gateway whose last heartbeat is older than this is gone."""
 _CONNECTIONS = 16
 """Calls at the same time; others wait, within their time limit."""
-_LOOP_TURNS = 4
-"""Turns of the event loop in which a reply that has arrived already is still read after the time limit: a
-busy event loop must not look like a lost Redis."""
+_SLICES = 16
+"""The time limit of a call is counted in slices, and a late event loop uses up one at a time, however late it
+is: a busy gateway must not take Redis for lost."""
 _WARNING_SECONDS = 60.0
+"""Between two warnings, if Redis is lost again and again."""
 _COMMAND_SECONDS = 2.0
 """Time limit of the commands on the command line."""
 _GATEWAYS_KEY = "groundwire:{gateways}"
@@ -112,6 +113,7 @@ class RedisLink:
         self._listening: asyncio.Task[None] | None = None
         self._beating: asyncio.Task[None] | None = None
         self._warned_at = -_WARNING_SECONDS
+        self._has_warned = False
         self._is_closing = False
         self.id = os.urandom(8).hex()
         """Identifies this gateway in heartbeats, leases and messages."""
@@ -189,12 +191,11 @@ class RedisLink:
             await _cancelled(call)
 
     async def _in_time(self, call: asyncio.Task[Reply]) -> bool:
-        await asyncio.wait({call}, timeout=self._call_seconds)
-        for _ in range(_LOOP_TURNS):
-            if call.done():
-                break
-            await asyncio.sleep(0)
-        return call.done()
+        for _ in range(_SLICES):
+            done, _ = await asyncio.wait({call}, timeout=self._call_seconds / _SLICES)
+            if done:
+                return True
+        return False
 
     async def _eval(self, script: LuaScript, keys: Sequence[str], arguments: Sequence[Argument]) -> Reply:
         digest = self._digests.get(script) or self._digests.setdefault(script, script.digest)
@@ -242,10 +243,11 @@ class RedisLink:
     def _lose(self, reason: str) -> None:
         was_up, self.is_up = self.is_up, False
         self.losses += was_up
-        first = self.problem != reason
+        is_new = was_up or self.problem != reason
         self.problem = reason
-        if (was_up or first) and monotonic() - self._warned_at >= _WARNING_SECONDS:
+        if is_new and monotonic() - self._warned_at >= _WARNING_SECONDS:
             self._warned_at = monotonic()
+            self._has_warned = True
             log.warning(
                 "Redis at %s cannot be used: %s; limits, cache and breakers are local until it can",
                 self.address,
@@ -254,9 +256,9 @@ class RedisLink:
 
     def _find(self) -> None:
         """Redis responds again."""
-        if self._warned_at >= 0:
+        if self._has_warned:
             log.warning("Redis at %s can be used again", self.address)
-            self._warned_at = -_WARNING_SECONDS
+            self._has_warned = False
         self.is_up, self.problem = True, ""
         # A connection that waits for messages does not notice that it was lost.
         if self._listening is not None:
