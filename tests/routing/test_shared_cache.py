@@ -17,7 +17,7 @@ from groundwire.routing import shared_cache
 from groundwire.routing.cache import CacheLimits, CacheStatus, ResponseCache, cache_key
 from groundwire.routing.shared_cache import SharedAnswers, answer_keys, decode_answer, encode_answer
 from groundwire.transport.redis import RedisLink
-from tests.model.strategies import events
+from tests.model.strategies import cases, events
 from tests.servers.fixtures import redis, redis_server
 from tests.servers.redis import RedisServer
 
@@ -259,6 +259,7 @@ async def test_a_follower_goes_on_alone_when_redis_is_lost(redis: str, redis_ser
             assert (await leading, await following) == ("a", "b")
 
 
+@cases(30)
 @given(st.lists(st.lists(events(), max_size=4).map(tuple), max_size=4).map(tuple))
 def test_an_answer_survives_its_stored_form(batches: tuple[tuple[Event, ...], ...]) -> None:
     assert decode_answer(encode_answer(batches), LIMIT) == batches

@@ -66,8 +66,8 @@ _SLICES = 16
 is: a busy gateway must not take Redis for lost."""
 _WARNING_SECONDS = 60.0
 """Between two warnings, if Redis is lost again and again."""
-_COMMAND_SECONDS = 2.0
-"""Time limit of the commands on the command line."""
+_COMMAND_SECONDS = 1.0
+"""Time limit of connecting, and of calls without an event loop."""
 _GATEWAYS_KEY = "groundwire:{gateways}"
 
 
