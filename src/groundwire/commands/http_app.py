@@ -104,7 +104,8 @@ def create_service(
     if config.redis:
         _share_through_redis(app, groundwire, shared, workers)
     elif workers is not None:
-        windows = SqliteWindows(str(Path(workers.directory) / "limits.db"))
+        # Not `.db`: the library of the metrics reads all files of that name in the directory.
+        windows = SqliteWindows(str(Path(workers.directory) / "limits.sqlite"))
         app.rate_limiter = RateLimiter(windows=windows, processes=workers.count)
     recorder = app.usage_recorder = UsageRecorder(store)
     app.readiness_checks.append(StoreProbe(store).problem)
