@@ -26,6 +26,7 @@ from groundwire.server.app import HttpApp
 from groundwire.server.auth import AccessControl, AccessKeys, fingerprint
 from groundwire.server.keys import SECRET_VARIABLE
 from groundwire.server.shared_access import SharedAccess, StoredKeys
+from groundwire.server.token_estimate import OUTPUT_TOKENS
 from groundwire.store.open import open_store
 from groundwire.testing.answers import answer_events
 from groundwire.testing.load import LoadPlan, send_load
@@ -94,9 +95,11 @@ class Client:
         self._session = session
 
     async def post(
-        self, url: str, body: object, path: str = "/v1/chat/completions"
+        self, url: str, body: object, path: str = "/v1/chat/completions", once: str = ""
     ) -> tuple[int, Mapping[str, str], bytes]:
         headers = {"authorization": f"Bearer {KEY}"}
+        if once:
+            headers["idempotency-key"] = once
         async with self._session.post(url + path, json=body, headers=headers) as response:
             return response.status, response.headers, await response.read()
 
@@ -144,6 +147,23 @@ async def test_tokens_are_reserved_and_settled(tmp_path: Path, redis: str) -> No
         status, head, body = await ask.post(url, {**QUESTION, "max_tokens": 4000})
         assert (status, head["x-ratelimit-limit-tokens"]) == (429, "250")
         check_error("openai_chat", status, body)
+
+
+async def test_a_repeated_request_with_an_idempotency_key_uses_no_tokens(tmp_path: Path, redis: str) -> None:
+    limits = KeyLimits(tokens_per_minute=10_000)
+    async with (
+        Upstream(ANSWER) as upstream,
+        gateways(tmp_path, upstream.url, 1, limits=limits, redis=redis) as (url,),
+        client() as ask,
+    ):
+        for _ in range(3):
+            assert (await ask.post(url, QUESTION, once="same"))[0] == 200
+        assert len(upstream.requests) == 1
+        async with asyncio.timeout(SECONDS):
+            used = 0
+            while used != 46 + OUTPUT_TOKENS:  # the usage is settled in the background
+                _, head, _ = await ask.post(url, {}, "/v1/messages")
+                used = 10_000 - int(head["x-ratelimit-remaining-tokens"])
 
 
 async def test_a_refused_request_has_the_form_of_its_dialect(tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ def test_an_address_that_cannot_be_read_is_not_repeated(url: str) -> None:
 def cluster() -> Iterator[RedisServer]:
     """One of three nodes, each of which has a third of the slots."""
     with ExitStack() as stack:
-        nodes = []
+        nodes: list[RedisServer] = []
         for first, last in ((0, 5460), (5461, 10922), (10923, 16383)):
             bus = str(free_port())
             node = stack.enter_context(

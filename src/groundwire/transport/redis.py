@@ -109,7 +109,7 @@ class RedisLink:
         self._free = asyncio.Semaphore(_CONNECTIONS)
         self._digests: dict[LuaScript, str] = {}
         self._listeners: dict[str, OnMessage] = {}
-        self._tasks: set[asyncio.Task[object]] = set()
+        self._tasks: set[asyncio.Task[object] | asyncio.Task[Reply]] = set()
         self._listening: asyncio.Task[None] | None = None
         self._beating: asyncio.Task[None] | None = None
         self._warned_at = -_WARNING_SECONDS
@@ -173,7 +173,12 @@ class RedisLink:
             return
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._forget)
+
+    def _forget(self, task: asyncio.Task[object] | asyncio.Task[Reply]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) and not isinstance(error, _ERRORS):
+            log.error("a call to Redis failed", exc_info=error)
 
     async def _run(
         self, script: LuaScript, keys: Sequence[str], arguments: Sequence[Argument]
@@ -188,7 +193,11 @@ class RedisLink:
             self._lose(_reason(error))
             return None
         finally:
-            await _cancelled(call)
+            if not call.done():
+                # Nobody waits for the end of its connection.
+                call.cancel()
+                self._tasks.add(call)
+                call.add_done_callback(self._forget)
 
     async def _in_time(self, call: asyncio.Task[Reply]) -> bool:
         for _ in range(_SLICES):
@@ -364,7 +373,8 @@ def _blocking(url: str) -> BlockingRedis:
 
 def _parsed(url: str) -> dict[str, object]:
     try:
-        ConnectionPool.from_url(url).make_connection()  # refuses unknown options; does not connect
+        # Refuses unknown options; does not connect.
+        ConnectionPool.from_url(url).make_connection()  # type: ignore[no-untyped-call]
         return dict(parse_url(url))
     except (ValueError, TypeError):
         # Its own message would repeat a part of the URL, perhaps the password.
