@@ -30,6 +30,7 @@ from groundwire.server.rate_limits import (
     decide,
     limit_error,
     limit_headers,
+    limit_key,
     share,
     used_tokens,
 )
@@ -231,6 +232,34 @@ async def test_what_redis_admitted_counts_while_it_is_lost(redis: str, redis_ser
         with redis_server.away():
             assert await admitted_of(limiters[:1], 20, TEN) == 0
             assert await admitted_of(limiters[1:], 20, TEN) == 5
+
+
+@pytest.mark.parametrize("fault", ["hanging", "away"])
+async def test_a_redis_that_returns_learns_what_was_admitted(
+    redis: str, redis_server: RedisServer, fault: str
+) -> None:
+    async with AsyncExitStack() as stack:
+        links = [RedisLink(redis, call_seconds=0.2, beat_seconds=0.05) for _ in range(2)]
+        limiters = [RateLimiter(link) for link in links]
+        for link in links:
+            await link.start()
+            stack.push_async_callback(link.aclose)
+        while any(link.gateways != 2 for link in links):
+            await asyncio.sleep(0.01)
+        limits = KeyLimits(requests_per_minute=20, tokens_per_minute=2000)
+        assert await admitted_of(limiters[:1], 8, limits, 10) == 8
+        with getattr(redis_server, fault)():
+            assert await admitted_of(limiters[:1], 30, limits, 10) == 2
+            assert await admitted_of(limiters[1:], 30, limits, 10) == 10
+        async with asyncio.timeout(20):  # until both have reported
+            while redis_server.command("HVALS", limit_key("key")) == b"*0":
+                await asyncio.sleep(0.01)
+            while (await limiters[0].admit("key", KeyLimits(0), 0)).decision.requests < 20:
+                await asyncio.sleep(0.01)
+        assert await admitted_of(limiters, 30, limits, 10) == 0
+        refused = (await limiters[1].admit("key", limits, 10)).decision
+        assert refused.requests == 20 or fault == "hanging", "calls in its buffers count when it goes on"
+        assert refused.tokens == 10 * refused.requests
 
 
 def test_a_share_is_never_nothing_unless_the_limit_is() -> None:

@@ -8,7 +8,8 @@ requests at once.) Tokens are reserved by an estimate before the answer, and set
 
 There are three places for windows. Redis: one script decides for all gateways, by the clock of Redis. A
 SQLite file: the workers of one machine without Redis. Memory: a single process, and every gateway while Redis
-is lost; it then enforces its share, the limit divided by the number of gateways.
+is lost; it then enforces its share, the limit divided by the number of gateways. When Redis is back, every
+gateway adds what it admitted meanwhile; if Redis has lost its data, all that it admitted in the last minute.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import closing, contextmanager
 from math import ceil
 from time import monotonic
@@ -145,6 +146,17 @@ return {1}
 """
 
 
+ADD_IN_REDIS = """
+for index = 1, #ARGV, 3 do
+  local at = time[1] - ARGV[index]
+  redis.call('HINCRBY', KEYS[1], '1:' .. at, ARGV[index + 1])
+  redis.call('HINCRBY', KEYS[1], '2:' .. at, ARGV[index + 2])
+end
+redis.call('EXPIRE', KEYS[1], 62)
+return {1}
+"""
+
+
 class Windows(Protocol):
     """Where the windows of this machine are."""
 
@@ -173,6 +185,15 @@ class MemoryWindows:
     def add(self, key: str, second: int, requests: int, tokens: int) -> None:
         """Count something that was used in a second."""
         _add(self._window(key), second, requests, tokens)
+
+    def take(self) -> dict[str, Window]:
+        """All windows, which are empty afterwards."""
+        taken, self._windows = dict(self._windows), OrderedDict()
+        return taken
+
+    def copy(self) -> dict[str, Window]:
+        """All windows, as they are now."""
+        return {key: {at: list(spent) for at, spent in one.items()} for key, one in self._windows.items()}
 
     def _window(self, key: str) -> Window:
         window = self._windows.setdefault(key, {})
@@ -233,6 +254,7 @@ class LimitLink(Protocol):
     """What is needed of the connection to Redis."""
 
     gateways: int
+    on_recovery: list[Callable[[bool], Awaitable[None]]]
 
     async def run(
         self, script: LuaScript, keys: Sequence[str], arguments: Sequence[Argument]
@@ -281,8 +303,13 @@ class RateLimiter:
         """Windows of several processes, if there is no Redis."""
         self._processes = processes
         self._memory = MemoryWindows()
+        """What this process has admitted."""
+        self._unreported = MemoryWindows()
+        """What it has admitted while Redis was lost."""
         self._clock = clock
-        self._scripts: tuple[LuaScript, LuaScript] | None = None
+        self._scripts: tuple[LuaScript, LuaScript, LuaScript] | None = None
+        if link is not None:
+            link.on_recovery.append(self._report)
 
     async def admit(self, key: str, limits: KeyLimits, tokens: int) -> Admission:
         """Decide about a request of a key, by the limits of all gateways."""
@@ -328,7 +355,22 @@ class RateLimiter:
             gateways = self._link.gateways if self._link is not None else 1
             limits = share(limits, max(gateways, self._processes))
             decision = self._memory.decide(key, now, limits, tokens)
+            if self._link is not None and decision.admitted:
+                self._unreported.add(key, decision.second, 1, reserved_tokens(limits, tokens))
         return Admission(decision, Reservation(key, reserved_tokens(limits, tokens), decision.second), limits)
+
+    async def _report(self, has_lost: bool) -> None:  # noqa: FBT001  a callback
+        """Add to Redis what it does not know."""
+        unreported, now = self._unreported.take(), self._clock()
+        for key, window in (self._memory.copy() if has_lost else unreported).items():
+            arguments = [
+                number
+                for second, spent in window.items()
+                if second >= now - WINDOW_SECONDS and any(spent)
+                for number in (int(now) - second, *spent)
+            ]
+            if arguments and self._link is not None:
+                await self._link.run(self._redis_scripts()[2], (limit_key(key),), arguments)
 
     def _decide_in_file(self, key: str, now: float, limits: KeyLimits, tokens: int) -> Decision | None:
         if self._windows is None:
@@ -342,15 +384,21 @@ class RateLimiter:
         windows = self._windows or self._memory
         try:
             windows.add(key, second, 0, tokens)
+            if self._link is not None:
+                self._unreported.add(key, second, 0, tokens)
         except sqlite3.Error:  # the reservation stays, which is stricter
             return
 
-    def _redis_scripts(self) -> tuple[LuaScript, LuaScript]:
+    def _redis_scripts(self) -> tuple[LuaScript, LuaScript, LuaScript]:
         if self._scripts is None:
             # Imported on demand: the library of Redis is optional, and takes half a second.
             from groundwire.transport.redis import LuaScript  # noqa: PLC0415
 
-            self._scripts = LuaScript(REDIS_CLOCK + DECIDE_IN_REDIS), LuaScript(SETTLE_IN_REDIS)
+            self._scripts = (
+                LuaScript(REDIS_CLOCK + DECIDE_IN_REDIS),
+                LuaScript(SETTLE_IN_REDIS),
+                LuaScript(REDIS_CLOCK + ADD_IN_REDIS),
+            )
         return self._scripts
 
 

@@ -69,6 +69,8 @@ _WARNING_SECONDS = 60.0
 _COMMAND_SECONDS = 1.0
 """Time limit of connecting, and of calls without an event loop."""
 _GATEWAYS_KEY = "groundwire:{gateways}"
+_EPOCH_KEY = "groundwire:{gateways}:epoch"
+"""Set by the first gateway: if it changes, Redis has lost its data."""
 
 
 @value
@@ -89,7 +91,9 @@ local now = time[1] + time[2] / 1000000
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 redis.call('EXPIRE', KEYS[1], 60)
-return {redis.call('ZCARD', KEYS[1])}
+redis.call('SET', KEYS[2], ARGV[1] .. time[1] .. '.' .. time[2], 'NX')
+redis.call('EXPIRE', KEYS[2], 86400)
+return {redis.call('ZCARD', KEYS[1]), redis.call('GET', KEYS[2])}
 """)
 _LEAVE = LuaScript("return {redis.call('ZREM', KEYS[1], ARGV[1])}")
 
@@ -124,6 +128,9 @@ class RedisLink:
         """How often Redis was lost."""
         self.gateways = 1
         """How many gateways shared this Redis when it last responded, this one included."""
+        self._epoch: int | bytes = b""
+        self.on_recovery: list[Callable[[bool], Awaitable[None]]] = []
+        """Called when Redis responds again, with whether it has lost its data."""
         self.after_beat: list[Callable[[], Awaitable[None]]] = []
         """Called after every heartbeat that was answered."""
 
@@ -281,12 +288,16 @@ class RedisLink:
 
     async def _beat(self) -> None:
         window = max(SEEN_SECONDS, 3 * self._beat_seconds)
-        reply = await self._run(_BEAT, (_GATEWAYS_KEY,), (self.id, str(window)))
+        reply = await self._run(_BEAT, (_GATEWAYS_KEY, _EPOCH_KEY), (self.id, str(window)))
         if reply is None:
             return
         self.gateways = max(1, int(reply[0]))
-        if not self.is_up:
+        is_known, has_lost = bool(self._epoch), self._epoch not in (b"", reply[1])
+        self._epoch = reply[1]
+        if not self.is_up or has_lost:
             self._find()
+            for recover in self.on_recovery if is_known or self.losses else ():
+                await recover(has_lost)
         for follow in self.after_beat:
             await follow()
 
