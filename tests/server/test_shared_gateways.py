@@ -36,7 +36,7 @@ from groundwire.transport import redis as transport_redis
 from groundwire.transport.redis import RedisLink
 from tests.faces.gateway.raw import INBOUND, check_error
 from tests.faces.gateway.serving import provider_at, running_server
-from tests.server.processes import running_serve
+from tests.server.processes import ServeProcess, running_serve
 from tests.servers.fixtures import postgres, postgres_server, redis, redis_server
 from tests.servers.redis import RedisServer
 
@@ -300,22 +300,51 @@ async def test_clients_do_not_notice_a_redis_that_fails_under_load(
             assert report.outcomes == {"200": len(report.samples)}
 
 
+@asynccontextmanager
+async def processes(
+    folder: Path, redis: str, upstream: str, **workers: str
+) -> AsyncIterator[list[ServeProcess]]:
+    """`groundwire serve` with a cache, so many times and with so many workers."""
+    config = (
+        f'order = ["mine"]\nredis = "{redis}"\n[gateway]\ncache_seconds = 60\n[providers.mine]\n'
+        f'dialect = "openai_chat"\nbase_url = "{upstream}/v1"\nmodel = "m"\n'
+    )
+    async with AsyncExitStack() as stack:
+        started = []
+        for name, count in workers.items():
+            own = folder / name
+            own.mkdir()
+            running = running_serve(own, "--workers", count, config=config)
+            started.append(await stack.enter_async_context(running))
+        yield started
+
+
 @pytest.mark.thorough
 async def test_gateways_that_are_processes_share_one_answer(tmp_path: Path, redis: str) -> None:
-    async with Upstream(replace(ANSWER, delay=1.0)) as upstream, AsyncExitStack() as stack:
-        config = (
-            f'order = ["mine"]\nredis = "{redis}"\n[gateway]\ncache_seconds = 60\n[providers.mine]\n'
-            f'dialect = "openai_chat"\nbase_url = "{upstream.url}/v1"\nmodel = "m"\n'
-        )
-        urls = []
-        for name, workers in (("one", "1"), ("two", "2")):
-            folder = tmp_path / name
-            folder.mkdir()
-            process = await stack.enter_async_context(
-                running_serve(folder, "--workers", workers, config=config)
-            )
-            urls.append(process.url)
-        async with client() as ask:
-            replies = await asyncio.gather(*(ask.post(urls[n % 2], SEARCH) for n in range(100)))
+    async with (
+        Upstream(replace(ANSWER, delay=1.0)) as upstream,
+        processes(tmp_path, redis, upstream.url, one="1", two="2") as gateways,
+        client() as ask,
+    ):
+        replies = await asyncio.gather(*(ask.post(gateways[n % 2].url, SEARCH) for n in range(100)))
         assert {status for status, _, _ in replies} == {200}
         assert len(upstream.requests) == 1
+
+
+@pytest.mark.thorough
+async def test_another_process_takes_over_from_one_that_was_killed(tmp_path: Path, redis: str) -> None:
+    async with (
+        Upstream(replace(ANSWER, delay=2.0)) as upstream,
+        processes(tmp_path, redis, upstream.url, one="1", two="1", three="1") as (leader, *others),
+        client() as ask,
+    ):
+        leading = asyncio.create_task(ask.post(leader.url, SEARCH))
+        await upstream.received()
+        following = [asyncio.create_task(ask.post(one.url, SEARCH)) for one in others for _ in range(20)]
+        await asyncio.sleep(0.5)
+        leader.process.kill()
+        with pytest.raises(aiohttp.ClientError):
+            await leading
+        replies = await asyncio.gather(*following)
+        assert {status for status, _, _ in replies} == {200}
+        assert len(upstream.requests) == 2
