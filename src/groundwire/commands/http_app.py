@@ -99,7 +99,7 @@ def create_service(
     """The application with all routes, and a store that is open until it closes."""
     config = groundwire.config
     store = open_store(store_address(config.store, config.data_dir))
-    shared = SharedAccess(store, announce=announcer(config.redis)) if is_shared(config.store) else None
+    shared = SharedAccess(store, on_change=announcer(config.redis)) if is_shared(config.store) else None
     app = create_app(groundwire, env, host=host, timeouts=timeouts, shared=shared)
     if config.redis:
         _share_through_redis(app, groundwire, shared, workers)
@@ -139,7 +139,7 @@ def _share_through_redis(
     groundwire.share(link)
     app.rate_limiter = RateLimiter(link, processes=workers.count if workers is not None else 1)
     if shared is not None:
-        link.listen(ACCESS_TOPIC, lambda _: shared.refresh())
+        link.listen(ACCESS_TOPIC, lambda _: shared.wake())
     app.on_start.append(link.start)
     app.on_close.insert(0, link.aclose)
     app.degradations.append(lambda: f"Redis: {link.problem}" if link.problem else "")

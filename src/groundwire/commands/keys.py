@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from groundwire.commands.config import load_config
 from groundwire.config.schema import Config
 from groundwire.dialects.json import dump_json
+from groundwire.errors import ConfigError
 from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.arguments import UsageError
 from groundwire.faces.cli.console import Console
 from groundwire.faces.cli.style import align_columns
 from groundwire.model import JsonObject
 from groundwire.server.keys import KeyFile, KeyStore
-from groundwire.server.shared_access import ACCESS_TOPIC, Announce, StoredKeys
+from groundwire.server.shared_access import ACCESS_TOPIC, StoredKeys
 from groundwire.store.base import ApiKey
 from groundwire.store.open import is_shared, open_store
 from groundwire.text.sanitise import escape_invisible_json, one_line
@@ -43,15 +44,17 @@ def open_keys(config: Config) -> Iterator[KeyStore]:
         yield StoredKeys(store, announcer(config.redis))
 
 
-def announcer(redis: str) -> Announce:
+def announcer(redis: str) -> Callable[[], None]:
     """What tells the other gateways that keys or logins have changed; without Redis, nothing does."""
 
     def announce() -> None:
-        if redis:
-            # Imported on demand: the library of Redis is optional, and takes half a second.
-            from groundwire.transport.redis import announce as publish  # noqa: PLC0415
+        # The change itself is stored; without the message it is known half a second later.
+        with suppress(ConfigError):
+            if redis:
+                # Imported on demand: the library of Redis is optional, and takes half a second.
+                from groundwire.transport.redis import announce as publish  # noqa: PLC0415
 
-            publish(redis, ACCESS_TOPIC)
+                publish(redis, ACCESS_TOPIC)
 
     return announce
 

@@ -13,7 +13,6 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from threading import Event, Lock, Thread
 from time import time
-from typing import TypeAlias
 
 from groundwire.errors import ConfigError, GroundwireError
 from groundwire.server.auth import AccessKeys
@@ -24,21 +23,16 @@ log = logging.getLogger("groundwire.gateway")
 
 POLL_SECONDS = 0.5
 
-Announce: TypeAlias = Callable[[], object]
-"""Tells other gateways that keys or logins have changed. Blocks."""
 ACCESS_TOPIC = "access"
-
-
-def _announce_nothing() -> None:
-    pass
+"""The messages of gateways that keys or logins have changed."""
 
 
 class StoredKeys:
-    """The API keys in a store."""
+    """The API keys in a store. `on_change` is called after every change."""
 
-    def __init__(self, store: Store, announce: Announce = _announce_nothing) -> None:
+    def __init__(self, store: Store, on_change: Callable[[], object] = lambda: None) -> None:
         self._store = store
-        self._announce = announce
+        self._on_change = on_change
 
     def entries(self) -> Sequence[ApiKey]:
         """All keys, also the revoked ones."""
@@ -48,13 +42,13 @@ class StoredKeys:
         """Create a key; returns the key itself and its record."""
         key, record = new_key(name, now, self.entries())
         self._store.put_key(record)
-        self._announce()
+        self._on_change()
         return key, record
 
     def revoke(self, which: str, now: float) -> Sequence[ApiKey]:
         """Revoke the key with this id, or all keys of this name; returns those that were revoked."""
         revoked = self._store.revoke_keys(which, timestamp(now))
-        self._announce()
+        self._on_change()
         return revoked
 
     def add(self, keys: Iterable[ApiKey]) -> int:
@@ -63,7 +57,7 @@ class StoredKeys:
         new = [key for key in keys if key.fingerprint not in known]
         for key in new:
             self._store.put_key(key)
-        self._announce()
+        self._on_change()
         return len(new)
 
     def reset_hint(self) -> str:
@@ -72,7 +66,8 @@ class StoredKeys:
 
 
 class SharedAccess:
-    """A snapshot of the keys and ended logins of a store, which a thread keeps up to date."""
+    """A snapshot of the keys and ended logins of a store, which a thread keeps up to date. `on_change` is
+    called after a login was ended here."""
 
     def __init__(
         self,
@@ -80,17 +75,17 @@ class SharedAccess:
         *,
         clock: Callable[[], float] = time,
         interval: float = POLL_SECONDS,
-        announce: Announce = _announce_nothing,
+        on_change: Callable[[], object] = lambda: None,
     ) -> None:
         self._store = store
-        self._announce = announce
+        self._on_change = on_change
         self._clock = clock
         self._interval = interval
         self._revision = -1
         self._keys = AccessKeys()
         self._ended: frozenset[str] = frozenset()
         self._changing = Lock()
-        self._wake = Event()
+        self._woken = Event()
         self._is_closing = False
         self._refresh()
         self._thread = Thread(target=self._follow, name="groundwire-access", daemon=True)
@@ -109,25 +104,25 @@ class SharedAccess:
         with self._changing:
             self._store.end_login(login, expires, self._clock())
             self._ended |= {login}
-        self._announce()
+        self._on_change()
 
-    def refresh(self) -> None:
+    def wake(self) -> None:
         """Ask the store now, in the background."""
-        self._wake.set()
+        self._woken.set()
 
     def close(self) -> None:
         """Stop following the store."""
         self._is_closing = True
-        self._wake.set()
+        self._woken.set()
         self._thread.join()
 
     def _follow(self) -> None:
         failing = False
         while True:
-            self._wake.wait(self._interval)
+            self._woken.wait(self._interval)
             if self._is_closing:
                 return
-            self._wake.clear()
+            self._woken.clear()
             try:
                 self._refresh()
                 failing = False
