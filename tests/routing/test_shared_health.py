@@ -70,6 +70,28 @@ async def test_a_gateway_that_starts_later_knows_the_open_breakers(redis: str) -
             assert b.open_seconds >= 0.1
 
 
+async def test_a_breaker_that_another_gateway_closed_is_not_opened_again(
+    redis: str, redis_server: RedisServer
+) -> None:
+    """Whatever is late: here the messages never arrive, and no heartbeat has compared the breakers."""
+    link = RedisLink(redis, call_seconds=2.0, beat_seconds=1000.0)
+    health = Health(asyncio.get_running_loop().time, LONG)
+    shared = SharedHealth(link, health)
+    link.listen("breaker", lambda _: None)
+    await link.start()
+    try:
+        fail(health.of("p"))
+        await until(lambda: redis_server.command("HLEN", "groundwire:{health}") == b":1")
+        await until(lambda: not link._tasks)
+        redis_server.command("HDEL", "groundwire:{health}", "p")
+        await shared.compare()
+        assert not health.of("p").is_open
+        await until(lambda: not link._tasks)
+        assert redis_server.command("HLEN", "groundwire:{health}") == b":0"
+    finally:
+        await link.aclose()
+
+
 async def test_one_gateway_probes_at_a_time(redis: str) -> None:
     async with gateways(redis, 3, REST) as breakers:
         fail(breakers[0])

@@ -67,6 +67,8 @@ class SharedHealth:
         self._shared: set[str] = set()
         """The providers whose breakers are open in Redis, as far as this gateway knows."""
         self._losses = link.losses
+        self._turn = asyncio.Lock()
+        """A comparison must not see Redis as it was before a change of this gateway."""
         self._permitted: dict[str, float] = {}
         """Until when this gateway may probe a provider."""
         self._claiming: set[str] = set()
@@ -96,9 +98,12 @@ class SharedHealth:
     async def compare(self) -> None:
         """Adopt the breakers in Redis, and add those that it lost."""
         await self._return_unused()
-        reply = await self._link.run(_READ, (_OPEN_KEY,), ())
-        if reply is None:
-            return
+        async with self._turn:
+            reply = await self._link.run(_READ, (_OPEN_KEY,), ())
+            if reply is not None:
+                self._adopt(reply)
+
+    def _adopt(self, reply: Reply) -> None:
         if self._losses != self._link.losses:  # a Redis that was restarted is empty
             self._losses = self._link.losses
             self._shared.clear()
@@ -130,18 +135,23 @@ class SharedHealth:
         """Write the changed breakers; many changes in a row are one."""
         try:
             while self._unsent and self._link.is_up:
-                provider = self._unsent.pop()
-                seconds = self._health.of(provider).open_seconds
-                age = "" if seconds is None else round(seconds * 1000)
-                told = message(_TOPIC, json.dumps([provider, seconds]))
-                await self._link.run(
-                    _PUSH,
-                    breaker_keys(provider),
-                    (provider, age, self._link.id, self._link.channel, told, _KEPT_SECONDS),
-                )
+                async with self._turn:
+                    await self._push(self._unsent.pop())
                 await asyncio.sleep(_PUSH_PAUSE)
         finally:
             self._sending = False
+
+    async def _push(self, provider: str) -> None:
+        seconds = self._health.of(provider).open_seconds
+        age = "" if seconds is None else round(seconds * 1000)
+        news = message(_TOPIC, json.dumps([provider, seconds]))
+        arguments = (provider, age, self._link.id, self._link.channel, news, _KEPT_SECONDS)
+        if await self._link.run(_PUSH, breaker_keys(provider), arguments) is None:
+            return  # the next comparison after the loss sends it again
+        if seconds is None:
+            self._shared.discard(provider)
+        else:
+            self._shared.add(provider)
 
     async def _claim(self, provider: str) -> None:
         try:
