@@ -200,11 +200,9 @@ class RedisLink:
             self._lose(_reason(error))
             return None
         finally:
-            if not call.done():
-                # Nobody waits for the end of its connection.
-                call.cancel()
-                self._tasks.add(call)
-                call.add_done_callback(self._forget)
+            call.cancel()  # without waiting for the end of its connection
+            self._tasks.add(call)
+            call.add_done_callback(self._forget)
 
     async def _in_time(self, call: asyncio.Task[Reply]) -> bool:
         for _ in range(_SLICES):
