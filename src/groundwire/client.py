@@ -15,11 +15,13 @@ import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from decimal import Decimal
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from groundwire import __version__
 from groundwire.client_protocol import AnswerStream
 from groundwire.config.load import load
 from groundwire.config.options import checked_options
@@ -82,6 +84,7 @@ if TYPE_CHECKING:
     from groundwire.engine.knowledge import ReportProgress
     from groundwire.engine.knowledge.background import BuildStatus
     from groundwire.engine.pages import Page
+    from groundwire.transport.redis import RedisLink
 
 __all__ = ["Groundwire", "ProviderStatus", "asearch", "search", "search_request", "stream"]
 
@@ -115,9 +118,10 @@ class Groundwire:
         """Decides before each request to a provider whether its budget allows it."""
         self._plugins = self._create_plugins()
         self._providers = {name: plugin.provider for name, plugin in self._plugins.items()}
+        self._health = Health(time.monotonic)
         self._router = Router(
             self._providers,
-            health=Health(time.monotonic),
+            health=self._health,
             sleep=asyncio.sleep,
             random=random.random,
         )
@@ -135,6 +139,17 @@ class Groundwire:
         """Close all connections."""
         await self._engine_factory.aclose()
         await self._http.aclose()
+
+    def share(self, link: RedisLink) -> None:
+        """Share cached answers and the state of breakers with other gateways."""
+        # Imported on demand: the library of Redis is optional, and takes half a second.
+        from groundwire.routing.shared_cache import SharedAnswers  # noqa: PLC0415
+        from groundwire.routing.shared_health import SharedHealth  # noqa: PLC0415
+
+        SharedHealth(link, self._health)
+        cache = self._cache
+        if cache.seconds > 0:
+            cache.shared = SharedAnswers(link, cache.seconds, cache.limits.answer, _namespace(self.config))
 
     def search(
         self,
@@ -580,6 +595,16 @@ def check_cost(quote: Quote, max_cost: Decimal | float) -> None:
 
 def _label(target: ResolvedTarget) -> str:
     return f"{target.provider}/{target.model}" if target.model else target.provider
+
+
+def _namespace(config: Config) -> str:
+    """Digest of what decides an answer besides the request: gateways that differ in it share no answers."""
+    decisive = (
+        __version__,
+        *(config.providers, config.order, config.aliases),
+        *(config.compose, config.search),
+    )
+    return sha256(repr(decisive).encode()).hexdigest()[:16]
 
 
 def _limited(deadlines: Deadlines, seconds: float) -> Deadlines:

@@ -50,6 +50,7 @@ def test_the_schema_has_exactly_the_known_keys() -> None:
             "max_answer_mb",
             "data_dir",
             "store",
+            "redis",
             "compose",
             "build_index",
             "search",

@@ -21,6 +21,7 @@ TABLE: dict[str, tuple[Reaction, bool]] = {
     "UnknownModel": ("stop", False),
     "CostLimit": ("stop", False),
     "FetchRefused": ("stop", False),
+    "ForbiddenForKey": ("stop", False),
     "TurnedAway": ("stop", False),
     "UpstreamWireError": ("retry", True),
     "UpstreamError": ("next", False),

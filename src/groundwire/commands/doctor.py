@@ -47,6 +47,7 @@ _EXTRAS: Mapping[str, str] = {
     "documents": "PDF, reStructuredText and web archives for `groundwire index add`",
     "otel": "traces and metrics for an OpenTelemetry collector",
     "postgres": "sessions and index in PostgreSQL",
+    "redis": "limits, cache and breakers that several gateways share",
     "semantic": "search by meaning in the embedded index, in 16 languages",
 }
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([\w-]+)['"]""")
@@ -88,8 +89,9 @@ def versions() -> Iterator[Check]:
             yield Check("problem", name, "not installed; run: pip install --force-reinstall groundwire")
 
 
-def extras(store: str) -> Iterator[Check]:
+def extras(store: str, redis: str = "") -> Iterator[Check]:
     """The optional extras, and the command that installs a missing one."""
+    needed = {"postgres": store.startswith("postgres"), "redis": bool(redis)}
     for name, packages in _extra_packages().items():
         if name not in _EXTRAS:
             continue  # `all` includes the others
@@ -98,9 +100,19 @@ def extras(store: str) -> Iterator[Check]:
         if not missing:
             yield _semantic(about) if name == "semantic" else Check("ok", name, about)
             continue
-        needed = name == "postgres" and store.startswith("postgres")
         detail = f"{about}: {', '.join(missing)} not installed; run: pip install 'groundwire[{name}]'"
-        yield Check("problem" if needed else "note", name, detail)
+        yield Check("problem" if needed.get(name) else "note", name, detail)
+
+
+def shared_redis(url: str) -> Iterator[Check]:
+    """Can the configured Redis be used?"""
+    if not url or not _is_installed("redis"):
+        return
+    # Imported on demand: the library of Redis is optional, and takes half a second.
+    from groundwire.transport.redis import probe  # noqa: PLC0415
+
+    usable, detail = probe(url)
+    yield Check("ok" if usable else "problem", "redis", detail)
 
 
 def _semantic(about: str) -> Check:
@@ -275,12 +287,13 @@ def run_doctor(arguments: Namespace, console: Console) -> int:
         if not arguments.json:
             _print_sections(console, checks)
         return report_error(error, console)
-    checks["extras"] = list(extras(client.config.store))
+    checks["extras"] = list(extras(client.config.store, client.config.redis))
     checks["data"] = [
         data_directory(client.config.data_dir),
         built_index(client.config.data_dir),
         *shared_store(client.config.store, console.env),
         *meaning_in_store(client.config.store),
+        *shared_redis(client.config.redis),
     ]
     statuses = client.providers()
     probes = asyncio.run(_live(client, statuses)) if arguments.ask else []

@@ -8,6 +8,7 @@ import errno
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import time
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 from groundwire.chat.chat import chat_for
 from groundwire.client import Groundwire
 from groundwire.client_protocol import SearchClient
+from groundwire.commands.keys import announcer
 from groundwire.errors import ConfigError
 from groundwire.faces.gateway.count_tokens import COUNT_TOKENS_ROUTES
 from groundwire.faces.gateway.endpoints import DIALECT_ROUTES
@@ -33,9 +35,10 @@ from groundwire.server.http_server import HttpServer
 from groundwire.server.key_manager import KeyManager
 from groundwire.server.keys import KeyFile, Keyring, KeyStore, load_secret
 from groundwire.server.metrics import share_metrics
+from groundwire.server.rate_limits import RateLimiter, SqliteWindows
 from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.server.routes import Route, RouteTable
-from groundwire.server.shared_access import SharedAccess, StoredKeys
+from groundwire.server.shared_access import ACCESS_TOPIC, SharedAccess, StoredKeys
 from groundwire.server.telemetry import open_telemetry
 from groundwire.server.usage import UsageRecorder
 from groundwire.server.workers import WorkerProcesses, bind_socket, tune_gc
@@ -91,8 +94,9 @@ def create_app(
         timeouts=timeouts,
         observers=observers,
     )
-    file = KeyFile(config.data_dir)
-    keys: KeyStore = StoredKeys(store, shared.refresh) if shared is not None and store is not None else file
+    keys: KeyStore = KeyFile(config.data_dir)
+    if shared is not None and store is not None:
+        keys = StoredKeys(store, _on_key_change(shared, config.redis))
     manager = app.key_manager = KeyManager(keys, AuditLog(store), providers=lambda: groundwire.names)
     app.access.on_burst = lambda what, address: manager.audit.add_in_background(
         "failed_logins" if what == "logins" else "wrong_keys", address
@@ -102,18 +106,36 @@ def create_app(
     return app
 
 
+def _on_key_change(shared: SharedAccess, redis: str) -> Callable[[], None]:
+    """A change made here holds here at once, and on other gateways as soon as they are told."""
+    announce = announcer(redis)
+
+    def changed() -> None:
+        shared.refresh()
+        announce()
+
+    return changed
+
+
 def create_service(
     groundwire: Groundwire,
     env: Mapping[str, str],
     *,
     host: str = "",
     timeouts: ResponseTimeouts | None = None,
+    workers: Workers | None = None,
 ) -> HttpApp:
     """The application with all routes, and a store that is open until it closes."""
     config = groundwire.config
     store = open_store(store_address(config.store, config.data_dir))
-    shared = SharedAccess(store) if is_shared(config.store) else None
+    shared = SharedAccess(store, on_change=announcer(config.redis)) if is_shared(config.store) else None
     app = create_app(groundwire, env, host=host, timeouts=timeouts, shared=shared, store=store)
+    if config.redis:
+        _share_through_redis(app, groundwire, shared, workers)
+    elif workers is not None:
+        # Not `.db`: the library of the metrics reads all files of that name in the directory.
+        windows = SqliteWindows(str(Path(workers.directory) / "limits.sqlite"))
+        app.rate_limiter = RateLimiter(windows=windows, processes=workers.count)
     recorder = app.usage_recorder = UsageRecorder(store)
     budgets = groundwire.spending_guard = Budgets(store)
     app.readiness_checks.append(StoreProbe(store).problem)
@@ -132,6 +154,30 @@ def create_service(
 
     app.on_close.append(close)
     return app
+
+
+@value
+class Workers:
+    """The processes that serve one address, and a directory of theirs that does not outlive them."""
+
+    count: int
+    directory: str
+
+
+def _share_through_redis(
+    app: HttpApp, groundwire: Groundwire, shared: SharedAccess | None, workers: Workers | None
+) -> None:
+    # Imported on demand: the library of Redis is optional, and takes half a second.
+    from groundwire.transport.redis import RedisLink  # noqa: PLC0415
+
+    link = RedisLink(groundwire.config.redis)
+    groundwire.share(link)
+    app.rate_limiter = RateLimiter(link, processes=workers.count if workers is not None else 1)
+    if shared is not None:
+        link.listen(ACCESS_TOPIC, lambda _: shared.wake())
+    app.on_start.append(link.start)
+    app.on_close.insert(0, link.aclose)
+    app.degradations.append(lambda: f"Redis: {link.problem}" if link.problem else "")
 
 
 @value
@@ -194,7 +240,10 @@ def serve(
 
         def work(parent_alive: int) -> int:
             own = bind_socket(options.host, listener.getsockname()[1], shared=True)
-            return asyncio.run(_serve(options, own, connect(), env, parent_alive=parent_alive))
+            workers = Workers(options.workers, directory)
+            return asyncio.run(
+                _serve(options, own, connect(), env, parent_alive=parent_alive, workers=workers)
+            )
 
         return WorkerProcesses(options.workers, work, options.drain_delay + options.drain + _KILL_AFTER).run()
 
@@ -206,9 +255,10 @@ async def _serve(
     env: Mapping[str, str],
     *,
     parent_alive: int | None = None,
+    workers: Workers | None = None,
 ) -> int:
     if isinstance(groundwire, Groundwire):
-        app = create_service(groundwire, env, host=options.host)
+        app = create_service(groundwire, env, host=options.host, workers=workers)
     else:
         app = create_app(groundwire, env, host=options.host)
     server = HttpServer(app, drain=options.drain, drain_delay=options.drain_delay, sheds_load=True)

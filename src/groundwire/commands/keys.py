@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 from groundwire.commands.config import load_config
 from groundwire.config.schema import Config
 from groundwire.dialects.json import dump_json
-from groundwire.errors import GroundwireError, RequestError
+from groundwire.errors import ConfigError, GroundwireError, RequestError
 from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.arguments import UsageError
 from groundwire.faces.cli.console import Console
@@ -22,7 +22,7 @@ from groundwire.server.audit import AuditLog
 from groundwire.server.auth import is_expired
 from groundwire.server.key_manager import OPERATOR, KeyManager, describe_rights, key_document
 from groundwire.server.keys import KeyFile, KeyStore
-from groundwire.server.shared_access import StoredKeys
+from groundwire.server.shared_access import ACCESS_TOPIC, StoredKeys
 from groundwire.store.base import ApiKey, AuditEntry, Store
 from groundwire.store.key_json import rights_fields
 from groundwire.store.open import is_shared, open_store, store_address
@@ -54,7 +54,22 @@ def open_keys(config: Config) -> Iterator[KeyStore]:
         yield KeyFile(config.data_dir)
         return
     with open_store(config.store) as store:
-        yield StoredKeys(store)
+        yield StoredKeys(store, announcer(config.redis))
+
+
+def announcer(redis: str) -> Callable[[], None]:
+    """What tells the other gateways that keys or logins have changed; without Redis, nothing does."""
+
+    def announce() -> None:
+        # The change itself is stored; without the message it is known half a second later.
+        with suppress(ConfigError):
+            if redis:
+                # Imported on demand: the library of Redis is optional, and takes half a second.
+                from groundwire.transport.redis import announce as publish  # noqa: PLC0415
+
+                publish(redis, ACCESS_TOPIC)
+
+    return announce
 
 
 @contextmanager
@@ -66,7 +81,9 @@ def _open_manager(config: Config, console: Console, *, needs_log: bool) -> Itera
         elif needs_log:
             store = _log_store(config, console, stack)
         keys = (
-            StoredKeys(store) if is_shared(config.store) and store is not None else KeyFile(config.data_dir)
+            StoredKeys(store, announcer(config.redis))
+            if is_shared(config.store) and store is not None
+            else KeyFile(config.data_dir)
         )
         known = {*(entry.name for entry in CATALOG), *config.providers}
         yield KeyManager(keys, AuditLog(store), providers=lambda: known, clock=console.clock)

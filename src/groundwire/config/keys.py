@@ -165,6 +165,11 @@ ROOT = SettingTable(
         "store": SettingKey(
             kinds.STORE, "Where sessions, keys and the index are kept, if not in data_dir.", project="never"
         ),
+        "redis": SettingKey(
+            kinds.REDIS,
+            "What gateways share rate limits, cached answers and breakers through.",
+            project="never",
+        ),
         "compose": SettingKey(
             kinds.TEXT, "The model that writes answers from the pages that an engine found."
         ),

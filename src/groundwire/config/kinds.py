@@ -64,6 +64,7 @@ _DOMAIN = r"[^\s:/@?#]+(?:/[^\s@?#]*)?"
 _SEARCH = r"native|none|engine:[A-Za-z0-9_.-]+"
 _COLLECTOR = r"https?://[^\s?#@]+"
 _STORE = r"(?:sqlite:///|postgres(?:ql)?://)\S+"
+_REDIS = r"rediss?://(?:[^\s/@]*@)?[^\s/@]+(?:/[^\s@]*)?"
 _LOOPBACK = r"localhost|127\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}|::1"
 
 
@@ -233,6 +234,11 @@ STORE = Kind(
     "sqlite:///PATH or postgresql://HOST/DATABASE",
     {"type": "string", "pattern": f"^{_STORE}$"},
     _pattern(_STORE),
+)
+REDIS = Kind(
+    "redis://HOST:PORT/DATABASE, or rediss:// for TLS",
+    {"type": "string", "pattern": f"^{_REDIS}$"},
+    _pattern(_REDIS),
 )
 NAMES = Kind(
     "a list of texts without blanks", {"type": "array", "items": _STRING}, _listed(r"[^\s]+", MAX_DOMAINS)

@@ -105,6 +105,8 @@ class Config:
     gateway: GatewaySettings = GatewaySettings()
     store: str = ""
     """`sqlite:///PATH` or `postgresql://…`; empty for SQLite in the data directory."""
+    redis: str = ""
+    """`redis://…` or `rediss://…` (TLS), of a server or a cluster that gateways share; empty for none."""
     data_dir: str = ""
     config_dir: str = ""
     geminisearch: Mapping[str, str] = {}

@@ -31,10 +31,12 @@ from groundwire.server.key_manager import KeyActor, KeyManager, actor_for
 from groundwire.server.limits import check_request
 from groundwire.server.metrics import Metrics
 from groundwire.server.overload import LoadShedder, overloaded_error
+from groundwire.server.rate_limits import RateLimiter, Reservation, limit_error, limit_headers
 from groundwire.server.response_writer import ResponseInfo, ResponseTimeouts, retry_after_header
 from groundwire.server.restricted_client import RestrictedClient, restricts_client
 from groundwire.server.routes import RouteMatch, RouteTable
 from groundwire.server.shutdown import ActiveStreams, closing_error
+from groundwire.server.token_estimate import estimate_tokens
 
 if TYPE_CHECKING:
     from groundwire.client_protocol import ResolvedTarget, SearchClient
@@ -101,7 +103,7 @@ class RequestContext:
 
     __slots__ = (
         *("dialect", "exchange", "failed", "key", "model", "outcome", "path", "provider", "request_id"),
-        *("began", "owner", "requested_model", "usage"),
+        *("began", "owner", "requested_model", "reservation", "usage"),
     )
 
     def __init__(self, exchange: HttpExchange) -> None:
@@ -113,6 +115,8 @@ class RequestContext:
         self.model = ""
         self.usage: Usage | None = None
         """Usage to record; None if no provider was called."""
+        self.reservation: Reservation | None = None
+        """What was reserved of the rate limits of the key."""
         self.outcome = "done"
         self.began = monotonic()
         self.requested_model = ""
@@ -175,6 +179,9 @@ class HttpApp:
         self.load_shedder = LoadShedder()
         self.idempotency = IdempotencyCache()
         self.metrics = Metrics()
+        self.rate_limiter = RateLimiter()
+        self.on_start: list[Callable[[], Awaitable[None]]] = []
+        """Called before the first request, in the event loop of the server."""
         self.on_close: list[Callable[[], Awaitable[None]]] = [groundwire.aclose]
         self.usage_recorder: UsageRecorder | None = None
         self.key_manager: KeyManager | None = None
@@ -182,6 +189,8 @@ class HttpApp:
         """Those of a shared store; otherwise the page keeps them in the data directory."""
         self.readiness_checks: list[Callable[[], Awaitable[str]]] = []
         """Checks of dependencies. Each returns a problem, or an empty text."""
+        self.degradations: list[Callable[[], str]] = []
+        """What does not work although the application is ready. Each returns a sentence, or an empty text."""
         self.observers = (self.metrics.observe, *observers)
         self.tracer: RequestTracer | None = None
 
@@ -226,10 +235,16 @@ class HttpApp:
 
     async def _handle_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
+        await self.start()
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self.aclose()
         await send({"type": "lifespan.shutdown.complete"})
+
+    async def start(self) -> None:
+        """Connect what the application uses in the background."""
+        for start in self.on_start:
+            await start()
 
     async def aclose(self) -> None:
         """Refuse further requests, and close what the application uses."""
@@ -261,6 +276,8 @@ class HttpApp:
                 span.end(context, record)
 
     def _record_usage(self, context: RequestContext, seconds: float) -> None:
+        if context.reservation is not None:
+            self.rate_limiter.settle(context.reservation, context.usage)
         if context.usage is not None:
             self.metrics.count_cost(context.provider, context.model, context.usage.cost)
         if self.usage_recorder is not None:
@@ -306,6 +323,9 @@ class HttpApp:
                 status=405, message=f"{exchange.method} is not allowed here; use {match.allowed_methods}"
             )
         self._authorize(context, match)
+        if exchange.method == "POST" and match.route.is_counted and match.route.access == "key":
+            limit = self.max_body_bytes if match.route.dialect else 0
+            context.reservation = await self.check_rate(context, limit)
         app = self.restricted_to(self.access.rights(context.key).scope) if context.key else self
         if match.route.dialect and IDEMPOTENCY_KEY in exchange.headers and exchange.method == "POST":
             await app._respond_once(context, match)
@@ -327,6 +347,22 @@ class HttpApp:
         elif self.open_requests > self.settings.max_requests + _PUBLIC_REQUESTS and not route.always:
             raise overloaded_error()
 
+    async def check_rate(self, context: RequestContext, body_limit: int) -> Reservation | None:
+        """Count a request against the limits of its key; raises 429. Tokens are estimated from its JSON body,
+        unless `body_limit` is zero."""
+        limits = self.access.scope(context.key).limits
+        if limits.requests_per_minute is None and limits.tokens_per_minute is None:
+            return None
+        exchange = context.exchange
+        tokens = 0
+        if limits.tokens_per_minute is not None and body_limit:
+            tokens = await estimate_tokens(await exchange.peek_json(body_limit))
+        admission = await self.rate_limiter.admit(context.key, limits, tokens)
+        exchange.extra_headers += limit_headers(admission.limits, admission.decision)
+        if not admission.decision.admitted:
+            raise limit_error(admission.limits, admission.decision)
+        return admission.reservation
+
     async def _respond_once(self, context: RequestContext, match: RouteMatch) -> None:
         """Handle a request with an idempotency key; usage belongs to the request that is really handled."""
 
@@ -337,6 +373,7 @@ class HttpApp:
                 *(context.request_id, context.path),
                 *(context.dialect, context.key, context.owner),
             )
+            own.reservation, context.reservation = context.reservation, None
             try:
                 await self._with_error_response(own, match.route.endpoint(self, own, match.params))
             finally:

@@ -44,6 +44,8 @@ class Route:
     access: Literal["key", "public", "metrics"] = "key"
     always: bool = False
     """Available even while the server is overloaded or closing."""
+    is_counted: bool = True
+    """Does a POST count against the rate limits of the key?"""
     about: str = ""
     """One sentence for the documentation."""
     group: str = ""

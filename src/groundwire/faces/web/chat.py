@@ -150,6 +150,7 @@ async def ask(web: WebApp, request: PageRequest) -> None:
     try:
         check_token(request.visitor, request.exchange.headers.get(TOKEN_HEADER, ""))
         request.app.check_capacity()
+        await request.app.check_rate(request.context, MAX_FORM_BYTES)
         body = load_json(await request.exchange.read_json(MAX_FORM_BYTES), ClientWireError)
     except GroundwireError as error:
         # The script of the page shows the message above the question, which stays in the form.
