@@ -32,8 +32,8 @@ _LOGIN_TITLE = re.compile(
     r"^\W*(?:log ?in|sign ?in|anmelden|anmeldung|einloggen|subscribe to (?:read|continue))\b", re.IGNORECASE
 )
 _MISSING_TITLE = re.compile(
-    r"\b(?:page|seite|file) (?:was |wurde |konnte )?(?:not|nicht) (?:be )?(?:found|gefunden)|^\W*(?:error )?404\b"
-    r"|^\W*not found\W*$|^\W*nicht gefunden\W*$",
+    r"\b(?:page|seite|file) (?:was |wurde |konnte )?(?:not|nicht) (?:be )?(?:found|gefunden)"
+    r"|^\W*(?:error )?404\b|^\W*not found\W*$|^\W*nicht gefunden\W*$",
     re.IGNORECASE,
 )
 _SCRIPTED = 4

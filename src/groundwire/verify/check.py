@@ -29,9 +29,9 @@ def page_address(url: str) -> str:
     return url.partition("#")[0].strip()
 
 
-def cited_addresses(answer: Answer) -> tuple[str, ...]:
-    """The addresses that an answer cites, each once, in the order of the citations."""
-    cited = (page_address(item.source.url) for citation in answer.citations for item in citation.evidence)
+def cited_urls(answer: Answer) -> tuple[str, ...]:
+    """The URLs that an answer cites, each once, in the order of the citations."""
+    cited = (item.source.url for citation in answer.citations for item in citation.evidence)
     return tuple(dict.fromkeys(url for url in cited if url))
 
 
@@ -45,8 +45,9 @@ class AnswerChecker:
         self._outcomes = outcomes
         self._options = options or SearchOptions()
         self._claims = AnswerClaims(answer.text)
-        self._prepared: dict[str, PreparedPage] = {}
-        self._compared: dict[tuple[str, str], ClaimFact] = {}
+        self._prepared: dict[int, PreparedPage] = {}
+        """By the identity of the text: the sections of a page share it."""
+        self._compared: dict[tuple[str, int], ClaimFact] = {}
 
     def report(self) -> VerifyReport:
         """The facts about all citations."""
@@ -55,29 +56,26 @@ class AnswerChecker:
             for number, citation in enumerate(self._answer.citations)
             for fact in self._citation_facts(number, citation)
         ]
-        return VerifyReport(tuple(facts), len(self._outcomes))
+        return VerifyReport(tuple(facts), len({page_address(url) for url in self._outcomes}))
 
     def page(self, url: str) -> PreparedPage | None:
         """The prepared page of a cited URL; None if it could not be read."""
-        address = page_address(url)
-        outcome = self._outcomes.get(address)
+        outcome = self._outcomes.get(url)
         if outcome is None or outcome.page is None:
             return None
-        if address not in self._prepared:
-            self._prepared[address] = PreparedPage(outcome.page)
-        return self._prepared[address]
+        if id(outcome.page) not in self._prepared:
+            self._prepared[id(outcome.page)] = PreparedPage(outcome.page)
+        return self._prepared[id(outcome.page)]
 
     def _citation_facts(self, number: int, citation: Citation) -> Iterator[CitationFact]:
         claim = self._claims.claim(citation)
         facts = [self._evidence_fact(number, citation, item, claim) for item in citation.evidence]
         return _with_shared_quotes(citation.evidence, facts)
 
-    def _evidence_fact(
-        self, number: int, citation: Citation, item: Evidence, claim: str
-    ) -> CitationFact:
+    def _evidence_fact(self, number: int, citation: Citation, item: Evidence, claim: str) -> CitationFact:
         url = item.source.url
         address = _NO_ADDRESS if not url else _NOT_FETCHED
-        if (outcome := self._outcomes.get(page_address(url))) is not None:
+        if (outcome := self._outcomes.get(url)) is not None:
             address = outcome.address
         page = self.page(url)
         if page is None:
@@ -86,7 +84,7 @@ class AnswerChecker:
         else:
             address = replace(address, is_cut=address.is_cut or page.is_cut)
             quote = check_quote(item.quote, page) if item.quote else QuoteFact("none")
-            claimed = self._claim_fact(claim, page_address(url), page)
+            claimed = self._claim_fact(claim, page)
         return CitationFact(
             number,
             citation.span,
@@ -99,10 +97,10 @@ class AnswerChecker:
             allowed=not url or admits(self._options, item.source),
         )
 
-    def _claim_fact(self, claim: str, address: str, page: PreparedPage) -> ClaimFact:
-        known = self._compared.get((claim, address))
+    def _claim_fact(self, claim: str, page: PreparedPage) -> ClaimFact:
+        known = self._compared.get((claim, id(page)))
         if known is None:
-            known = self._compared[claim, address] = check_claim(claim, page)
+            known = self._compared[claim, id(page)] = check_claim(claim, page)
         return known
 
 

@@ -123,7 +123,9 @@ def _add(index: dict[str, list[int]], key: str, number: int) -> None:
 def _segments(page: PageText) -> Iterator[tuple[Place, str]]:
     text = page.text[:LONGEST_TEXT]
     if page.outline:
-        segments = split_blocks(text, [block for block in decode_outline(page.outline) if block.end <= len(text)])
+        segments = split_blocks(
+            text, [block for block in decode_outline(page.outline) if block.end <= len(text)]
+        )
     else:
         segments = split_sentences(text)
     for segment in segments:

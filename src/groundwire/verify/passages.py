@@ -44,8 +44,10 @@ def find_sequences(page: PreparedPage, surfaces: Sequence[str]) -> list[TokenRan
     for place in (known[rarest] or [])[:_MOST_PLACES]:
         first = place - rarest
         last = first + len(surfaces)
-        if first >= 0 and last <= len(page.tokens) and all(
-            page.tokens[first + index].surface == word for index, word in enumerate(surfaces)
+        if (
+            first >= 0
+            and last <= len(page.tokens)
+            and all(page.tokens[first + index].surface == word for index, word in enumerate(surfaces))
         ):
             found.append(TokenRange(first, last))
     return found
@@ -81,7 +83,11 @@ def _find_parts(page: PreparedPage, parts: Sequence[Sequence[Token]]) -> list[To
         after, ranges = 0, []
         for places in candidates:
             place = next(
-                (place for place in places if place.first >= after and _is_hidden(page, place) <= wanted_hidden),
+                (
+                    place
+                    for place in places
+                    if place.first >= after and _is_hidden(page, place) <= wanted_hidden
+                ),
                 None,
             )
             if place is None:

@@ -49,9 +49,7 @@ _MONTHS = (
     ("november", "nov"),
     ("december", "dezember", "dec", "dez"),
 )
-MONTH_NUMBERS: Mapping[str, int] = {
-    name: number for number, names in enumerate(_MONTHS, 1) for name in names
-}
+MONTH_NUMBERS: Mapping[str, int] = {name: number for number, names in enumerate(_MONTHS, 1) for name in names}
 # Months are written with a capital letter: `may` and `march` are verbs.
 _MONTH = "|".join(sorted((name.capitalize() for name in MONTH_NUMBERS), key=len, reverse=True))
 
@@ -169,8 +167,8 @@ QUANTITY = re.compile(
 """Finds quantities in a text in normal form; `read_quantity` takes a match."""
 
 _HEDGES = re.compile(
-    r"(?i:about|around|roughly|nearly|almost|approximately|some|over|under|more than|less than|up to|circa|ca\.?"
-    r"|rund|etwa|ungefähr|fast|knapp|über|mehr als|gut|bis zu|nahezu)\s$"
+    r"(?i:about|around|roughly|nearly|almost|approximately|some|over|under|more than|less than|up to|circa"
+    r"|ca\.?|rund|etwa|ungefähr|fast|knapp|über|mehr als|gut|bis zu|nahezu)\s$"
 )
 _DIGITS = re.compile(r"\d+")
 _THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:([.,'])\d{3})(?:\1\d{3})*")

@@ -1,4 +1,4 @@
-"""Compares one statement with a page, by its words: which of them stand there, and what stands in their place.
+"""Compares one statement with a page by its words: which of them are there, and what is in their place.
 
 The comparison can find that a page says something else, not that it says the same: the same words in another
 order may mean the opposite. So a statement is `verbatim`, contradicted, absent, or it stays open.
@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from groundwire.engine.words import guess_language, stem_synonyms
-from groundwire.verify.facts import StatementFact
+from groundwire.verify.facts import ClaimVerdict, StatementFact
 from groundwire.verify.pages import SUPPORTING, PageSentence, PreparedPage
 from groundwire.verify.passages import TokenRange, find_sequences, passage_text
 from groundwire.verify.quantities import Quantity, contradicts, is_less_specific, says, year_of
@@ -136,8 +136,9 @@ def _find_verbatim(statement: Statement, page: PreparedPage) -> StatementFact | 
     supporting = [at for at in places if page.sentences[page.sentence_at(at.first)].place in SUPPORTING]
     if supporting:
         note = _taken_back(statement, page, supporting[0])
-        verdict = "negated" if note == _NEGATED else "unproven"
-        return _literal_fact(statement, page, supporting[0], verdict, note)
+        return _literal_fact(
+            statement, page, supporting[0], "negated" if note == _NEGATED else "unproven", note
+        )
     place = min(places, key=lambda at: page.sentences[page.sentence_at(at.first)].place == "hidden")
     hidden = page.sentences[page.sentence_at(place.first)].place == "hidden"
     return _literal_fact(statement, page, place, "hidden_only" if hidden else "heading_only")
@@ -161,13 +162,13 @@ def _taken_back(statement: Statement, page: PreparedPage, place: TokenRange) -> 
 
 
 def _literal_fact(
-    statement: Statement, page: PreparedPage, place: TokenRange, verdict: str, note: str = ""
+    statement: Statement, page: PreparedPage, place: TokenRange, verdict: ClaimVerdict, note: str = ""
 ) -> StatementFact:
     sentence = page.sentences[page.sentence_at(place.first)]
     passage = sentence.text if note else passage_text(page, place)
     return StatementFact(
         statement.text,
-        verdict,  # type: ignore[arg-type]
+        verdict,
         _shown(statement, statement.terms),
         passage=passage,
         place=sentence.place,
@@ -297,7 +298,8 @@ def _other_value(
     theirs = [
         token
         for token in tokens
-        if token.quantity is not None and not any(_says(token.quantity, own.quantity) for own in statement.values)
+        if token.quantity is not None
+        and not any(_says(token.quantity, own.quantity) for own in statement.values)
     ]
     for own in statement.values:
         if finds_value(own, tokens) or _is_said_elsewhere(own, page, item, visible):
@@ -305,7 +307,8 @@ def _other_value(
         rivals = [
             token
             for token in theirs
-            if _contradict(token.quantity, own.quantity) and not _is_relative(token, page.sentences[item.number])
+            if _contradict(token.quantity, own.quantity)
+            and not _is_relative(token, page.sentences[item.number])
         ]
         rival = _same_slot(own, statement.tokens, rivals, tokens)
         if rival is not None:
@@ -380,7 +383,9 @@ def _other_name(statement: Statement, page: PreparedPage, item: Overlap) -> tupl
     if not missing:
         return None
     ours = statement.tokens
-    matcher = SequenceMatcher(None, [_slot(token) for token in ours], [_slot(token) for token in theirs], False)
+    matcher = SequenceMatcher(
+        None, [_slot(token) for token in ours], [_slot(token) for token in theirs], autojunk=False
+    )
     for kind, left, right, low, high in matcher.get_opcodes():
         if kind != "replace" or right - left > _AROUND or high - low > _AROUND:
             continue
@@ -448,7 +453,7 @@ def _fact(
     statement: Statement,
     page: PreparedPage,
     items: Sequence[Overlap],
-    verdict: str,
+    verdict: ClaimVerdict,
     *,
     pair: tuple[str, str] = ("", ""),
     note: str = "",
@@ -466,7 +471,7 @@ def _fact(
     missing = [token for token in statement.terms if token not in found]
     return StatementFact(
         statement.text,
-        verdict,  # type: ignore[arg-type]
+        verdict,
         _shown(statement, found),
         _shown(statement, missing),
         sentence.text if sentence is not None and found else "",

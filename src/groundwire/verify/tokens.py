@@ -65,9 +65,7 @@ def tokenize_text(text: str, offset: int = 0) -> list[Token]:
         unit = _unit_after(normal.text, match.end()) or _unit_before(tokens, normal.text, match.start())
         surface = match[0].lower()
         tokens.append(
-            Token(
-                "value", "#", surface, match.start(), match.end(), quantity=read_quantity(match, unit)
-            )
+            Token("value", "#", surface, match.start(), match.end(), quantity=read_quantity(match, unit))
         )
         at = match.end()
     tokens += _words(normal.text, at, len(normal.text), is_first=not tokens)

@@ -104,12 +104,12 @@ def decode_reading(response: bytes) -> ReadResult:
     except WireError:
         body = None
     match body:
-        case {"page": dict(page), "why": str(why), "links": list(links)}:
+        case {"page": dict(page), "why": str(why), "links": list(links), **more}:
             texts = {name: page.get(name) for name in field_names(Page)}
             kept = {name: text for name, text in texts.items() if isinstance(text, str)}
             if not fits(kept.get("outline", ""), kept.get("text", "")):
                 kept["outline"] = ""
-            others = {name: text for name in ("aside", "hidden") if isinstance(text := body.get(name), str)}
+            others = {name: text for name in ("aside", "hidden") if isinstance(text := more.get(name), str)}
             known = tuple(link for link in links if isinstance(link, str))
             return ReadResult(Page(**kept), why, known, **others)
         case {"page": None, "why": str(why), "links": list(links)}:
