@@ -9,6 +9,8 @@ from groundwire.model.value import replace
 from groundwire.verify.facts import MEANINGS, CitationFact, ClaimFact, StatementFact, VerifyReport
 
 VERSION = 1
+__all__ = ["FAILED", "VERIFICATION", "encode_report", "explain_failure", "with_report"]
+
 FAILED = "citation_failed"
 """The code of the warning for a citation that fails."""
 _LONGEST = 600
@@ -21,7 +23,7 @@ def encode_report(report: VerifyReport) -> JsonObject:
     return {
         "version": VERSION,
         "ok": report.ok,
-        "counts": {**report.counts()},
+        "counts": {str(standing): count for standing, count in report.counts().items()},
         "citations": [_encode_fact(fact, fails=id(fact) in failures) for fact in report.facts],
     }
 
@@ -54,7 +56,7 @@ def _encode_fact(fact: CitationFact, *, fails: bool) -> JsonObject:
                     "changes": [list(change) for change in fact.quote.changes],
                 }
             ),
-            "verdict": _encode_claim(fact.claimed),
+            "claimed": _encode_claim(fact.claimed),
         }
     )
 
@@ -62,7 +64,7 @@ def _encode_fact(fact: CitationFact, *, fails: bool) -> JsonObject:
 def _encode_claim(claim: ClaimFact) -> JsonObject:
     return _without_empty(
         {
-            "claim": claim.verdict,
+            "verdict": claim.verdict,
             "statements": [_encode_statement(statement) for statement in claim.statements],
             "model": claim.model,
             "model_quote": claim.model_quote[:_LONGEST],

@@ -11,8 +11,10 @@ from typing import Literal, TypeAlias
 
 from groundwire.model import Span
 from groundwire.model.value import value
-from groundwire.verify.pages import Place
 
+Place: TypeAlias = Literal["text", "list", "table", "code", "heading", "title", "aside", "hidden"]
+"""Where a sentence of a page stands. aside: navigation, footers and boxes next to the content; hidden:
+readers do not see it."""
 AddressVerdict: TypeAlias = Literal["alive", "redirected", "gone", "blocked", "no_such_host", "unchecked"]
 QuoteVerdict: TypeAlias = Literal["verbatim", "nearly", "absent", "hidden", "none", "unchecked"]
 ClaimVerdict: TypeAlias = Literal[

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from groundwire.engine.compose.sentences import SegmentKind, split_blocks, split_sentences
 from groundwire.engine.outline import decode_outline
 from groundwire.engine.words import guess_language
 from groundwire.model.value import value
+from groundwire.verify.facts import Place
 from groundwire.verify.tokens import Token, tokenize_text
-
-Place: TypeAlias = Literal["text", "list", "table", "code", "heading", "title", "aside", "hidden"]
-"""Where a sentence stands. aside: navigation, footers and boxes next to the content; hidden: readers do not
-see it."""
 
 _PLACES: dict[SegmentKind, Place] = {
     "prose": "text",

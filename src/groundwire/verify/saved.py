@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from groundwire.dialects.extras import VERIFICATION
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import load_json
 from groundwire.errors import ClientWireError
@@ -45,7 +46,10 @@ def _read_lines(text: str) -> SavedAnswer:
         if not line.strip():
             continue
         try:
-            item = decode(load_json(line, ClientWireError))
+            body = load_json(line, ClientWireError)
+            if isinstance(body, dict) and body.get("type") == VERIFICATION:
+                continue  # the report of `--verify`, after the events
+            item = decode(body)
         except ClientWireError as error:
             raise ClientWireError(f"line {number}: {error.reason}; {_FORMS}") from None
         if isinstance(item, Answer):
