@@ -32,7 +32,7 @@ from groundwire.verify import score
 from groundwire.verify.claims import check_claim
 from groundwire.verify.pages import PageText, PreparedPage
 from groundwire.verify.score import SupportFeatures, support_features
-from groundwire.verify.statements import Statement
+from groundwire.verify.statements import ClaimSentence
 
 WICE = Path(__file__).parents[2] / "shared" / "data" / "wice" / "claim-dev.jsonl"
 TARGETS = {"supported": 0.80, "any support": 0.82}
@@ -62,7 +62,7 @@ def _judged(row: dict[str, object]) -> JudgedClaim:
     claim, evidence = str(row["claim"]), cast("list[str]", row["evidence"])
     page = PreparedPage(PageText("\n\n".join(evidence)))
     features = support_features(claim, page)
-    words = [token.key in page.keys for token in Statement(claim).words]
+    words = [token.key in page.keys for token in ClaimSentence(claim).words]
     return JudgedClaim(
         str(row["label"]),
         tuple(getattr(features, name) for name in field_names(SupportFeatures)),

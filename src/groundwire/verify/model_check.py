@@ -15,7 +15,7 @@ from groundwire.model.value import replace
 from groundwire.verify.facts import ClaimFact, ClaimVerdict
 from groundwire.verify.pages import SUPPORTING, PageText, PreparedPage
 from groundwire.verify.passages import check_quote
-from groundwire.verify.statements import Statement, coverage, rank_sentences
+from groundwire.verify.statements import ClaimSentence, coverage, rank_sentences
 
 ASKED: frozenset[ClaimVerdict] = frozenset({"unproven", "partial", "absent"})
 """Verdicts about which a model is asked. What the page contradicts stays contradicted."""
@@ -70,14 +70,14 @@ def _decode_reply(reply: str) -> tuple[str, str]:
 
 def _is_about(quote: str, claim: str) -> bool:
     page = PreparedPage(PageText(quote))
-    return coverage(Statement(claim), page, range(len(page.sentences))) >= _ABOUT
+    return coverage(ClaimSentence(claim), page, range(len(page.sentences))) >= _ABOUT
 
 
 def _excerpt(claim: str, page: PreparedPage) -> str:
     """The best sentences with their neighbours, in the order of the page."""
     chosen: dict[int, None] = {}
     length = 0
-    for item in rank_sentences(Statement(claim), page):
+    for item in rank_sentences(ClaimSentence(claim), page):
         for number in range(
             max(0, item.number - _AROUND), min(len(page.sentences), item.number + _AROUND + 1)
         ):

@@ -13,7 +13,8 @@ from bisect import bisect_right
 from groundwire.model.value import value
 
 # Plain ASCII is copied in runs; everything else is looked at one character at a time, with the marks on it.
-_PIECE = re.compile("[!-~]+|\\s+|[\\s\\S][\u0300-\u036f\ufe00-\ufe0f]*")
+_MARKS = "\u0300-\u036f\ufe00-\ufe0f"
+_PIECE = re.compile(f"[!-~]+(?![{_MARKS}])|\\s+(?![{_MARKS}])|[\\s\\S][{_MARKS}]*")
 _QUOTES = "\u00ab\u00bb\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u2032\u2033\u2039\u203a\u0060\u00b4"
 _SINGLE = "\u2018\u2019\u201a\u201b\u2032\u2039\u203a\u0060\u00b4"
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2043"

@@ -195,9 +195,13 @@ def read_quantity(match: re.Match[str], unit: str = "") -> Quantity:
 def _read_number(match: re.Match[str], unit: str) -> Quantity:
     digits = match["digits"]
     factors = MULTIPLIERS.get((match["multiplier"] or "").lower(), (1.0,))
-    values = {number * factor for number in _readings(digits) for factor in factors}
     decimals = re.search(r"[.,](\d+)$", digits)
-    is_decimal = decimals is not None and _THOUSANDS.fullmatch(digits) is None
+    # Before a multiplier a separator is the decimal one: nobody writes 3,878 million for 3.878 billion.
+    is_decimal = decimals is not None and (bool(match["multiplier"]) or not _THOUSANDS.fullmatch(digits))
+    readings = _readings(digits)
+    if is_decimal and len(readings) > 1:
+        readings = {min(readings)}
+    values = {number * factor for number in readings for factor in factors}
     step = 10.0 ** -len(decimals[1]) if decimals is not None and is_decimal else 1.0
     hedged = _HEDGES.search(match.string[max(0, match.start() - 16) : match.start()]) is not None
     if hedged and not is_decimal:
@@ -302,6 +306,8 @@ def contradicts(found: Quantity, wanted: Quantity) -> bool:
     if "date" in (found.kind, wanted.kind):
         return _dates_differ(found, wanted)
     if found.is_bare != wanted.is_bare and _is_shortened(found, wanted):
+        return False
+    if not _units_agree(found.unit, wanted.unit):
         return False
     return found.kind == wanted.kind and bool(year_of(found)) == bool(year_of(wanted))
 

@@ -13,7 +13,7 @@ from groundwire.model.value import value
 from groundwire.verify.pages import PreparedPage
 from groundwire.verify.statements import (
     FEWEST_TERMS,
-    Statement,
+    ClaimSentence,
     best_union,
     finds_value,
     rank_sentences,
@@ -44,9 +44,9 @@ BIAS = -2.08
 
 def support_features(claim: str, page: PreparedPage) -> SupportFeatures:
     """The features of a claim and a page."""
-    statement = Statement(claim)
+    statement = ClaimSentence(claim)
     overlaps = rank_sentences(statement, page)
-    parts = [Statement(part) for part in _CLAUSES.split(claim)[:_MOST_CLAUSES]]
+    parts = [ClaimSentence(part) for part in _CLAUSES.split(claim)[:_MOST_CLAUSES]]
     shares = [
         max((item.share for item in rank_sentences(part, page)), default=0.0)
         for part in parts

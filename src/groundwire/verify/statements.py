@@ -72,7 +72,7 @@ class Overlap(NamedTuple):
     """Of the words that are neither values nor names."""
 
 
-class Statement:
+class ClaimSentence:
     """A sentence of a claim, with its terms."""
 
     def __init__(self, text: str) -> None:
@@ -103,7 +103,7 @@ def _unique(tokens: Iterable[Token]) -> Iterator[Token]:
 
 def check_statement(text: str, page: PreparedPage) -> StatementFact:
     """The facts about one sentence of a claim."""
-    statement = Statement(text)
+    statement = ClaimSentence(text)
     if len(statement.terms) < FEWEST_TERMS:
         return StatementFact(statement.text, "no_claim", note="it says too little to be looked for")
     if (literal := _find_verbatim(statement, page)) is not None:
@@ -120,7 +120,7 @@ def check_statement(text: str, page: PreparedPage) -> StatementFact:
     return _contradiction(statement, page, visible) or _open(statement, page, visible)
 
 
-def _find_verbatim(statement: Statement, page: PreparedPage) -> StatementFact | None:
+def _find_verbatim(statement: ClaimSentence, page: PreparedPage) -> StatementFact | None:
     """The statement word for word: in the text, in a heading, or in hidden text."""
     if len(statement.tokens) < _FEWEST_WORDS:
         return None
@@ -149,7 +149,7 @@ _QUESTION = "the page asks it"
 _CONDITION = "the sentence around it takes it back, reports it or puts it under a condition"
 
 
-def _taken_back(statement: Statement, page: PreparedPage, place: TokenRange) -> str:
+def _taken_back(statement: ClaimSentence, page: PreparedPage, place: TokenRange) -> str:
     """Why a sentence that contains the statement does not say it; empty if it does."""
     first, last = page.sentence_at(place.first), page.sentence_at(place.last - 1)
     begin, end = page.sentences[first].first, page.sentences[last].last
@@ -162,7 +162,7 @@ def _taken_back(statement: Statement, page: PreparedPage, place: TokenRange) -> 
 
 
 def _literal_fact(
-    statement: Statement, page: PreparedPage, place: TokenRange, verdict: ClaimVerdict, note: str = ""
+    statement: ClaimSentence, page: PreparedPage, place: TokenRange, verdict: ClaimVerdict, note: str = ""
 ) -> StatementFact:
     sentence = page.sentences[page.sentence_at(place.first)]
     passage = sentence.text if note else passage_text(page, place)
@@ -176,7 +176,7 @@ def _literal_fact(
     )
 
 
-def rank_sentences(statement: Statement, page: PreparedPage) -> list[Overlap]:
+def rank_sentences(statement: ClaimSentence, page: PreparedPage) -> list[Overlap]:
     """The sentences that have most of a statement, best first."""
     counts: dict[int, float] = {}
     budget = _MOST_POSTINGS
@@ -196,7 +196,7 @@ def rank_sentences(statement: Statement, page: PreparedPage) -> list[Overlap]:
     return sorted(overlaps, key=lambda item: (-item.share, item.number))
 
 
-def _overlap(statement: Statement, page: PreparedPage, number: int) -> Overlap:
+def _overlap(statement: ClaimSentence, page: PreparedPage, number: int) -> Overlap:
     tokens = page.sentence_tokens(number)
     subject = page.subject
     matched = [
@@ -208,14 +208,14 @@ def _overlap(statement: Statement, page: PreparedPage, number: int) -> Overlap:
     return Overlap(number, _mean([*matched, *values]), _mean(matched), _mean(common or matched))
 
 
-def coverage(statement: Statement, page: PreparedPage, numbers: Iterable[int]) -> float:
+def coverage(statement: ClaimSentence, page: PreparedPage, numbers: Iterable[int]) -> float:
     """The share of the terms that some sentences have together."""
     tokens = [token for number in numbers for token in page.sentence_tokens(number)]
     words = [match_word(token, tokens) for token in statement.words]
     return _mean([*words, *(float(finds_value(token, tokens)) for token in statement.values)])
 
 
-def best_union(statement: Statement, page: PreparedPage, overlaps: Sequence[Overlap]) -> float:
+def best_union(statement: ClaimSentence, page: PreparedPage, overlaps: Sequence[Overlap]) -> float:
     """The share of the terms that the best few sentences have together: each adds as much as it can."""
     chosen: list[int] = []
     best = 0.0
@@ -263,7 +263,7 @@ def _mean(shares: Sequence[float]) -> float:
 
 
 def _not_in_text(
-    statement: Statement, page: PreparedPage, overlaps: Sequence[Overlap], visible: Sequence[Overlap]
+    statement: ClaimSentence, page: PreparedPage, overlaps: Sequence[Overlap], visible: Sequence[Overlap]
 ) -> StatementFact:
     """Not in the text: in a heading, in hidden text, or nowhere."""
     elsewhere = [item for item in overlaps if page.sentences[item.number].place not in SUPPORTING]
@@ -274,7 +274,7 @@ def _not_in_text(
 
 
 def _contradiction(
-    statement: Statement, page: PreparedPage, visible: Sequence[Overlap]
+    statement: ClaimSentence, page: PreparedPage, visible: Sequence[Overlap]
 ) -> StatementFact | None:
     """The first sentence about the same that says something else."""
     for item in visible:
@@ -291,7 +291,7 @@ def _contradiction(
 
 
 def _other_value(
-    statement: Statement, page: PreparedPage, item: Overlap, visible: Sequence[Overlap]
+    statement: ClaimSentence, page: PreparedPage, item: Overlap, visible: Sequence[Overlap]
 ) -> tuple[str, str] | None:
     """What the statement and the sentence say in the same slot; None if they do not differ there."""
     tokens = page.sentence_tokens(item.number)
@@ -372,7 +372,7 @@ def _neighbours(token: Token, tokens: Sequence[Token]) -> set[tuple[str, str]]:
     return found
 
 
-def _other_name(statement: Statement, page: PreparedPage, item: Overlap) -> tuple[str, str] | None:
+def _other_name(statement: ClaimSentence, page: PreparedPage, item: Overlap) -> tuple[str, str] | None:
     """Names that stand between the same words of the statement and of the sentence, and differ."""
     theirs = page.sentence_tokens(item.number)
     missing = {
@@ -408,7 +408,7 @@ def _is_short_form(one: str, other: str) -> bool:
     return short[0] == long[0] and len(short) <= 3 and len(short) < len(long)
 
 
-def _is_common_noun(statement: Statement, tokens: Sequence[Token], at: int) -> bool:
+def _is_common_noun(statement: ClaimSentence, tokens: Sequence[Token], at: int) -> bool:
     """In German every noun has a capital letter; names rarely have an article."""
     return statement.language == "de" and at > 0 and tokens[at - 1].surface in _GERMAN_DETERMINERS
 
@@ -422,7 +422,7 @@ def _may_be_name(token: Token, position: int) -> bool:
     return token.kind == "word" and (token.is_name or position == 0)
 
 
-def _is_negated(statement: Statement, tokens: Sequence[Token]) -> bool:
+def _is_negated(statement: ClaimSentence, tokens: Sequence[Token]) -> bool:
     """Is exactly one of both negated, near the words that they share?"""
     own = sum(token.kind == "negation" for token in statement.tokens)
     shared = [at for at, token in enumerate(tokens) if token.kind == "word" and token.key in statement.keys]
@@ -433,7 +433,7 @@ def _is_negated(statement: Statement, tokens: Sequence[Token]) -> bool:
     return own % 2 != theirs % 2
 
 
-def _open(statement: Statement, page: PreparedPage, visible: Sequence[Overlap]) -> StatementFact:
+def _open(statement: ClaimSentence, page: PreparedPage, visible: Sequence[Overlap]) -> StatementFact:
     """Neither word for word nor contradicted: what is there and what is not."""
     near = _neighbourhood(visible[0].number, page)
     everything = [token for number in near for token in page.sentence_tokens(number)]
@@ -450,7 +450,7 @@ def _neighbourhood(number: int, page: PreparedPage) -> list[int]:
 
 
 def _fact(
-    statement: Statement,
+    statement: ClaimSentence,
     page: PreparedPage,
     items: Sequence[Overlap],
     verdict: ClaimVerdict,
@@ -481,5 +481,5 @@ def _fact(
     )
 
 
-def _shown(statement: Statement, tokens: Iterable[Token]) -> tuple[str, ...]:
+def _shown(statement: ClaimSentence, tokens: Iterable[Token]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(statement.shown(token) for token in tokens))

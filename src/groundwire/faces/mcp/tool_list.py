@@ -139,8 +139,8 @@ _ID: Texts = {
 
 _VERIFY: Texts = {
     "en": "Reads the pages that citations name, and says of each whether the address works, whether the "
-    "quote is there, and what the page has of the claim: word for word, another number or name, the opposite, or "
-    "nothing. Only pages that a search here has found, or that are indexed, are read.",
+    "quote is there, and what the page has of the claim: word for word, another number or name, the "
+    "opposite, or nothing. Only pages that a search here has found, or that are indexed, are read.",
     "de": "Liest die Seiten, die Belege nennen, und sagt zu jedem, ob die Adresse stimmt, ob das Zitat dort "
     "steht und was die Seite von der Aussage hat: wörtlich, eine andere Zahl oder einen anderen Namen, das "
     "Gegenteil oder nichts. Gelesen werden nur Seiten, die hier gefunden wurden oder erfasst sind.",
