@@ -14,6 +14,7 @@ from groundwire.engine.outline import decode_outline
 from groundwire.engine.words import guess_language
 from groundwire.model.value import value
 from groundwire.verify.facts import Place
+from groundwire.verify.quantities import Quantity, says, year_of
 from groundwire.verify.tokens import Token, tokenize_text
 
 _PLACES: dict[SegmentKind, Place] = {
@@ -27,6 +28,8 @@ _PLACES: dict[SegmentKind, Place] = {
 SUPPORTING: frozenset[Place] = frozenset({"text", "list", "table", "code", "aside"})
 """Places whose text can support a claim. A heading announces or asks, and hidden text is not shown."""
 
+MOST_VALUES = 4000
+"""Numbers and dates of a page that are compared with one of a claim."""
 LONGEST_TEXT = 1_000_000
 """Code points of a page that are compared. A book has about this many."""
 
@@ -55,6 +58,17 @@ class PageSentence(NamedTuple):
     """Exclusive."""
 
 
+class SentenceTerms(NamedTuple):
+    """The words and values of a sentence, for looking them up."""
+
+    keys: frozenset[str]
+    families: frozenset[str]
+    """The roots of its words."""
+    common_families: frozenset[str]
+    """The roots of its words that are not names: two names with the same beginning are different names."""
+    values: tuple[Quantity, ...]
+
+
 class PreparedPage:
     """The sentences and tokens of a page, and where each word occurs."""
 
@@ -78,6 +92,10 @@ class PreparedPage:
         """The same by the root of the key."""
         self.values: list[int] = []
         """The tokens that are quantities."""
+        self._numbers: dict[float, list[int]] = {}
+        """The tokens that are numbers, by each of their values."""
+        self._terms: dict[int, SentenceTerms] = {}
+        self._said: dict[Quantity, list[int]] = {}
         self.subject: frozenset[str] = frozenset()
         """The words of the title and of the first heading: what `it` means in most sentences."""
         self._index()
@@ -87,8 +105,10 @@ class PreparedPage:
             for at in range(sentence.first, sentence.last):
                 token = self.tokens[at]
                 self.surfaces.setdefault(token.surface, []).append(at)
-                if token.kind == "value":
+                if token.quantity is not None:
                     self.values.append(at)
+                    for number_value in token.quantity.values:
+                        self._numbers.setdefault(number_value, []).append(at)
                 elif token.kind == "word":
                     _add(self.keys, token.key, number)
                     _add(self.roots, token.root, number)
@@ -105,10 +125,40 @@ class PreparedPage:
         """The number of the sentence that a token belongs to."""
         return bisect_right(self._firsts, token) - 1
 
+    def terms(self, number: int) -> SentenceTerms:
+        """The terms of a sentence."""
+        known = self._terms.get(number)
+        if known is None:
+            tokens = self.sentence_tokens(number)
+            words = [token for token in tokens if token.kind == "word"]
+            known = self._terms[number] = SentenceTerms(
+                frozenset(token.key for token in words),
+                frozenset(token.root for token in words),
+                frozenset(token.root for token in words if not token.is_name),
+                tuple(token.quantity for token in tokens if token.quantity is not None),
+            )
+        return known
+
+    def sentences_with(self, wanted: Quantity) -> list[int]:
+        """The sentences that say a number or a date, at most a few thousand."""
+        known = self._said.get(wanted)
+        if known is None:
+            exact = [at for number in wanted.values for at in self._numbers.get(number, ())]
+            # Rounded numbers, years and dates have to be compared one by one.
+            needs_all = wanted.step > 0 or wanted.kind == "date" or year_of(wanted)
+            candidates = self.values[:MOST_VALUES] if needs_all else exact[:MOST_VALUES]
+            said = (at for at in candidates if _says(self.tokens[at].quantity, wanted))
+            known = self._said[wanted] = list(dict.fromkeys(self.sentence_at(at) for at in said))
+        return known
+
     def sentence_tokens(self, number: int) -> Sequence[Token]:
         """The tokens of a sentence."""
         sentence = self.sentences[number]
         return self.tokens[sentence.first : sentence.last]
+
+
+def _says(found: Quantity | None, wanted: Quantity) -> bool:
+    return found is not None and says(found, wanted)
 
 
 def _add(index: dict[str, list[int]], key: str, number: int) -> None:

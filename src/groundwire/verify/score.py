@@ -15,7 +15,6 @@ from groundwire.verify.statements import (
     FEWEST_TERMS,
     ClaimSentence,
     best_union,
-    finds_value,
     rank_sentences,
 )
 
@@ -53,11 +52,12 @@ def support_features(claim: str, page: PreparedPage) -> SupportFeatures:
         if len(part.terms) >= FEWEST_TERMS
     ]
     best = max((item.share for item in overlaps), default=0.0)
-    values = [page.tokens[at] for at in page.values]
     names = sum(token.is_name and token.key not in page.keys for token in statement.words)
-    unsaid = sum(not finds_value(token, values) for token in statement.values)
+    unsaid = sum(
+        token.quantity is not None and not page.sentences_with(token.quantity) for token in statement.values
+    )
     return SupportFeatures(
-        best_union(statement, page, overlaps),
+        best_union(overlaps),
         sum(shares) / len(shares) if shares else best,
         math.log1p(names),
         math.log1p(unsaid),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from groundwire.engine.words import guess_language, stem_synonyms
 from groundwire.verify.facts import ClaimVerdict, StatementFact
-from groundwire.verify.pages import SUPPORTING, PageSentence, PreparedPage
+from groundwire.verify.pages import SUPPORTING, PageSentence, PreparedPage, SentenceTerms
 from groundwire.verify.passages import TokenRange, find_sequences, passage_text
 from groundwire.verify.quantities import Quantity, contradicts, is_less_specific, says, year_of
 from groundwire.verify.tokens import Token, tokenize_text
@@ -47,6 +47,8 @@ _GERMAN_DETERMINERS = frozenset(
     )
 )
 _AROUND = 3
+_LONG_WORD = 5
+"""Letters of a stem from which its beginning tells its family."""
 _HEDGES = frozenset(
     (
         *("myth", "myths", "false", "falsely", "untrue", "wrong", "wrongly", "denied", "denies", "deny"),
@@ -70,6 +72,8 @@ class Overlap(NamedTuple):
     """Of the words that are not values."""
     common: float
     """Of the words that are neither values nor names."""
+    row: tuple[float, ...]
+    """How well each term is there: first the words, then the values."""
 
 
 class ClaimSentence:
@@ -115,7 +119,7 @@ def check_statement(text: str, page: PreparedPage) -> StatementFact:
     if page.language and statement.language and page.language != statement.language:
         note = "the claim and the page are in different languages"
         return _fact(statement, page, visible[:1], "unproven", note=note)
-    if not visible or best_union(statement, page, visible) < ABSENT:
+    if not visible or best_union(visible) < ABSENT:
         return _not_in_text(statement, page, overlaps, visible)
     return _contradiction(statement, page, visible) or _open(statement, page, visible)
 
@@ -186,10 +190,8 @@ def rank_sentences(statement: ClaimSentence, page: PreparedPage) -> list[Overlap
             budget -= 1
         if budget <= 0:
             break
-    for at in page.values[:_MOST_POSTINGS] if statement.values else ():
-        quantity = page.tokens[at].quantity
-        if any(_says(quantity, wanted.quantity) for wanted in statement.values):
-            number = page.sentence_at(at)
+    for wanted in statement.values:
+        for number in page.sentences_with(wanted.quantity)[:_MOST_POSTINGS] if wanted.quantity else ():
             counts[number] = counts.get(number, 0.0) + 1.0
     best = sorted(counts, key=lambda number: (-counts[number], number))[:_CANDIDATES]
     overlaps = (_overlap(statement, page, number) for number in best)
@@ -197,61 +199,59 @@ def rank_sentences(statement: ClaimSentence, page: PreparedPage) -> list[Overlap
 
 
 def _overlap(statement: ClaimSentence, page: PreparedPage, number: int) -> Overlap:
-    tokens = page.sentence_tokens(number)
-    subject = page.subject
+    row = term_row(statement, page, number)
+    count = len(statement.words)
     matched = [
-        match_word(token, tokens) or (_SUBJECT_WEIGHT if token.key in subject else 0.0)
-        for token in statement.words
+        share or (_SUBJECT_WEIGHT if token.key in page.subject else 0.0)
+        for token, share in zip(statement.words, row, strict=False)
     ]
-    values = [float(finds_value(token, tokens)) for token in statement.values]
     common = [share for token, share in zip(statement.words, matched, strict=True) if not token.is_name]
-    return Overlap(number, _mean([*matched, *values]), _mean(matched), _mean(common or matched))
+    return Overlap(number, _mean([*matched, *row[count:]]), _mean(matched), _mean(common or matched), row)
+
+
+def term_row(statement: ClaimSentence, page: PreparedPage, number: int) -> tuple[float, ...]:
+    """How well each term of a statement is in a sentence: first the words, then the values."""
+    terms = page.terms(number)
+    return (
+        *(match_word(token, terms) for token in statement.words),
+        *(float(finds_value(token, terms.values)) for token in statement.values),
+    )
+
+
+def joint_row(statement: ClaimSentence, page: PreparedPage, numbers: Iterable[int]) -> tuple[float, ...]:
+    """How well each term is in some sentences together."""
+    rows = [term_row(statement, page, number) for number in numbers]
+    return tuple(map(max, zip(*rows, strict=True))) if rows else (0.0,) * len(statement.terms)
 
 
 def coverage(statement: ClaimSentence, page: PreparedPage, numbers: Iterable[int]) -> float:
     """The share of the terms that some sentences have together."""
-    tokens = [token for number in numbers for token in page.sentence_tokens(number)]
-    words = [match_word(token, tokens) for token in statement.words]
-    return _mean([*words, *(float(finds_value(token, tokens)) for token in statement.values)])
+    return _mean(joint_row(statement, page, numbers))
 
 
-def best_union(statement: ClaimSentence, page: PreparedPage, overlaps: Sequence[Overlap]) -> float:
+def best_union(overlaps: Sequence[Overlap]) -> float:
     """The share of the terms that the best few sentences have together: each adds as much as it can."""
-    chosen: list[int] = []
-    best = 0.0
+    rows = [item.row for item in overlaps]
+    joint: tuple[float, ...] = (0.0,) * len(rows[0]) if rows else ()
     for _ in range(UNION):
-        shares = [
-            (coverage(statement, page, [*chosen, item.number]), -item.number)
-            for item in overlaps
-            if item.number not in chosen
-        ]
-        share, number = max(shares, default=(0.0, 0))
-        if share <= best:
-            break
-        best = share
-        chosen.append(-number)
-    return best
+        joint = max((tuple(map(max, joint, row)) for row in rows), key=sum, default=joint)
+    return _mean(joint)
 
 
-def match_word(wanted: Token, tokens: Iterable[Token]) -> float:
+def match_word(wanted: Token, terms: SentenceTerms) -> float:
     """How well a word is in a sentence: itself, or another word of its family."""
-    best = 0.0
-    kin = stem_synonyms().get(wanted.key, ())
-    for token in tokens:
-        if token.kind != "word":
-            continue
-        if token.key == wanted.key:
-            return 1.0
-        # Two names with the same beginning are different names.
-        is_family = token.root == wanted.root and not (wanted.is_name and token.is_name)
-        if token.key in kin or (is_family and len(wanted.key) >= 5):
-            best = _ROOT_WEIGHT
-    return best
+    if wanted.key in terms.keys:
+        return 1.0
+    families = terms.common_families if wanted.is_name else terms.families
+    is_family = len(wanted.key) >= _LONG_WORD and wanted.root in families
+    if is_family or not terms.keys.isdisjoint(stem_synonyms().get(wanted.key, ())):
+        return _ROOT_WEIGHT
+    return 0.0
 
 
-def finds_value(wanted: Token, tokens: Iterable[Token]) -> bool:
-    """Does a sentence say a number or a date?"""
-    return any(_says(token.quantity, wanted.quantity) for token in tokens if token.kind == "value")
+def finds_value(wanted: Token, values: Iterable[Quantity]) -> bool:
+    """Is a number or a date among those of a sentence?"""
+    return any(_says(found, wanted.quantity) for found in values)
 
 
 def _says(found: Quantity | None, wanted: Quantity | None) -> bool:
@@ -281,7 +281,7 @@ def _contradiction(
         tokens = page.sentence_tokens(item.number)
         if item.words >= SAME_SUBJECT and (pair := _other_value(statement, page, item, visible)):
             return _fact(statement, page, [item], "other_value", pair=pair)
-        if not all(finds_value(token, tokens) for token in statement.values):
+        if not all(item.row[len(statement.words) :]):
             continue
         if item.common >= SAME_SUBJECT and (pair := _other_name(statement, page, item)):
             return _fact(statement, page, [item], "other_name", pair=pair)
@@ -301,8 +301,8 @@ def _other_value(
         if token.quantity is not None
         and not any(_says(token.quantity, own.quantity) for own in statement.values)
     ]
-    for own in statement.values:
-        if finds_value(own, tokens) or _is_said_elsewhere(own, page, item, visible):
+    for at, own in enumerate(statement.values, len(statement.words)):
+        if item.row[at] or _is_said_elsewhere(at, item, visible):
             continue
         rivals = [
             token
@@ -339,12 +339,10 @@ def _contradict(found: Quantity | None, wanted: Quantity | None) -> bool:
     return found is not None and wanted is not None and contradicts(found, wanted)
 
 
-def _is_said_elsewhere(own: Token, page: PreparedPage, item: Overlap, visible: Sequence[Overlap]) -> bool:
-    """Is the value in another sentence that is as much about the same?"""
+def _is_said_elsewhere(at: int, item: Overlap, visible: Sequence[Overlap]) -> bool:
+    """Is a value in another sentence that is as much about the same?"""
     return any(
-        other.number != item.number
-        and other.words >= item.words - _TIE
-        and finds_value(own, page.sentence_tokens(other.number))
+        other.number != item.number and other.words >= item.words - _TIE and other.row[at]
         for other in visible
     )
 
@@ -377,8 +375,8 @@ def _other_name(statement: ClaimSentence, page: PreparedPage, item: Overlap) -> 
     theirs = page.sentence_tokens(item.number)
     missing = {
         token.key
-        for token in statement.words
-        if token.is_name and not match_word(token, theirs) and token.key not in page.keys
+        for token, share in zip(statement.words, item.row, strict=False)
+        if token.is_name and not share and token.key not in page.keys
     }
     if not missing:
         return None
@@ -435,11 +433,7 @@ def _is_negated(statement: ClaimSentence, tokens: Sequence[Token]) -> bool:
 
 def _open(statement: ClaimSentence, page: PreparedPage, visible: Sequence[Overlap]) -> StatementFact:
     """Neither word for word nor contradicted: what is there and what is not."""
-    near = _neighbourhood(visible[0].number, page)
-    everything = [token for number in near for token in page.sentence_tokens(number)]
-    complete = all(match_word(token, everything) for token in statement.words) and all(
-        finds_value(token, everything) for token in statement.values
-    )
+    complete = all(joint_row(statement, page, _neighbourhood(visible[0].number, page)))
     return _fact(statement, page, visible[:1], "unproven" if complete else "partial")
 
 
@@ -459,16 +453,12 @@ def _fact(
     note: str = "",
 ) -> StatementFact:
     sentence: PageSentence | None = page.sentences[items[0].number] if items else None
-    tokens = [
-        token
-        for number in (_neighbourhood(items[0].number, page) if items else ())
-        for token in page.sentence_tokens(number)
-    ]
-    if sentence is not None and sentence.place == "hidden":
-        tokens = list(page.sentence_tokens(items[0].number))
-    found = [token for token in statement.words if match_word(token, tokens)]
-    found += (token for token in statement.values if finds_value(token, tokens))
-    missing = [token for token in statement.terms if token not in found]
+    near: list[int] = []
+    if sentence is not None:
+        near = [items[0].number] if sentence.place == "hidden" else _neighbourhood(items[0].number, page)
+    shares = joint_row(statement, page, near)
+    found = [token for token, share in zip(statement.terms, shares, strict=True) if share]
+    missing = [token for token, share in zip(statement.terms, shares, strict=True) if not share]
     return StatementFact(
         statement.text,
         verdict,
