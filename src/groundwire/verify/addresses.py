@@ -66,7 +66,7 @@ def response_fact(url: str, fetched: Fetched) -> AddressFact:
     status = fetched.status
     if status in _REDIRECTS:
         target = redirect_target(fetched)
-        return AddressFact("redirected", f"HTTP {status}", target or fetched.url)
+        return AddressFact("redirected" if target else "unchecked", f"HTTP {status}", target)
     target = fetched.url if canonical_url(fetched.url) != canonical_url(url) else ""
     headers = dict(fetched.headers)
     if any(headers.get(name, "").lower().startswith(value) for name, value in _CHALLENGE_HEADERS):
@@ -82,8 +82,9 @@ def response_fact(url: str, fetched: Fetched) -> AddressFact:
 
 def redirect_target(fetched: Fetched) -> str:
     """The absolute target of a redirect; empty if it is not a web address."""
+    location = dict(fetched.headers).get("location", "")
     try:
-        return safe_url(urljoin(fetched.url, dict(fetched.headers).get("location", "")))
+        return safe_url(urljoin(fetched.url, location)) if location else ""
     except ValueError:
         return ""
 
