@@ -14,6 +14,7 @@ from groundwire.model import (
     Answer,
     Citation,
     Cited,
+    Event,
     Evidence,
     Finished,
     Source,
@@ -41,7 +42,12 @@ def cited(text: str, url: str) -> Answer:
 async def test_a_search_carries_its_report(tmp_path: Path) -> None:
     async with small_web(page(HTML)) as web:
         evidence = Evidence(Source(web.url("/tower"), "Tower"))
-        events = [Started(), TextDelta(0, SAID), Cited(Citation(Span(0, len(SAID)), (evidence,))), Finished()]
+        events: list[Event] = [
+            Started(),
+            TextDelta(0, SAID),
+            Cited(Citation(Span(0, len(SAID)), (evidence,))),
+            Finished(),
+        ]
         async with Upstream(answer("gemini", events)) as upstream:
             providers = {"p": provider_at("gemini", upstream.url)}
             config = Config(providers=providers, order=("p",), data_dir=str(tmp_path))
@@ -85,7 +91,7 @@ async def test_the_configured_model_is_asked_about_open_claims(tmp_path: Path) -
     claim = "Visitors look up at a tower of 324 metres."
     reply = f'{{"verdict": "supported", "quote": "{SAID}"}}'
     async with small_web(page(HTML)) as web:
-        events = [Started(), TextDelta(0, reply), Finished()]
+        events: list[Event] = [Started(), TextDelta(0, reply), Finished()]
         async with Upstream(answer("openai_chat", events)) as upstream:
             providers = {"p": provider_at("openai_chat", upstream.url)}
             config = Config(providers=providers, order=("p",), data_dir=str(tmp_path))

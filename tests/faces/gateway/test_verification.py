@@ -33,7 +33,7 @@ def use_web(here: RunningGateway, fetcher: Any) -> None:
     """Let the gateway fetch from a small web, and read pages in this process."""
     factory = here.groundwire._engine_factory
     factory._fetcher = fetcher
-    factory.read_document = lambda document, _: read(document)  # type: ignore[method-assign]
+    factory.read_document = lambda document, seconds: read(document)  # type: ignore[method-assign]
 
 
 async def post(
