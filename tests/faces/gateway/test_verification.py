@@ -95,6 +95,21 @@ async def test_the_report_is_in_the_extension_of_the_final_object(client: str, s
             here.groundwire._engine_factory._fetcher = None
 
 
+async def test_the_search_endpoint_has_the_report_too() -> None:
+    async with small_web(page(HTML)) as web:
+        async with (
+            Upstream(answer("gemini", events(web.url("/tower")))) as upstream,
+            serving({"scripted": provider_at("gemini", upstream.url)}) as here,
+            aiohttp.ClientSession() as session,
+        ):
+            use_web(here, web.fetcher)
+            sent = {"query": "how tall?", "provider": "scripted"}
+            async with session.post(f"{here.url}/v1/search", json=sent, headers=ON) as reply:
+                (report,) = reports(await reply.text(), stream=False)
+            here.groundwire._engine_factory._fetcher = None
+        assert report["ok"] is False
+
+
 async def test_without_the_header_nothing_is_fetched_and_the_setting_can_change_that() -> None:
     async with small_web(page(HTML)) as web:
         made = answer("gemini", events(web.url("/tower")))
