@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from groundwire.model import Answer, Citation, Evidence, SearchOptions, Source, Span, Text
 from groundwire.verify import check as check_module
@@ -173,6 +175,32 @@ def test_each_page_is_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check_module, "PreparedPage", CountedPage)
     check_many(40)
     assert len(prepared) == 5
+
+
+def test_pages_beyond_the_limit_of_text_are_unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_module, "MOST_TEXT", 2 * len(TOWER))
+    urls = [f"https://a.example/{number}" for number in range(3)]
+    made = answer(TOWER, *map(cited, urls))
+    report = check_answer(made, {url: outcome(TOWER) for url in urls})
+    assert [fact.standing for fact in report.facts] == ["supported", "supported", "unchecked"]
+    assert "too much text" in report.facts[2].address.evidence
+
+
+@given(st.text(max_size=80), st.text(max_size=160), st.text(max_size=40))
+def test_any_text_can_be_compared(claim: str, page: str, quote: str) -> None:
+    made = answer(claim, cited("https://a.example/", quote))
+    report = check_answer(made, {"https://a.example/": outcome(page)})
+    assert len(report.facts) == 1
+    assert encode_report(report)["citations"]
+
+
+NUMBERS = st.text("0123456789.,'-/:% $€", max_size=30)
+
+
+@given(NUMBERS, NUMBERS)
+def test_any_digits_can_be_compared(claim: str, page: str) -> None:
+    made = answer(f"The tower has {claim} steps.", cited("https://a.example/"))
+    check_answer(made, {"https://a.example/": outcome(f"The tower has {page} steps.")})
 
 
 def test_a_long_page_of_common_words_costs_no_more_for_each_claim() -> None:

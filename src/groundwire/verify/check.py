@@ -12,6 +12,9 @@ from groundwire.verify.facts import AddressFact, CitationFact, ClaimFact, QuoteF
 from groundwire.verify.pages import PageText, PreparedPage
 from groundwire.verify.passages import check_quote
 
+MOST_TEXT = 5_000_000
+"""Code points of all pages of an answer that are compared: some seconds of CPU time."""
+_TOO_MUCH = "the cited pages have too much text to compare all of it"
 _NO_ADDRESS = AddressFact("unchecked", "the source has no address")
 _NOT_FETCHED = AddressFact("unchecked", "it was not fetched")
 
@@ -45,7 +48,8 @@ class AnswerChecker:
         self._outcomes = outcomes
         self._options = options or SearchOptions()
         self._claims = AnswerClaims(answer.text)
-        self._prepared: dict[int, PreparedPage] = {}
+        self._text_left = MOST_TEXT
+        self._prepared: dict[int, PreparedPage | None] = {}
         """By the identity of the text: the sections of a page share it."""
         self._compared: dict[tuple[str, int], ClaimFact] = {}
 
@@ -59,12 +63,13 @@ class AnswerChecker:
         return VerifyReport(tuple(facts), len({page_address(url) for url in self._outcomes}))
 
     def page(self, url: str) -> PreparedPage | None:
-        """The prepared page of a cited URL; None if it could not be read."""
+        """The prepared page of a cited URL; None if it could not be read, or there is too much text."""
         outcome = self._outcomes.get(url)
         if outcome is None or outcome.page is None:
             return None
         if id(outcome.page) not in self._prepared:
-            self._prepared[id(outcome.page)] = PreparedPage(outcome.page)
+            self._text_left -= outcome.page.size
+            self._prepared[id(outcome.page)] = PreparedPage(outcome.page) if self._text_left >= 0 else None
         return self._prepared[id(outcome.page)]
 
     def _citation_facts(self, number: int, citation: Citation) -> Iterator[CitationFact]:
@@ -79,6 +84,8 @@ class AnswerChecker:
             address = outcome.address
         page = self.page(url)
         if page is None:
+            if outcome is not None and outcome.page is not None:
+                address = replace(address, verdict="unchecked", evidence=_TOO_MUCH)
             quote = QuoteFact("unchecked" if item.quote else "none")
             claimed = ClaimFact("unchecked" if claim else "no_claim")
         else:

@@ -47,6 +47,11 @@ class PageText:
     hidden: str = ""
     """Text in elements that are not shown."""
 
+    @property
+    def size(self) -> int:
+        """Code points that are compared."""
+        return sum(min(len(text), LONGEST_TEXT) for text in (self.text, self.aside, self.hidden))
+
 
 class PageSentence(NamedTuple):
     """A sentence, an item, a row or a heading, with its range of tokens."""
