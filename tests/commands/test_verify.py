@@ -175,6 +175,9 @@ def test_a_search_can_be_verified_at_once() -> None:
     lines = Bench(VerifyingClient(RIGHT))
     assert lines.run("search", "--verify", "--jsonl", "q") == 0
     assert json.loads(lines.stdout.splitlines()[-1])["verification"]["ok"] is True
+    raw = Bench(VerifyingClient(WRONG))
+    assert raw.run("search", "--verify", "--raw", "q") == 6
+    assert "Warning: https://tower.example.org/height: the claim says “330”" in raw.stderr
     again = Bench(VerifyingClient(), stdin=lines.stdout)
     assert again.run("verify") == 0
 

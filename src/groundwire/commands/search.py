@@ -177,7 +177,7 @@ async def _run(client: SearchClient, plan: SearchPlan, console: Console) -> int:
             await spinning
         status.clear()
         await client.aclose()
-    _finish(answer, report, plan, writer, console)
+    answer = _finish(answer, report, plan, writer, console)
     write_footer(console, answer, question, time.monotonic() - began)
     code = _end(answer, question, console)
     return exit_codes.VERIFICATION_FAILED if code == exit_codes.OK and report and not report.ok else code
@@ -185,22 +185,26 @@ async def _run(client: SearchClient, plan: SearchPlan, console: Console) -> int:
 
 def _finish(
     answer: Answer, report: VerifyReport | None, plan: SearchPlan, writer: AnswerWriter, console: Console
-) -> None:
-    """Write the rest of the answer, and the report in the form of the output."""
+) -> Answer:
+    """Write the rest of the answer, and the report in the form of the output; returns the answer with the
+    warnings that are still to be written."""
     if report is None:
         writer.finish(answer)
-        return
+        return answer
     from groundwire.dialects.json import dump_json  # noqa: PLC0415  few searches are verified
     from groundwire.faces.cli.verification import write_report  # noqa: PLC0415
     from groundwire.verify.encode import VERIFICATION, encode_report, with_report  # noqa: PLC0415
 
-    writer.finish(with_report(answer, report))
+    verified = with_report(answer, report)
+    writer.finish(verified)
     if plan.output_format == "jsonl":
         line = dump_json({"version": 1, "type": VERIFICATION, VERIFICATION: encode_report(report)})
         console.write(escape_invisible_json(line) + "\n")
     elif not plan.output_format:
         console.write("\n")
         write_report(console, report, every=False)
+        return answer  # the table says what fails
+    return verified
 
 
 def _end(answer: Answer, question: SearchQuestion, console: Console) -> int:
