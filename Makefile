@@ -8,7 +8,7 @@ JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 unexport PYTHONDONTWRITEBYTECODE
 
 # Layers whose tests are fast. Tests marked `server` start a server, a browser or another program.
-PURE := tests/architecture tests/config tests/dialects tests/files tests/model tests/routing tests/text tests/tools
+PURE := tests/architecture tests/config tests/dialects tests/files tests/model tests/routing tests/text tests/tools tests/verify
 
 .PHONY: help run serve test test-all test-quick test-clients check bench bench-peers lock clean
 
@@ -118,6 +118,7 @@ bench: .venv/.test  ## benchmarks; the ratios within a table are comparable
 	$(BIN)/python bench/answers.py
 	$(BIN)/python bench/gate.py
 	$(BIN)/python bench/dense.py
+	$(BIN)/python bench/verify.py
 	$(BIN)/python bench/page.py
 	$(BIN)/python bench/history.py
 	$(BIN)/python bench/servers.py

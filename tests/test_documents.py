@@ -44,7 +44,7 @@ LINKING = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")))
 LINK = re.compile(r"\]\((?!https?:|@)([^)#\s]*)(?:#([^)\s]+))?\)")
 FENCE = re.compile(r"^( *)```([^\n]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 OTHER_PROGRAMS = {"npx", "claude", "eval", "podman", "kubectl", "helm"}
-NEEDS_NETWORK = {"serve", "mcp"}
+NEEDS_NETWORK = {"serve", "mcp", "verify"}
 EVENTS = answer_events("The Nile is 6650 km long.", Source("https://docs.python.org/3/"), query="nile")
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "HiddenKey",
     "ProviderSettings",
     "Setting",
+    "VerifySettings",
 ]
 
 
@@ -72,6 +73,17 @@ class GatewaySettings:
     """Where traces and metrics are sent; empty for `OTEL_EXPORTER_OTLP_ENDPOINT`, if that is set."""
     propagate_trace: bool = False
     """Are providers told which trace a request belongs to?"""
+    verify: Literal["off", "request", "always"] = "request"
+
+
+@value
+class VerifySettings:
+    """`[verify]`: how citations are verified."""
+
+    model: str = ""
+    """The model that is asked about claims that stay open: `provider/model`; empty for none."""
+    timeout: float = 30.0
+    follow: bool = False
 
 
 @value
@@ -103,6 +115,9 @@ class Config:
     build_index: bool = False
     """Is the embedded index completed in the background? On by default in a loaded configuration."""
     gateway: GatewaySettings = GatewaySettings()
+    verify: VerifySettings = VerifySettings()
+    resolve_redirects: bool = False
+    """Are Gemini's redirect addresses replaced by those of the pages?"""
     store: str = ""
     """`sqlite:///PATH` or `postgresql://…`; empty for SQLite in the data directory."""
     redis: str = ""
