@@ -14,11 +14,13 @@ from groundwire.engine.knowledge import BuildProgress
 from groundwire.engine.knowledge.background import BuildStatus
 from groundwire.engine.pages import Page
 from groundwire.errors import NotFound
-from groundwire.model import Event, Request, SearchOptions
+from groundwire.model import Answer, Event, Request, SearchOptions
 from groundwire.providers.catalog import ENGINES
 from groundwire.providers.spec import ProviderSpec, ProviderStatus
 from groundwire.routing.cache import ResponseCache
 from groundwire.routing.resolve import AUTO, ResolvedTarget, resolve
+from groundwire.verify.facts import VerifyReport
+from groundwire.verify.policy import VerifyPolicy
 
 
 class StubClient:
@@ -102,6 +104,14 @@ class StubClient:
         model: str,
     ) -> int | None:
         return None
+
+    async def averify(
+        self, answer: Answer, *, options: SearchOptions | None = None, policy: VerifyPolicy | None = None
+    ) -> VerifyReport:
+        return VerifyReport()
+
+    async def resolve_redirects(self, answer: Answer) -> Answer:
+        return answer
 
     async def page(self, url: str, *, live: bool = True) -> Page:
         raise NotFound(f"no page {url}")

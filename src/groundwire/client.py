@@ -12,12 +12,12 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from groundwire.client_protocol import AnswerStream
 from groundwire.config.load import load
@@ -72,11 +72,17 @@ from groundwire.routing.health import Health
 from groundwire.routing.resolve import AUTO, Plan, ResolvedTarget, plan_for, ranked, resolve, substituted
 from groundwire.transport.http import Deadlines, Http
 from groundwire.transport.threads import is_loop_running, run_in_loop_thread
+from groundwire.verify.policy import VerifyPolicy
 
 if TYPE_CHECKING:
     from groundwire.engine.knowledge import ReportProgress
     from groundwire.engine.knowledge.background import BuildStatus
     from groundwire.engine.pages import Page
+    from groundwire.verify.facts import VerifyReport
+    from groundwire.verify.redirects import RedirectResolver
+    from groundwire.verify.verifier import Verifier
+
+T = TypeVar("T")
 
 __all__ = ["Groundwire", "ProviderStatus", "asearch", "search", "search_request", "stream"]
 
@@ -113,6 +119,7 @@ class Groundwire:
             random=random.random,
         )
         self._cache = ResponseCache(self._route_target, self.config.gateway.cache_seconds, time.monotonic)
+        self._redirects: RedirectResolver | None = None
 
     async def __aenter__(self) -> Groundwire:
         return self
@@ -124,17 +131,36 @@ class Groundwire:
 
     async def aclose(self) -> None:
         """Close all connections."""
+        self._redirects = None
         await self._engine_factory.aclose()
         await self._http.aclose()
 
     def search(
-        self, query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
+        self,
+        query: str,
+        *,
+        provider: str = AUTO,
+        model: str = "",
+        options: SearchOptions | None = None,
+        verify: bool = False,
     ) -> Answer:
         """Search and return the complete answer. Inside a running event loop (Jupyter), it uses a thread."""
+        return self._run(
+            lambda client: client.asearch(
+                query, provider=provider, model=model, options=options, verify=verify
+            )
+        )
 
-        async def run(groundwire: Groundwire) -> Answer:
+    def verify(
+        self, answer: Answer, *, options: SearchOptions | None = None, policy: VerifyPolicy | None = None
+    ) -> VerifyReport:
+        """Verify the citations of an answer like `averify`, without an event loop."""
+        return self._run(lambda client: client.averify(answer, options=options, policy=policy))
+
+    def _run(self, call: Callable[[Groundwire], Awaitable[T]]) -> T:
+        async def run(groundwire: Groundwire) -> T:
             async with groundwire:
-                return await groundwire.asearch(query, provider=provider, model=model, options=options)
+                return await call(groundwire)
 
         # Connections belong to one event loop, so the thread gets a client of its own.
         return run_in_loop_thread(lambda: run(self._copy())) if is_loop_running() else asyncio.run(run(self))
@@ -146,9 +172,19 @@ class Groundwire:
         return copy
 
     async def asearch(
-        self, query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
+        self,
+        query: str,
+        *,
+        provider: str = AUTO,
+        model: str = "",
+        options: SearchOptions | None = None,
+        verify: bool = False,
     ) -> Answer:
-        """Search and return the complete answer. If the answer is interrupted, raise its error."""
+        """Search and return the complete answer. If the answer is interrupted, raise its error.
+
+        With `verify`, the cited pages are read: the report is in the extras of the answer
+        (`answer.extras["groundwire"]["verification"]`), and each citation that fails is a warning.
+        """
         request = replace(search_request(query, options or self.config.search), stream=False)
         assembler = Assembler()
         async with aclosing(self.stream(request, provider=provider, model=model)) as events:
@@ -156,7 +192,56 @@ class Groundwire:
                 if isinstance(event, Failed):
                     raise event.error
                 assembler.feed(event)
-        return assembler.answer()
+        answer = assembler.answer()
+        if self.config.resolve_redirects:
+            answer = await self.resolve_redirects(answer)
+        if not verify:
+            return answer
+        from groundwire.verify.encode import with_report  # noqa: PLC0415  few searches are verified
+
+        return with_report(answer, await self.averify(answer, options=options))
+
+    async def averify(
+        self, answer: Answer, *, options: SearchOptions | None = None, policy: VerifyPolicy | None = None
+    ) -> VerifyReport:
+        """Read the pages that an answer cites, and return the facts about each citation.
+
+        Only cited addresses are contacted, and only public ones. `options` are the search options whose
+        domain lists the sources must obey; those of the configuration by default.
+        """
+        settings = self.config.verify
+        if policy is None:
+            policy = VerifyPolicy(follow=settings.follow, seconds=settings.timeout)
+        return await self._verifier().report(answer, options or self.config.search, policy)
+
+    async def resolve_redirects(self, answer: Answer) -> Answer:
+        """The answer with the addresses of the pages instead of Gemini's redirect addresses, which stay in
+        the extras of the sources."""
+        if self._redirects is None:
+            from groundwire.verify.redirects import RedirectResolver  # noqa: PLC0415  opt-in
+
+            self._redirects = RedirectResolver(self._engine_factory.fetcher(), time.monotonic)
+        return await self._redirects.resolved(answer)
+
+    def _verifier(self) -> Verifier:
+        from groundwire.verify.fetch import CitedPages  # noqa: PLC0415  few searches are verified
+        from groundwire.verify.verifier import Verifier  # noqa: PLC0415
+
+        factory = self._engine_factory
+        pages = CitedPages(factory.fetcher(), factory.read_document, factory.stored_page)
+        model = self.config.verify.model
+        return Verifier(pages, self._ask_verifying_model if model else None, model)
+
+    async def _ask_verifying_model(self, request: Request) -> str:
+        """The text of the answer of `verify.model`."""
+        provider, _, model = self.config.verify.model.partition("/")
+        assembler = Assembler()
+        async with aclosing(self.stream(request, provider=provider, model=model)) as events:
+            async for event in events:
+                if isinstance(event, Failed):
+                    raise event.error
+                assembler.feed(event)
+        return assembler.answer().text
 
     async def stream(
         self,
@@ -471,22 +556,33 @@ def _missing(row: ProviderSpec) -> GroundwireError:
 
 
 def search(
-    query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
+    query: str,
+    *,
+    provider: str = AUTO,
+    model: str = "",
+    options: SearchOptions | None = None,
+    verify: bool = False,
 ) -> Answer:
     """Search the web with the user's configuration and return the complete answer.
 
     `provider` and `model` take the names that the command line takes; `auto` tries the usable providers in
-    order. An answer that failed or was interrupted raises a `GroundwireError`.
+    order. An answer that failed or was interrupted raises a `GroundwireError`. With `verify`, its citations
+    are verified; see `Groundwire.asearch`.
     """
-    return Groundwire().search(query, provider=provider, model=model, options=options)
+    return Groundwire().search(query, provider=provider, model=model, options=options, verify=verify)
 
 
 async def asearch(
-    query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
+    query: str,
+    *,
+    provider: str = AUTO,
+    model: str = "",
+    options: SearchOptions | None = None,
+    verify: bool = False,
 ) -> Answer:
     """Search the web like `search`, in an event loop."""
     async with Groundwire() as groundwire:
-        return await groundwire.asearch(query, provider=provider, model=model, options=options)
+        return await groundwire.asearch(query, provider=provider, model=model, options=options, verify=verify)
 
 
 async def stream(

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from groundwire.engine.knowledge import BuildProgress
     from groundwire.engine.knowledge.background import BuildStatus
     from groundwire.engine.pages import Page
-    from groundwire.model import Event, Request, SearchOptions
+    from groundwire.model import Answer, Event, Request, SearchOptions
     from groundwire.providers.spec import ProviderSpec, ProviderStatus
     from groundwire.routing.cache import CacheStatus
+    from groundwire.verify.facts import VerifyReport
+    from groundwire.verify.policy import VerifyPolicy
 
 __all__ = ["AnswerStream", "PassthroughWriter", "ResolvedTarget", "SearchClient", "no_model_message"]
 
@@ -149,6 +151,16 @@ class SearchClient(Protocol):
         options: SearchOptions | None = ...,
     ) -> AsyncGenerator[Event, None]:
         """The events of an answer, one by one."""
+        ...
+
+    async def averify(
+        self, answer: Answer, *, options: SearchOptions | None = ..., policy: VerifyPolicy | None = ...
+    ) -> VerifyReport:
+        """The facts about each citation of an answer, from the pages it cites."""
+        ...
+
+    async def resolve_redirects(self, answer: Answer) -> Answer:
+        """The answer with the addresses of pages instead of redirect addresses."""
         ...
 
     async def count_tokens(self, request: Request, *, provider: str, model: str) -> int | None:

@@ -52,8 +52,10 @@ def test_the_schema_has_exactly_the_known_keys() -> None:
             "store",
             "compose",
             "build_index",
+            "resolve_redirects",
             "search",
             "gateway",
+            "verify",
             "aliases",
             "providers",
         )

@@ -122,6 +122,24 @@ GATEWAY = SettingTable(
             project="never",
         ),
         "request_log": SettingKey(kinds.PATH, "A file that gets one line for each request.", project="never"),
+        "verify": SettingKey(
+            kinds.choice("off", "request", "always"),
+            "Whether citations are verified: never, if the request asks for it, or always.",
+            project="never",
+        ),
+    },
+)
+
+VERIFY = SettingTable(
+    "Verification of citations.",
+    {
+        "model": SettingKey(
+            kinds.TEXT, "The model that is asked about claims that stay open: provider/model."
+        ),
+        "timeout": SettingKey(kinds.SECONDS, "Seconds for fetching all cited pages of an answer."),
+        "follow": SettingKey(
+            kinds.FLAG, "true: follow redirects of cited pages to other sites.", project="never"
+        ),
     },
 )
 
@@ -149,8 +167,14 @@ ROOT = SettingTable(
             "false: complete the embedded index only with `groundwire index refresh`.",
             project="off",
         ),
+        "resolve_redirects": SettingKey(
+            kinds.FLAG,
+            "true: replace Gemini's redirect addresses by the addresses of the pages.",
+            project="never",
+        ),
         "search": SEARCH,
         "gateway": GATEWAY,
+        "verify": VERIFY,
         "aliases": SettingTable(
             "Names of your own for models.",
             others=SettingKey(kinds.TEXT, "The model of this name: provider/model."),

@@ -34,6 +34,7 @@ from groundwire.config.schema import (
     HiddenKey,
     ProviderSettings,
     Setting,
+    VerifySettings,
 )
 from groundwire.credentials.redact import redact_patterns
 from groundwire.credentials.secret import PLACEHOLDER
@@ -117,6 +118,9 @@ def _config(
         gateway=replace(
             GatewaySettings(),
             **{path[1]: _frozen(item) for path, item in found.items() if path[0] == "gateway"},
+        ),
+        verify=replace(
+            VerifySettings(), **{path[1]: item for path, item in found.items() if path[0] == "verify"}
         ),
         aliases={path[1]: str(item) for path, item in found.items() if path[0] == "aliases"},
         config_dir=config_dir,

@@ -21,6 +21,7 @@ __all__ = [
     "HiddenKey",
     "ProviderSettings",
     "Setting",
+    "VerifySettings",
 ]
 
 
@@ -66,6 +67,17 @@ class GatewaySettings:
     max_requests: int = 4000
     cache_seconds: float = 0.0
     request_log: str = ""
+    verify: Literal["off", "request", "always"] = "request"
+
+
+@value
+class VerifySettings:
+    """`[verify]`: how citations are verified."""
+
+    model: str = ""
+    """The model that is asked about claims that stay open: `provider/model`; empty for none."""
+    timeout: float = 30.0
+    follow: bool = False
 
 
 @value
@@ -95,6 +107,9 @@ class Config:
     build_index: bool = False
     """Is the embedded index completed in the background? On by default in a loaded configuration."""
     gateway: GatewaySettings = GatewaySettings()
+    verify: VerifySettings = VerifySettings()
+    resolve_redirects: bool = False
+    """Are Gemini's redirect addresses replaced by those of the pages?"""
     store: str = ""
     """`sqlite:///PATH` or `postgresql://…`; empty for SQLite in the data directory."""
     data_dir: str = ""

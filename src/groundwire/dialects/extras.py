@@ -13,6 +13,8 @@ from groundwire.text.domains import display_domain
 
 FIELD = "groundwire"
 VERSION = 1
+VERIFICATION = "verification"
+"""The facts about the citations, in the extras `groundwire` of an answer and in the extension."""
 
 _SEARCH_FEATURES = frozenset(
     {
@@ -54,6 +56,8 @@ def add_extension(body: JsonObject, answer: Answer, lost: Collection[Feature]) -
         extension["suggestions"] = suggestions
     if Feature.COST in lost and answer.usage.cost is not None:
         extension["cost"] = answer.usage.cost
+    if isinstance(verification := answer.extras.get(FIELD, {}).get(VERIFICATION), dict):
+        extension[VERIFICATION] = verification
     if extension:
         body[FIELD] = {"version": VERSION, **extension}
     return body

@@ -162,6 +162,7 @@ LANGUAGES = ("en", "de")
 CLIENTS = ("opencode", "claude-code", "codex", "gemini-cli", "cursor", "vscode", "claude-desktop")
 SHELLS = ("bash", "zsh", "fish")
 LOG_LEVELS = ("debug", "info", "warning", "error")
+BIBLIOGRAPHIES = ("bibtex", "ris", "csl-json", "markdown")
 INDEX_ACTIONS = ("add", "list", "show", "remove", "stats", "refresh")
 
 
@@ -179,7 +180,10 @@ def _search_arguments(parser: CommandParser) -> None:
     add("--jsonl", action="store_true", help="every event as it comes, one JSON object a line")
     add("--markdown", action="store_true", help="Markdown, with numbers that are links")
     add("--raw", action="store_true", help="the words alone, without numbers and sources")
+    add("--format", choices=BIBLIOGRAPHIES, help="only the sources, as a bibliography")
     add("--no-stream", action="store_true", help="show nothing before the answer is complete")
+    add("--verify", action="store_true", help="read the cited pages, and say what they do not support")
+    add("--resolve", action="store_true", help="the addresses of pages instead of Gemini's redirects")
     group = parser.add_argument_group(
         "search", "Restrictions are kept or refused. Hints are used where the provider can, else reported."
     )
@@ -197,6 +201,30 @@ def _search_arguments(parser: CommandParser) -> None:
     add("--max-uses", metavar="N", type=count, help="how many searches to make")
     add("--context", choices=("low", "medium", "high"), help="how much of the pages the model reads")
     _data_dir(parser)
+
+
+def _verify(parser: CommandParser) -> None:
+    add = parser.add_argument
+    add("answer", nargs="?", default="-", metavar="ANSWER", help="a saved answer; - or nothing reads stdin")
+    add("--json", action="store_true", help="all facts as one JSON object")
+    add("--all", action="store_true", help="details of supported citations as well")
+    add("--fix", action="store_true", help="ask the provider once more, with what failed")
+    add = parser.add_argument_group("pages", "Only addresses that the answer cites are fetched.").add_argument
+    add("--offline", action="store_true", help="only pages that are stored here")
+    add(
+        "--pages", metavar="FOLDER", default="", help="stored pages: FOLDER/HOST/PATH, as wget -x writes them"
+    )
+    add("--follow", action="store_true", help="follow redirects to other sites")
+    add("--resolve", action="store_true", help="the addresses of pages instead of Gemini's redirects")
+    add("--allow", metavar="DOMAIN…", action="extend", type=domains, help="sources must be of these sites")
+    add("--block", metavar="DOMAIN…", action="extend", type=domains, help="sources must not be of these")
+    _data_dir(parser)
+
+
+def _cite(parser: CommandParser) -> None:
+    add = parser.add_argument
+    add("answer", nargs="?", default="-", metavar="ANSWER", help="a saved answer; - or nothing reads stdin")
+    add("--format", choices=BIBLIOGRAPHIES, default="bibtex", help="the form (default: bibtex)")
 
 
 def _tool(parser: CommandParser) -> None:
@@ -316,6 +344,25 @@ COMMANDS: dict[str, CommandSpec] = {
         'groundwire search "PEP 703 status" --allow python.org peps.python.org',
         'groundwire search "weather tomorrow" --city Hamburg --country DE --json | jq .sources',
         "echo 'what changed in Python 3.14?' | groundwire search - --markdown > answer.md",
+    ),
+    "verify": CommandSpec(
+        "check whether cited pages say what is claimed",
+        _verify,
+        "Read the pages that a saved answer cites. Say of each citation whether its address leads to a\n"
+        "page, whether its quote is there, and what the page has of its claim. Supported means word for\n"
+        "word, or confirmed by the model of `verify.model` with a quote that is in the page.\n\n"
+        "The exit code is 6 if a citation fails, and 0 otherwise.",
+        'groundwire search "height of the Eiffel Tower" --json > answer.json; groundwire verify answer.json',
+        "groundwire search --jsonl PEP 703 | groundwire verify --json | jq '.citations[] | select(.fails)'",
+        "groundwire verify answer.json --fix",
+        "groundwire verify answer.json --offline --pages mirror/",
+    ),
+    "cite": CommandSpec(
+        "print the sources of a saved answer as a bibliography",
+        _cite,
+        "Print the sources of a saved answer for a reference manager: BibTeX, RIS, CSL JSON or Markdown.",
+        "groundwire cite answer.json --format ris > sources.ris",
+        'groundwire search "PEP 703" --json | groundwire cite --format csl-json',
     ),
     "tool": CommandSpec(
         "run one of the tools and print its JSON result",

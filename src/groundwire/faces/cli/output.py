@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from groundwire.dialects.extras import VERSION, encode_citation, encode_search, encode_source
+from groundwire.config.kinds import format_time
+from groundwire.dialects.extras import (
+    FIELD,
+    VERIFICATION,
+    VERSION,
+    encode_citation,
+    encode_search,
+    encode_source,
+)
 from groundwire.dialects.json import dump_json
 from groundwire.errors import GroundwireError
 from groundwire.faces.cli.console import BOLD, DIM, YELLOW, Console, linked, styled
@@ -27,6 +35,7 @@ from groundwire.model.events import FinishReason
 from groundwire.model.json import encode
 from groundwire.model.value import field_names, value
 from groundwire.text.annotate import NumberWriter, annotate_numbers, paragraph_breaks
+from groundwire.text.bibliography import bibtex, csl_items, markdown_list, ris
 from groundwire.text.domains import display_domain
 from groundwire.text.markdown import render_answer, to_markdown
 from groundwire.text.sanitise import escape_invisible_json, one_line, sanitise
@@ -76,11 +85,28 @@ def as_markdown(answer: Answer) -> str:
     return sanitise("\n".join([body.rstrip(), "", "## Sources", "", *lines] if lines else [body.rstrip()]))
 
 
+def as_bibliography(answer: Answer, form: str, now: float) -> str:
+    """The sources of an answer in one of the forms of bibliographies; `now` is when they were looked up."""
+    sources = [source for source in number_answer(answer).sources if source.url or source.title]
+    accessed = format_time(now)[:10]
+    if form == "csl-json":
+        return escape_invisible_json(dump_json(csl_items(sources, accessed))) + "\n" if sources else ""
+    return _BIBLIOGRAPHIES[form](sources, accessed)
+
+
+_BIBLIOGRAPHIES: Mapping[str, Callable[[Sequence[Source], str], str]] = {
+    "bibtex": bibtex,
+    "ris": ris,
+    "markdown": markdown_list,
+}
+
+
 def encode_answer(answer: Answer, question: SearchQuestion) -> JsonObject:
     """The answer as a JSON object; spans count code points of `text`."""
     sources = answer.sources
     positions = {source.url or f"name:{source.title}": index for index, source in enumerate(sources)}
     provider, model = answered_by(answer, question)
+    verification = answer.extras.get(FIELD, {}).get(VERIFICATION)
     return {
         "version": VERSION,
         "query": question.query,
@@ -95,6 +121,7 @@ def encode_answer(answer: Answer, question: SearchQuestion) -> JsonObject:
         "model": model,
         "finish": answer.finish,
         "error": None if answer.error is None else encode_error(answer.error),
+        **({} if verification is None else {VERIFICATION: verification}),
     }
 
 

@@ -33,6 +33,7 @@ from groundwire.faces.gateway.handler import (
 )
 from groundwire.faces.gateway.rendering import Renderer, UnlessVerbatim
 from groundwire.faces.gateway.search import SEARCH_ROUTES
+from groundwire.faces.gateway.verification import is_verified, verified
 from groundwire.model import Event, FunctionTool, Limits, Request, SearchOptions, Started, Warned
 from groundwire.model.value import field_names, replace
 from groundwire.server.asgi import cancel_on_disconnect
@@ -139,6 +140,9 @@ def _model_answer(
     passes = rendering == "structured" or accepts_vendor_text(headers, dialect, configured)
     if not passes or parsed.endpoint.array:
         request = replace(request, wire=None)  # rendering rules out passthrough
+    verify = searching.search is not None and is_verified(headers, app.settings)
+    if verify:
+        request = replace(request, wire=None)  # bytes that pass through cannot carry the report
     transforms: list[Transform] = []
     engine = searching.search is not None and may_be_engine(target.provider, client)
     if engine and (ignored := ignored_by_engines(request)):
@@ -149,7 +153,8 @@ def _model_answer(
     if dialect == "openai_responses":
         transforms.append(ZeroUsage().feed)
     parsed = replace(parsed, transforms=tuple(transforms))
-    return parsed, app.batches(request, target, info=info)
+    batches = app.batches(request, target, info=info)
+    return parsed, verified(batches, client, request.search) if verify else batches
 
 
 # Search engines as targets

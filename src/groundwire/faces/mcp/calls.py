@@ -17,7 +17,7 @@ from groundwire.dialects.json import dump_json
 from groundwire.dialects.websearch.errors import encode_error_result
 from groundwire.dialects.websearch.request import decode_provider_request
 from groundwire.errors import FetchRefused, GroundwireError, InvalidArguments, NotFound
-from groundwire.faces.mcp.tool_list import FETCH, SEARCH
+from groundwire.faces.mcp.tool_list import FETCH, SEARCH, VERIFY
 from groundwire.model import (
     Answer,
     Event,
@@ -143,6 +143,7 @@ _MAX_PAGE_TEXT = 60_000
 """Code points of a page that are returned; more would fill the context of the model."""
 _MAX_PASSAGE = 500
 _READ_FAILED = "The page cannot be read."
+_VERIFY_FAILED = "The citations cannot be verified."
 
 
 @value
@@ -184,6 +185,8 @@ async def _run(
 ) -> ToolOutput:
     if name == FETCH:
         return await _fetch(client, allow_list, arguments)
+    if name == VERIFY:
+        return await _verify(client, allow_list, arguments)
     open_stream = observed_stream(client, on_event)
     if name == SEARCH:
         return await _search(client, allow_list, arguments, open_stream)
@@ -252,6 +255,21 @@ def _links(answer: Answer, sources: tuple[Source, ...]) -> Iterator[SourceLink]:
         if url := shown_address(source.url):
             passage = quotes.get(source.url) or (source.excerpts[0] if source.excerpts else "")
             yield SourceLink(url, label_of(source), " ".join(passage.split())[:_MAX_PASSAGE])
+
+
+async def _verify(client: SearchClient, allow_list: FetchAllowList, arguments: JsonObject) -> ToolOutput:
+    from groundwire.faces.mcp.verification import verify_citations  # noqa: PLC0415  few calls need it
+
+    try:
+        report = await verify_citations(client, arguments, allow_list.resolve)
+    except GroundwireError as error:
+        result: JsonObject = {
+            "llmContent": f"Error: {_VERIFY_FAILED}\n\nDetails: {error.message}",
+            "returnDisplay": _VERIFY_FAILED,
+            "error": {"message": error.message, "type": error.code},
+        }
+        return _failed(result, {"ok": False, "citations": []})
+    return ToolOutput(dump_json(report), report)
 
 
 async def _fetch(client: SearchClient, allow_list: FetchAllowList, arguments: JsonObject) -> ToolOutput:
