@@ -13,6 +13,8 @@ from groundwire.providers.passthrough.writer import PassthroughWriter
 from groundwire.routing.resolve import ResolvedTarget
 
 if TYPE_CHECKING:
+    from groundwire.compare.comparison import Comparison
+    from groundwire.compare.run import ComparePolicy, Progress
     from groundwire.config.schema import Config
     from groundwire.credentials.lookup import LookupResult
     from groundwire.credentials.secret import Secret
@@ -151,6 +153,18 @@ class SearchClient(Protocol):
         options: SearchOptions | None = ...,
     ) -> AsyncGenerator[Event, None]:
         """The events of an answer, one by one."""
+        ...
+
+    async def acompare(
+        self,
+        query: str | Request,
+        providers: Sequence[str],
+        *,
+        options: SearchOptions | None = None,
+        policy: ComparePolicy | None = None,
+        report: Progress | None = None,
+    ) -> Comparison:
+        """Ask several providers at once, and compare their answers."""
         ...
 
     async def averify(
