@@ -82,15 +82,15 @@ def _group(console: Console, group: ClaimGroup, columns: int) -> Iterator[str]:
         label = f"{mark} {one_line(side.provider)}: "
         yield f"  {label}" + shorten(one_line(side.text), max(20, columns - text_width(label) - 2))
     for item in group.differences:
-        note = f"{one_line(item.one_says)} ({item.one}), {one_line(item.other_says)} ({item.other})"
+        note = one_line(f"{item.one_says} ({item.one}), {item.other_says} ({item.other})")
         yield _styled(console, "    " + shorten(note, max(20, columns - 4)), DIM)
 
 
 def _source(console: Console, source: MergedSource, columns: int) -> Iterator[str]:
     names = ", ".join(name if name in source.cited_by else f"{name} (found)" for name, _ in source.ranks)
     yield "  " + shorten(one_line(source.title) or shown_address(source.url), max(20, columns - 2))
-    address = shown_address(source.url)
-    yield _styled(console, "    " + shorten(f"{address}  {names}", max(20, columns - 4)), DIM)
+    used = f"{shown_address(source.url)}  {one_line(names)}"
+    yield _styled(console, "    " + shorten(used, max(20, columns - 4)), DIM)
 
 
 def _styled(console: Console, text: str, style: str) -> str:
