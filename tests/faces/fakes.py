@@ -125,6 +125,10 @@ class Terminal(io.StringIO):
         return True
 
 
+NO_HOME = "/dev/null/home"
+"""A home that nobody can create, not even root."""
+
+
 class Bench:
     """Runs commands with a fake client, and captures their output."""
 
@@ -144,7 +148,7 @@ class Bench:
             stdin=io.StringIO(stdin),
             stdout=self.out,
             stderr=self.err,
-            env={"HOME": "/nonexistent", **({"TERM": "xterm"} if terminal else {}), **(env or {})},
+            env={"HOME": NO_HOME, **({"TERM": "xterm"} if terminal else {}), **(env or {})},
             cwd=cwd,
             clock=lambda: 1_800_000_000.0,
         )
