@@ -233,6 +233,7 @@ class ConversationPrompt:
         self._console = console
         self._runner = runner
         self._is_interactive = console.stdin.isatty()
+        self._has_answered = False
         self._is_over = False
 
     def run(self) -> int:
@@ -267,7 +268,7 @@ class ConversationPrompt:
     def _handle(self, line: str) -> int:
         try:
             if not (match := _COMMAND.match(line)):
-                return self._runner.run(self._conversation.ask(line.strip()))
+                return self._ask(line.strip())
             if match[0] not in COMMANDS:
                 self._console.note(
                     f"{match[0]} is not a command; /help lists them. A question that begins with / needs a "
@@ -278,6 +279,12 @@ class ConversationPrompt:
             return COMMANDS[match[0]].run(self, line[match.end() :].strip())
         except GroundwireError as error:
             return report_error(error, self._console)
+
+    def _ask(self, question: str) -> int:
+        if self._has_answered and not self._is_interactive:
+            self._console.write("\n")
+        self._has_answered = True
+        return self._runner.run(self._conversation.ask(question))
 
     def help(self, _: str) -> int:
         """List the commands."""
