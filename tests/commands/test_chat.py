@@ -170,10 +170,8 @@ def test_sources_are_opened_and_kept_for_the_next_command(tmp_path: Path) -> Non
     bench = Bench(
         FakeClient(LATE), stdin="q\n/open 2\n/open 3\n/open x\n", env={"GROUNDWIRE_DATA_DIR": str(tmp_path)}
     )
-    opened: list[str] = []
-    bench.console.browse = lambda url: bool(opened.append(url)) or True
     assert bench.run("chat") == 3
-    assert opened == [CITIES.url]
+    assert bench.opened == [CITIES.url]
     assert "there is no source 3; the last answer has 2 sources" in bench.stderr
     assert [source.url for source in load_sources(str(tmp_path)) or ()] == [COLOGNE.url, CITIES.url]
 

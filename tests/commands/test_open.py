@@ -14,34 +14,31 @@ from groundwire.model import Source
 from tests.faces.fakes import CITIES, COLOGNE, LATE, Bench, FakeClient
 
 
-def bench_in(folder: Path, *, terminal: bool = False) -> tuple[Bench, list[str]]:
-    bench = Bench(FakeClient(LATE), terminal=terminal, env={"GROUNDWIRE_DATA_DIR": str(folder)})
-    opened: list[str] = []
-    bench.console.browse = lambda url: bool(opened.append(url)) or True
-    return bench, opened
+def bench_in(folder: Path, *, terminal: bool = False) -> Bench:
+    return Bench(FakeClient(LATE), terminal=terminal, env={"GROUNDWIRE_DATA_DIR": str(folder)})
 
 
 @pytest.mark.parametrize("form", [(), ("--json",), ("--jsonl",), ("--markdown",), ("--raw",)])
 def test_a_source_of_the_last_search_is_opened(tmp_path: Path, form: tuple[str, ...]) -> None:
-    bench, opened = bench_in(tmp_path)
+    bench = bench_in(tmp_path)
     assert bench.run("search", *form, "q") == 0
     assert bench.run("open", "2") == 0
-    assert opened == [CITIES.url]
+    assert bench.opened == [CITIES.url]
     assert bench.stderr == f"Opened {CITIES.url}\n"
 
 
 def test_the_numbers_are_those_on_the_terminal(tmp_path: Path) -> None:
-    bench, opened = bench_in(tmp_path, terminal=True)
+    bench = bench_in(tmp_path, terminal=True)
     bench.run("search", "q")
     bench.run("open", "1")
-    assert opened == [COLOGNE.url]
+    assert bench.opened == [COLOGNE.url]
 
 
 def test_the_address_is_printed_on_request_and_where_there_is_no_browser(tmp_path: Path) -> None:
     save_sources(str(tmp_path), [COLOGNE])
-    bench, opened = bench_in(tmp_path)
+    bench = bench_in(tmp_path)
     assert bench.run("open", "1", "--print") == 0
-    assert (bench.stdout, opened) == (f"{COLOGNE.url}\n", [])
+    assert (bench.stdout, bench.opened) == (f"{COLOGNE.url}\n", [])
     bench.console.browse = lambda _: False
     assert bench.run("open", "1") == 0
     assert bench.stdout == f"{COLOGNE.url}\n" * 2
@@ -50,15 +47,15 @@ def test_the_address_is_printed_on_request_and_where_there_is_no_browser(tmp_pat
 def test_only_web_addresses_reach_the_browser(tmp_path: Path) -> None:
     addresses = ("javascript:alert(1)", "file:///etc/hosts", "local:os.walk", "https://a.example/x y\u202e")
     save_sources(str(tmp_path), [Source(url, "t") for url in addresses])
-    bench, opened = bench_in(tmp_path)
+    bench = bench_in(tmp_path)
     assert [bench.run("open", str(number)) for number in (1, 2, 3, 4)] == [3, 0, 0, 0]
-    assert opened == ["https://a.example/x%20y%E2%80%AE"]
+    assert bench.opened == ["https://a.example/x%20y%E2%80%AE"]
     assert bench.stdout == "file:///etc/hosts\nlocal:os.walk\n"
     assert "groundwire index show local:os.walk" in bench.stderr
 
 
 def test_a_source_that_does_not_exist_is_reported(tmp_path: Path) -> None:
-    bench, _ = bench_in(tmp_path)
+    bench = bench_in(tmp_path)
     assert bench.run("open", "1") == 3
     assert "there is no answer yet" in bench.stderr
     save_sources(str(tmp_path), [])
@@ -69,7 +66,7 @@ def test_a_source_that_does_not_exist_is_reported(tmp_path: Path) -> None:
 def test_a_damaged_list_is_reported(tmp_path: Path) -> None:
     save_sources(str(tmp_path), [COLOGNE])
     (tmp_path / "last_sources.json").write_text('{"sources": [1]}')
-    bench, _ = bench_in(tmp_path)
+    bench = bench_in(tmp_path)
     assert bench.run("open", "1") == 4
     assert "last_sources.json is damaged" in bench.stderr
 
@@ -87,6 +84,6 @@ def test_the_list_is_private_and_replaced_whole(tmp_path: Path) -> None:
 
 def test_a_search_does_not_fail_where_nothing_can_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    bench, _ = bench_in(tmp_path / "file" / "data")
+    bench = bench_in(tmp_path / "file" / "data")
     assert bench.run("search", "q") == 0
     assert bench.stderr == ""

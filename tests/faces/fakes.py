@@ -153,13 +153,20 @@ class Bench:
             clock=lambda: 1_800_000_000.0,
         )
         self.configs: list[Config] = []
+        self.opened: list[str] = []
+        """Addresses that were opened in the browser."""
 
         def connect(config: Config, env: Mapping[str, str]) -> FakeClient:
             self.configs.append(config)
             self.client.config = replace(config, providers=self.client.config.providers)
             return self.client
 
+        def browse(url: str) -> bool:
+            self.opened.append(url)
+            return True
+
         self.console.connect = connect
+        self.console.browse = browse
 
     def run(self, *words: str) -> int:
         """Run a command line."""

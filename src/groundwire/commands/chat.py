@@ -241,15 +241,18 @@ class ConversationPrompt:
         if self._is_interactive:
             self._console.note("Ask a question. /help lists the commands, Ctrl-D ends.", DIM)
         failed: int = exit_codes.OK
-        while not self._is_over and (line := self._next_line()) is not None:
+        while (line := self._next_line()) is not None:
             if not line.strip():
                 continue
             code = self._handle(line)
+            if self._is_over:
+                break
             if self._is_interactive:
                 self._console.note("")
                 continue
             failed = failed or code
-            self._is_over = self._is_over or code == exit_codes.INTERRUPTED
+            if code == exit_codes.INTERRUPTED:
+                break
         return failed
 
     def _next_line(self) -> str | None:
