@@ -218,7 +218,10 @@ class Groundwire:
             return self._router.batches(request, Plan((target,), self._seconds((target,))))
         searching = request.search is not None
         usable = self._able_to_search() if searching else self.usable()
-        plan = plan_for(target, self.order, usable, searching=searching, engines=self.engines)
+        order = self.order
+        if request.links_only:  # an engine finds them without a model
+            order = tuple(sorted(order, key=lambda name: name not in self.engines))
+        plan = plan_for(target, order, usable, searching=searching, engines=self.engines)
         warnings = substituted(request.model, self.config.aliases, self.usable())
         return self._router.batches(
             request, replace(plan, seconds=self._seconds(plan.targets), warnings=warnings)

@@ -33,8 +33,8 @@ from groundwire.model.value import replace
 from groundwire.providers.passthrough.rules import can_forward, forwarded_headers
 from groundwire.providers.policy import RESTRICTIONS, Audit, Capabilities, prepare, refuse_foreign_context
 from groundwire.providers.response_reader import VerbatimForm, error_from_response, read_response
-from groundwire.providers.spec import LOOP_HEADER, Batches, ProviderSpec
-from groundwire.transport.http import Http, HttpRequest
+from groundwire.providers.spec import Batches, ProviderSpec
+from groundwire.transport.http import LOOP_HEADER, Http, HttpRequest
 
 if TYPE_CHECKING:
     from groundwire.transport.response import Response

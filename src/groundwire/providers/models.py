@@ -23,8 +23,8 @@ from groundwire.errors import GroundwireError, NotFound, Refused, UpstreamWireEr
 from groundwire.model import Event, Json, Request, Warned
 from groundwire.model.value import replace, value
 from groundwire.providers.policy import Capabilities
-from groundwire.providers.spec import LOOP_HEADER, Batches, Provider, ProviderSpec
-from groundwire.transport.http import Deadlines, Http, HttpRequest
+from groundwire.providers.spec import Batches, Provider, ProviderSpec
+from groundwire.transport.http import LOOP_HEADER, Deadlines, Http, HttpRequest
 
 CHECKED = "2026-11-16"
 """When the vendors' announcements were last checked."""

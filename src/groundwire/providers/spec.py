@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from groundwire.transport.http import Http
 
 
-LOOP_HEADER = "x-groundwire-hop"
-"""Sent upstream and refused inbound, so that a gateway never forwards a request to itself in a loop."""
-
 Adjust: TypeAlias = Callable[[JsonObject, Request], JsonObject]
 Headers: TypeAlias = Callable[[Credential | None], Mapping[str, str]]
 Url: TypeAlias = Callable[[str, Request], str]

@@ -15,8 +15,13 @@ from groundwire.errors import TurnedAway
 from groundwire.model.value import value
 
 if TYPE_CHECKING:
+    from groundwire.dialects.base import ErrorBody
+    from groundwire.errors import GroundwireError
     from groundwire.server.app import HttpApp, RequestContext
+    from groundwire.server.asgi import HttpExchange
 
+EncodeError: TypeAlias = "Callable[[GroundwireError, HttpExchange], ErrorBody]"
+"""The status and the body of an error response."""
 Endpoint: TypeAlias = "Callable[[HttpApp, RequestContext, Mapping[str, str]], Awaitable[None]]"
 """Handles a request; the mapping holds the path parameters."""
 
@@ -45,6 +50,8 @@ class Route:
     """Available even while the server is overloaded or closing."""
     about: str = ""
     """One sentence for the documentation."""
+    encode_error: EncodeError | None = None
+    """Writes errors where the API of the route is not a dialect."""
 
 
 class RouteTable:

@@ -11,7 +11,7 @@ from time import time
 from typing import TYPE_CHECKING, TypeAlias
 
 from groundwire.credentials.lookup import Lookup
-from groundwire.credentials.redact import Redactor
+from groundwire.credentials.redact import Redactor, UnshownHeaders
 from groundwire.credentials.secret import NO_SECRET, Credential, Secret
 from groundwire.dialects.error_tables import request_id, retry_after
 from groundwire.dialects.fields import Fields
@@ -31,8 +31,8 @@ from groundwire.errors import (
     upstream_error_class,
 )
 from groundwire.model import SearchOptions
-from groundwire.model.value import value
-from groundwire.transport.http import Deadlines, Http, HttpRequest
+from groundwire.model.value import replace, value
+from groundwire.transport.http import LOOP_HEADER, Deadlines, Http, HttpRequest
 
 if TYPE_CHECKING:
     from groundwire.transport.response import Response
@@ -133,12 +133,20 @@ class ApiEngine:
 
     async def find(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
         """Searches, applies the options to the results, and returns passages of the pages themselves."""
+        hits = await self._hits(query, options, limit)
+        return await self._opener.found(query, query, hits, options, limit)
+
+    async def links(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
+        """Searches, and applies the options to the results; no page is opened."""
+        hits = await self._hits(query, options, limit)
+        return self._opener.listed(query, query, hits, options, limit)
+
+    async def _hits(self, query: str, options: SearchOptions, limit: int) -> tuple[SearchHit, ...]:
         check_query(self._row.title, query, options)
         try:
-            hits = await self._request_hits(query, options, limit)
+            return await self._request_hits(query, options, limit)
         except GroundwireError as error:
             raise self._redactor.cleaned(error, _LONGEST) from None
-        return await self._opener.found(query, query, hits, options, limit)
 
     async def _request_hits(self, query: str, options: SearchOptions, limit: int) -> tuple[SearchHit, ...]:
         row = self._row
@@ -146,6 +154,8 @@ class ApiEngine:
         today = datetime.fromtimestamp(self._clock(), UTC).date().isoformat()
         wanted = min(limit, options.max_sources or limit)
         call = row.request(ServiceQuery(query, options, row.base_url.rstrip("/"), key, wanted, today))
+        # A SearXNG or Tavily address may be that of this gateway, which serves their APIs.
+        call = replace(call, headers=UnshownHeaders({**call.headers, LOOP_HEADER: "1"}))
         async with self._http.open(call, row.deadlines) as response:
             if not 200 <= response.status < 300:
                 raise await _response_error(row, response)

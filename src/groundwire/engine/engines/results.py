@@ -159,6 +159,14 @@ class PageOpener:
         passages = passages_of(query, kept, pages, self._cut, options)
         return EngineResult(tuple(passages[:limit]), (sent_query,), (*warnings, *unread))
 
+    def listed(
+        self, query: str, sent_query: str, hits: Iterable[SearchHit], options: SearchOptions, limit: int
+    ) -> EngineResult:
+        """The hits in the order of the service, each with what the service quotes; no page is fetched."""
+        kept, warnings = filter_hits(hits, options, self._admits)
+        passages = (_as_passage(query, hit, rank) for rank, hit in enumerate(kept[:limit]))
+        return EngineResult(tuple(passages), (sent_query,), warnings)
+
     async def page(self, url: str, within: float = 15.0) -> Page:
         """Fetches and reads one page; raises the error that prevents it."""
         if self._fetcher is None or self._read is None:
@@ -244,6 +252,13 @@ def passages_of(
             for piece in pieces or _quoted(query, own)
         )
     return sorted(found, key=lambda passage: -passage.score)
+
+
+def _as_passage(query: str, hit: SearchHit, rank: int) -> Passage:
+    """A hit as one passage: its snippet, else the best passage of its text. The score is that of the rank."""
+    quoted = [] if hit.snippet else _quoted(query, Page(hit.url, hit.title, hit.text))
+    text, start = (quoted[0].text, quoted[0].start) if quoted else (hit.snippet, 0)
+    return Passage(hit.url, hit.title, text, start, 1 / (1 + rank), hit.published, hit.language)
 
 
 def _named(page: Page, hit: SearchHit) -> Page:

@@ -28,6 +28,7 @@ from groundwire.model.value import value
 from groundwire.transport.threads import run_in_thread
 
 NAME = "web"
+_TITLE = "the web engine"
 SECONDS = 8.0
 _MOST = 20
 _EACH = 5
@@ -129,14 +130,24 @@ class WebEngine:
 
     async def find(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
         """Searches: the best passages, at most `limit`."""
-        check_query("the web engine", query, options)
+        check_query(_TITLE, query, options)
         question = self._question(query, options, limit)
+        hits = await self._hits(question)
+        return await self._opener.found(query, question.query, hits, options, limit)
+
+    async def links(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
+        """Searches: the pages, best first; none is opened."""
+        check_query(_TITLE, query, options)
+        question = self._question(query, options, limit)
+        hits = await self._hits(question)
+        return self._opener.listed(query, question.query, hits, options, limit)
+
+    async def _hits(self, question: MetasearchQuery) -> Iterable[SearchHit]:
         try:
             async with asyncio.timeout(self._seconds):
-                hits = await run_in_thread(lambda: self._search(question), "groundwire-web")
+                return await run_in_thread(lambda: self._search(question), "groundwire-web")
         except TimeoutError:
             raise TimedOut("the search services did not answer in time") from None
-        return await self._opener.found(query, question.query, hits, options, limit)
 
     def _question(self, query: str, options: SearchOptions, limit: int) -> MetasearchQuery:
         today = datetime.fromtimestamp(self._clock(), UTC).date().isoformat()
