@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import shlex
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
@@ -252,3 +254,28 @@ def test_a_search_service_that_is_the_gateway_itself_is_refused(tmp_path: Path) 
     answer = get(tmp_path, "/search?q=x&format=json", x_groundwire_hop="1")
     assert answer.status == 508
     assert "points back" in answer.json["error"]
+
+
+DOCUMENTED = re.findall(
+    r"^curl .*$", (Path(__file__).parents[4] / "docs" / "gateway.md").read_text(), re.MULTILINE
+)
+
+
+@pytest.mark.parametrize("line", DOCUMENTED)
+def test_the_documented_requests_are_answered(tmp_path: Path, line: str) -> None:
+    words = shlex.split(line)[1:]
+    url = next(word for word in words if word.startswith("http://127.0.0.1:8484/"))
+    path = url.removeprefix("http://127.0.0.1:8484")
+    app = app_for(backend_of(), tmp_path)
+    if "-d" not in words:
+        answer = asyncio.run(send_request(app, "GET", path, LOCAL))
+    else:
+        answer = post_json(app, path, words[words.index("-d") + 1].encode())
+    assert answer.status == 200
+    assert answer.json
+
+
+def test_every_search_api_has_a_documented_request() -> None:
+    assert {urlsplit(shlex.split(line)[1]).path for line in DOCUMENTED} >= {
+        *("/v1/find", "/search", "/extract", "/api/web_search", "/v1/external")
+    }
