@@ -26,6 +26,8 @@ Admits: TypeAlias = Callable[[SearchOptions, Source], bool]
 """Do the domain lists allow this source?"""
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_NAMED_DAY = re.compile(r"([A-Z][a-z]{2})[a-z]*\.? (\d{1,2}), (\d{4})")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 
@@ -57,10 +59,12 @@ def strip_markup(text: str) -> str:
 
 
 def day_of(text: str) -> str:
-    """The day of an ISO or RFC 5322 date; empty if it is neither."""
+    """The day of an ISO or RFC 5322 date, or of one like `Mar 4, 2025`; empty if it is none of these."""
     found = _DAY.match(text.strip())
     if found:
         return found[0]
+    if (named := _NAMED_DAY.fullmatch(text.strip())) and named[1] in _MONTHS:
+        return f"{named[3]}-{_MONTHS.index(named[1]) + 1:02}-{int(named[2]):02}"
     from email.utils import parsedate  # noqa: PLC0415  slow, and few services need it
 
     parts = parsedate(text) if text else None
