@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from groundwire.client_protocol import AnswerStream
 from groundwire.config.load import load
 from groundwire.config.options import checked_options
-from groundwire.config.schema import DEFAULT_ORDER, Config
+from groundwire.config.schema import DEFAULT_ORDER, Config, ProviderSettings
 from groundwire.credentials.lookup import Lookup, LookupContext, LookupResult, explain, find
 from groundwire.credentials.oauth import token_url
 from groundwire.credentials.redact import Redactor
@@ -53,7 +53,8 @@ from groundwire.providers.engine_factory import (
     api_engine_spec,
 )
 from groundwire.providers.http import HttpProvider
-from groundwire.providers.models import SuccessorProvider
+from groundwire.providers.local_servers import PortProbe
+from groundwire.providers.models import FirstModelProvider, SuccessorProvider
 from groundwire.providers.openai_session import oauth_sender, refresh_process
 from groundwire.providers.registry import adjusted, describe, load_registered
 from groundwire.providers.spec import (
@@ -105,6 +106,7 @@ class Groundwire:
         self._added: dict[str, ProviderSpec] = {}
         self._keys: dict[str, Secret] = {}
         self._plugins = self._create_plugins()
+        self._ports = PortProbe({name: row.base_url for name, row in self._specs.items() if row.is_local})
         self._providers = {name: plugin.provider for name, plugin in self._plugins.items()}
         self._router = Router(
             self._providers,
@@ -219,6 +221,8 @@ class Groundwire:
         searching = request.search is not None
         usable = self._able_to_search() if searching else self.usable()
         order = self.order
+        if not searching and not any(usable.get(name) for name in order if name not in self.engines):
+            self._ports.look()
         if request.links_only:  # an engine finds them without a model
             order = tuple(sorted(order, key=lambda name: name not in self.engines))
         plan = plan_for(target, order, usable, searching=searching, engines=self.engines)
@@ -263,8 +267,14 @@ class Groundwire:
         request = replace(request, model=model)
         return await count_tokens(row, self._http, await self._credential(row), self._redactor, request)
 
+    def find_servers(self) -> None:
+        """Find out which model servers run on this machine. Blocks for a tenth of a second at most."""
+        self._ports.look()
+
     def prepare(self) -> None:
-        """Import the modules that the first request needs, so that it does not wait for them."""
+        """Import the modules that the first request needs, so that it does not wait for them, and find local
+        model servers."""
+        self.find_servers()
         for name in ("transport.response", *(f"dialects.{row.dialect}" for row in self._specs.values())):
             import_module(f"groundwire.{name}")
         use_library(msgspec_library())
@@ -357,7 +367,7 @@ class Groundwire:
         timeout = settings.timeout or self.config.timeout
         row = adjusted(
             row,
-            base_url=settings.base_url,
+            base_url=settings.base_url or self._env.get(row.base_url_env, "").strip(),
             model=settings.model,
             search=settings.search,
             search_form=settings.search_form,
@@ -400,14 +410,23 @@ class Groundwire:
         return ProviderPlugin(
             self._http_provider(row),
             row.title,
-            is_usable=lambda: not row.missing or find(row.lookups, self._lookup_context) is not None,
+            is_usable=lambda: self._has_access(row),
             reason=lambda: self._reason(row),
             lookups=row.lookups,
             dialect=row.dialect,
             base_url=row.base_url,
         )
 
+    def _has_access(self, row: ProviderSpec) -> bool:
+        """Can requests be sent: is there an address, a key if it needs one, a server if it is a local one?"""
+        if row.is_local:
+            return row.name in self._ports or _is_configured(self.config.provider(row.name))
+        has_key = not row.missing or find(row.lookups, self._lookup_context) is not None
+        return bool(row.base_url) and has_key
+
     def _reason(self, row: ProviderSpec) -> str:
+        if row.is_local or not row.base_url:
+            return f"server at {row.base_url}" if self._has_access(row) else row.advice
         findings = explain(row.lookups, self._lookup_context)
         origin = next((finding.place for finding in findings if finding.found), "")
         return origin or (row.advice if row.missing else "needs no key")
@@ -418,6 +437,8 @@ class Groundwire:
 
         renew = self._refresher.after_refusal
         provider: Provider = HttpProvider(row, self._http, credential, self._redactor, renew=renew)
+        if row.is_local and not row.model:
+            provider = FirstModelProvider(provider, row, self._http, credential)
         if row.family:
             provider = SuccessorProvider(provider, row, self._http, credential)
         kind, _, engine = self.config.provider(row.name).search.partition(":")
@@ -438,7 +459,7 @@ class Groundwire:
     async def _credential(self, row: ProviderSpec) -> Credential | None:
         key = self._keys.get(row.name)
         found = Credential(key, "api", row.title) if key else find(row.lookups, self._lookup_context)
-        if found is None:
+        if found is None or not row.base_url:
             if row.missing:
                 raise _missing(row)
             return None
@@ -456,6 +477,11 @@ def search_request(query: str, options: SearchOptions) -> Request:
     if not query.strip():
         raise InvalidQuery("the query is empty; ask something")
     return Request((Message("user", (Text(query),)),), search=options, stream=True)
+
+
+def _is_configured(settings: ProviderSettings) -> bool:
+    """Has the user described this server, so that it need not be found?"""
+    return bool(settings.base_url or settings.model or settings.enabled)
 
 
 def _limited(deadlines: Deadlines, seconds: float) -> Deadlines:

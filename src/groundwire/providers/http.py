@@ -16,7 +16,14 @@ from groundwire.credentials.secret import Credential
 from groundwire.dialects.base import Dialect
 from groundwire.dialects.json import dump_json
 from groundwire.dialects.registry import dialect
-from groundwire.errors import ConfigError, GroundwireError, UnsupportedFeature, UpstreamError
+from groundwire.errors import (
+    AuthRejected,
+    ConfigError,
+    GroundwireError,
+    NotFound,
+    UnsupportedFeature,
+    UpstreamError,
+)
 from groundwire.model import (
     Event,
     Failed,
@@ -127,9 +134,8 @@ class HttpProvider:
             ids = ToolCallIds(sent) or None
             async with self._send(sent, body, credential) as exchange:
                 if not 200 <= exchange.status < 300:
-                    raise self._with_advice(
-                        await error_from_response(self.name, language, exchange, self._clock()), credential
-                    )
+                    error = await error_from_response(self.name, language, exchange, self._clock())
+                    raise self._with_advice(error, credential, sent.model)
                 form: VerbatimForm = ("stream" if sent.stream else "body") if forwarded else ""
                 fast_path = FastPath()
                 reading = await read_response(
@@ -225,10 +231,15 @@ class HttpProvider:
             }
         )
 
-    def _with_advice(self, error: UpstreamError, credential: Credential | None) -> UpstreamError:
-        """Add the login advice to the error of a renewed session that is refused again."""
-        if error.status == 401 and _is_session(credential) and self._row.advice:
-            error.message = f"{error.message}; the session of {credential.origin} is over. {self._row.advice}"
+    def _with_advice(self, error: UpstreamError, credential: Credential | None, model: str) -> UpstreamError:
+        """Add what to do: about a renewed session that is refused again, a rejected key, an unknown model."""
+        row, message = self._row, error.message.rstrip(". ")
+        if error.status == 401 and _is_session(credential) and row.advice:
+            error.message = f"{error.message}; the session of {credential.origin} is over. {row.advice}"
+        elif isinstance(error, AuthRejected) and row.key_hint:
+            error.message = f"{message}. {row.key_hint}."
+        elif isinstance(error, NotFound) and row.models_page:
+            error.message = f"{message}. If {row.title} has no {model}, choose one of {row.models_page}."
         return error
 
     def _redacted(self, event: Event) -> Event:

@@ -88,6 +88,14 @@ class ProviderSpec:
     the user chose: that one is never replaced."""
     forwards: tuple[str, ...] = ()
     """Request headers forwarded from a client of the same dialect."""
+    base_url_env: str = ""
+    """Environment variable with the base URL, for vendors that give each customer an address."""
+    key_hint: str = ""
+    """Added to the error if the key is rejected: where else it may be valid."""
+    models_page: str = ""
+    """Where the vendor lists its models; added to the error about an unknown one."""
+    is_local: bool = False
+    """Is it a server on this machine, which may not be running?"""
 
 
 class Provider(Protocol):

@@ -235,6 +235,7 @@ def _tools(parser: CommandParser) -> None:
 
 
 def _providers(parser: CommandParser) -> None:
+    parser.add_argument("--all", action="store_true", help="also those that you have not set up")
     parser.add_argument("--json", action="store_true", help="as JSON")
     _data_dir(parser)
 
@@ -362,8 +363,9 @@ COMMANDS: dict[str, CommandSpec] = {
     "providers": CommandSpec(
         "show whom you can ask, and what each can do",
         _providers,
-        "Show every provider: whether it can be used, why, with which model, and which options it knows.",
+        "Show the providers: whether each can be used, why, with which model, and which options it knows.",
         "groundwire providers",
+        "groundwire providers --all",
         "groundwire providers --json | jq '.providers[] | select(.usable) | .name'",
     ),
     "login": CommandSpec(
