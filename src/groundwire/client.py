@@ -23,7 +23,7 @@ from groundwire.client_protocol import AnswerStream
 from groundwire.config.load import load
 from groundwire.config.options import checked_options
 from groundwire.config.schema import DEFAULT_ORDER, Config, ProviderSettings
-from groundwire.credentials.lookup import Lookup, LookupContext, LookupResult, explain, find
+from groundwire.credentials.lookup import CredentialFinder, Lookup, LookupContext, LookupResult, explain
 from groundwire.credentials.oauth import token_url
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential, Secret
@@ -93,7 +93,7 @@ class Groundwire:
         self._env = dict(os.environ if env is None else env)
         self._home = self._env.get("HOME") or str(Path.home())
         self.config = config if config is not None else load(self._env, self._home, str(Path.cwd()))
-        self._lookup_context = LookupContext(self._env, self._home, self.config.config_dir)
+        self._finder = CredentialFinder(LookupContext(self._env, self._home, self.config.config_dir))
         self._redactor = Redactor()
         self._http = Http(self._env)
         self._refresher = Refresher(
@@ -221,11 +221,12 @@ class Groundwire:
         searching = request.search is not None
         usable = self._able_to_search() if searching else self.usable()
         order = self.order
-        if not searching and not any(usable.get(name) for name in order if name not in self.engines):
-            self._ports.look()
         if request.links_only:  # an engine finds them without a model
             order = tuple(sorted(order, key=lambda name: name not in self.engines))
-        plan = plan_for(target, order, usable, searching=searching, engines=self.engines)
+        with self._finder.snapshot():
+            if not searching and not any(usable.get(name) for name in order if name not in self.engines):
+                self._ports.look()
+            plan = plan_for(target, order, usable, searching=searching, engines=self.engines)
         warnings = substituted(request.model, self.config.aliases, self.usable())
         return self._router.batches(
             request, replace(plan, seconds=self._seconds(plan.targets), warnings=warnings)
@@ -306,7 +307,7 @@ class Groundwire:
 
     def findings(self, name: str) -> list[LookupResult]:
         """Return where a provider's credentials were looked for, and what was found."""
-        return explain(self._plugins[name].lookups, self._lookup_context) if name in self.names else []
+        return explain(self._plugins[name].lookups, self._finder.context) if name in self.names else []
 
     def watch_index(self, report: ReportProgress) -> None:
         """Report progress to a callback while the embedded index is built."""
@@ -349,7 +350,7 @@ class Groundwire:
             engines,
             self._http,
             self._redactor,
-            self._lookup_context,
+            self._finder,
             IndexSettings(
                 Path(self.config.data_dir) / "index", self.config.store, is_built=self.config.build_index
             ),
@@ -392,7 +393,7 @@ class Groundwire:
             home=self._home,
             http=self._http,
             redactor=self._redactor,
-            credential=lambda lookups: find(lookups, self._lookup_context),
+            credential=self._finder.find,
         )
 
     def _writing_model(self) -> StreamModel | None:
@@ -421,13 +422,13 @@ class Groundwire:
         """Can requests be sent: is there an address, a key if it needs one, a server if it is a local one?"""
         if row.is_local:
             return row.name in self._ports or _is_configured(self.config.provider(row.name))
-        has_key = not row.missing or find(row.lookups, self._lookup_context) is not None
+        has_key = not row.missing or self._finder.find(row.lookups) is not None
         return bool(row.base_url) and has_key
 
     def _reason(self, row: ProviderSpec) -> str:
         if row.is_local or not row.base_url:
             return f"server at {row.base_url}" if self._has_access(row) else row.advice
-        findings = explain(row.lookups, self._lookup_context)
+        findings = explain(row.lookups, self._finder.context)
         origin = next((finding.place for finding in findings if finding.found), "")
         return origin or (row.advice if row.missing else "needs no key")
 
@@ -458,7 +459,7 @@ class Groundwire:
 
     async def _credential(self, row: ProviderSpec) -> Credential | None:
         key = self._keys.get(row.name)
-        found = Credential(key, "api", row.title) if key else find(row.lookups, self._lookup_context)
+        found = Credential(key, "api", row.title) if key else self._finder.find(row.lookups)
         if found is None or not row.base_url:
             if row.missing:
                 raise _missing(row)

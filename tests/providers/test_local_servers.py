@@ -10,7 +10,7 @@ import pytest
 from groundwire.client import Groundwire
 from groundwire.config.schema import Config, ProviderSettings
 from groundwire.errors import ConfigError, MissingCredential
-from groundwire.model import Finished, JsonObject, Message, Request, Started, Text, TextDelta, assemble
+from groundwire.model import Event, Finished, JsonObject, Message, Request, Started, Text, TextDelta, assemble
 from groundwire.model.value import replace
 from groundwire.providers import local_servers
 from groundwire.providers.local_servers import PortProbe, is_listening
@@ -19,7 +19,7 @@ from groundwire.testing.upstream import Upstream
 
 pytestmark = pytest.mark.server
 
-HELLO = (Started(), TextDelta(0, "Hello."), Finished("stop"))
+HELLO: list[Event] = [Started(), TextDelta(0, "Hello."), Finished("stop")]
 GREETING = Request((Message("user", (Text("Hello?"),)),))
 
 
@@ -66,8 +66,8 @@ def client(home: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> Groundwire:
     return Groundwire(config, env={"HOME": str(home)})
 
 
-async def text_of(groundwire: Groundwire, **target: str) -> str:
-    events = [event async for event in groundwire.stream(GREETING, **target)]
+async def text_of(groundwire: Groundwire, provider: str = "auto", model: str = "") -> str:
+    events = [event async for event in groundwire.stream(GREETING, provider=provider, model=model)]
     return assemble(events).text
 
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from groundwire.credentials.lookup import Lookup, LookupContext, find
+from groundwire.credentials.lookup import CredentialFinder, Lookup
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential
 from groundwire.errors import NotFound
@@ -158,13 +158,13 @@ class EngineFactory:
         specs: Mapping[str, EngineSpec],
         http: Http,
         redactor: Redactor,
-        lookup_context: LookupContext,
+        finder: CredentialFinder,
         index: IndexSettings,
     ) -> None:
         self._specs = specs
         self._http = http
         self._redactor = redactor
-        self._lookup_context = lookup_context
+        self._finder = finder
         self._index = index
         self._background: BackgroundBuild | None = None
         self.report: ReportProgress | None = None
@@ -267,17 +267,17 @@ class EngineFactory:
             index_folder=self._index.folder,
             store=self._index.store,
             report=self.report or ignore_progress,
-            environment=self._lookup_context.env,
+            environment=self._finder.context.env,
             background=self.background() if spec.name == LOCAL.name else None,
         )
 
     def _credential(self, spec: EngineSpec) -> Credential | None:
-        return find(spec.lookups, self._lookup_context) if spec.lookups else None
+        return self._finder.find(spec.lookups) if spec.lookups else None
 
     def _is_usable(self, spec: EngineSpec) -> bool:
         if spec.needs_base_url and not spec.base_url:
             return False
-        if not all(self._lookup_context.env.get(name) for name in spec.variables):
+        if not all(self._finder.context.env.get(name) for name in spec.variables):
             return False
         return not spec.lookups or self._credential(spec) is not None
 

@@ -33,11 +33,11 @@ _NO_SEARCH = Capabilities(search="none")
 _ChangeFilters: TypeAlias = "Callable[[JsonObject], JsonObject]"
 
 
-def _keys(name: str, *variables: str) -> tuple[Lookup, ...]:
-    """The vendor's variables, OpenCode's record of the same name, and `groundwire login`."""
+def _keys(name: str, *variables: str, opencode: str = "") -> tuple[Lookup, ...]:
+    """The vendor's variables, OpenCode's record, which may have another name, and `groundwire login`."""
     return (
         *(Lookup("environment", variable) for variable in variables),
-        Lookup("opencode", name, "api"),
+        Lookup("opencode", opencode or name, "api"),
         Lookup("own", name),
     )
 
@@ -221,7 +221,7 @@ QWEN = ProviderSpec(
     base_url="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
     url=path(_CHAT),
     model="qwen-plus",
-    lookups=_keys("qwen", "DASHSCOPE_API_KEY"),
+    lookups=_keys("qwen", "DASHSCOPE_API_KEY", opencode="alibaba"),
     missing="MISSING_DASHSCOPE_API_KEY",
     advice=_advice("qwen", "DASHSCOPE_API_KEY"),
     spelling=_search_form("qwen"),
@@ -285,7 +285,7 @@ MOONSHOT = ProviderSpec(
     url=path(_CHAT),
     model=default_model("moonshot"),
     family=r"kimi-k\d+(?:\.\d+)?",
-    lookups=_keys("moonshot", "MOONSHOT_API_KEY"),
+    lookups=_keys("moonshot", "MOONSHOT_API_KEY", opencode="moonshotai"),
     missing="MISSING_MOONSHOT_API_KEY",
     advice=_advice("moonshot", "MOONSHOT_API_KEY"),
     models_page="https://platform.kimi.ai/docs/models",
@@ -313,7 +313,7 @@ TOGETHER = ProviderSpec(
     base_url="https://api.together.xyz/v1",
     url=path(_CHAT),
     model="openai/gpt-oss-120b",
-    lookups=_keys("together", "TOGETHER_API_KEY"),
+    lookups=_keys("together", "TOGETHER_API_KEY", opencode="togetherai"),
     missing="MISSING_TOGETHER_API_KEY",
     advice=_advice("together", "TOGETHER_API_KEY"),
     models_page="https://docs.together.ai/docs/serverless-models",
@@ -326,7 +326,7 @@ FIREWORKS = ProviderSpec(
     base_url="https://api.fireworks.ai/inference/v1",
     url=path(_CHAT),
     model="accounts/fireworks/models/gpt-oss-120b",
-    lookups=_keys("fireworks", "FIREWORKS_API_KEY"),
+    lookups=_keys("fireworks", "FIREWORKS_API_KEY", opencode="fireworks-ai"),
     missing="MISSING_FIREWORKS_API_KEY",
     advice=_advice("fireworks", "FIREWORKS_API_KEY"),
     models_page="https://fireworks.ai/models",
