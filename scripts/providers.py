@@ -78,7 +78,7 @@ _NOTES = """\
 give it an engine:
 
 ```toml
-[providers.mistral]
+[providers.deepseek]
 search = "engine:web"
 ```
 

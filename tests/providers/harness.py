@@ -115,6 +115,7 @@ VENDORS = (
     ),
     ProviderCase("groq", "openai_chat", "/openai/v1", "/openai/v1/chat/completions"),
     ProviderCase("qwen", "openai_chat", "/compatible-mode/v1", "/compatible-mode/v1/chat/completions"),
+    ProviderCase("mistral_conversations", "openai_responses", "/v1", "/v1/conversations"),
     ProviderCase("zai", "openai_chat", "/api/paas/v4", "/api/paas/v4/chat/completions"),
     *(
         ProviderCase(name, "openai_chat", base, f"{base}/chat/completions", searches=False)

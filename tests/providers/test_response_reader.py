@@ -394,7 +394,7 @@ async def test_a_document_of_the_request_is_not_taken_for_a_page_that_was_fetche
 
 SAFE, UNSAFE = b"https://evil.example/x", b"javascript:alert(1)"
 # These encode the search of OpenAI's clients differently, so that nothing is passed through.
-ENCODED = ("openrouter", "perplexity", "groq", "qwen", "zai")
+ENCODED = ("mistral_conversations", "openrouter", "perplexity", "groq", "qwen", "zai")
 PASSED = [case for case in STREAMING if case.dialect in SCAN_RULES and str(case) not in ENCODED]
 WHOLE = [case for case in PASSED if str(case) != "openai_oauth"]  # which always streams
 UNSAFE_EVENTS: list[Event] = [

@@ -192,6 +192,7 @@ def test_engines_are_not_used_without_search_while_a_model_is_usable() -> None:
     [
         ("grok-4.6", "xai"),
         ("sonar-pro", "perplexity"),
+        ("mistral-large-latest", "mistral_conversations"),
         ("mistral-large-latest", "mistral"),
         ("magistral-medium-latest", "mistral"),
         ("ministral-8b-latest", "mistral"),

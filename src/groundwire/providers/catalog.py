@@ -44,6 +44,12 @@ CATALOG = (
     CatalogEntry("groq", "model", f"{_HOSTED}:GROQ", listed=False),
     CatalogEntry("qwen", "model", f"{_HOSTED}:QWEN", listed=False),
     CatalogEntry("zai", "model", f"{_HOSTED}:ZAI", listed=False),
+    CatalogEntry(
+        "mistral_conversations",
+        "model",
+        "groundwire.providers.mistral_conversations:MISTRAL_CONVERSATIONS",
+        listed=False,
+    ),
     CatalogEntry("mistral", "model", f"{_HOSTED}:MISTRAL", listed=False),
     CatalogEntry("deepseek", "model", f"{_HOSTED}:DEEPSEEK", listed=False),
     CatalogEntry("moonshot", "model", f"{_HOSTED}:MOONSHOT", listed=False),

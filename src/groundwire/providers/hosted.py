@@ -7,7 +7,8 @@
 | Groq | the `compound` systems search by themselves; `search_settings` restricts them |
 | Qwen | `enable_search` and `search_options` |
 | Z.ai | a tool `web_search` with an object of the same name |
-| Mistral, DeepSeek, Moonshot, Cohere, Together, Fireworks | none in this API |
+| Mistral | none in this API; `mistral_conversations` has one |
+| DeepSeek, Moonshot, Cohere, Together, Fireworks | none in this API |
 
 Users give a model without web search one with `search = "engine:web"`.
 """

@@ -165,13 +165,16 @@ class HttpProvider:
             model=request.model or row.model,
             stream=request.stream or row.always_streams,
             search=row.spelling(request.search) if request.search else None,
-            wire=request.wire if request.wire and request.wire.dialect == row.dialect else None,
+            wire=request.wire if request.wire and self._can_pass(request.wire) else None,
         )
         if row.needs_model and not completed.model:
             raise ConfigError(
                 f"{self.name} has no default model; name one, or set providers.{self.name}.model"
             )
         return completed
+
+    def _can_pass(self, wire: Wire) -> bool:
+        return wire.dialect == self._row.dialect and self._row.passes_through
 
     def _forwarded(self, sent: Request) -> tuple[bytes, tuple[Warned, ...]]:
         """The client's own body, for a provider of the same dialect."""
@@ -188,7 +191,7 @@ class HttpProvider:
         if broken:
             raise UnsupportedFeature(f"{self.name} cannot honour {', '.join(sorted(broken))}")
         adjusted: JsonObject = self._row.adjust(body, sent)
-        lost = (*dropped, *(name for name in body if name not in adjusted))
+        lost = (*dropped, *(name for name in body if name not in adjusted and name not in self._row.carried))
         warnings = tuple(Warned("not_carried", f"{self.name} has no {name}") for name in lost)
         return dump_json(adjusted).encode(), warnings
 

@@ -88,6 +88,10 @@ class ProviderSpec:
     the user chose: that one is never replaced."""
     forwards: tuple[str, ...] = ()
     """Request headers forwarded from a client of the same dialect."""
+    carried: frozenset[str] = frozenset()
+    """Fields of the encoded body that `adjust` writes in another form."""
+    passes_through: bool = True
+    """Can bodies and responses of a client that speaks the dialect be passed on unchanged?"""
     base_url_env: str = ""
     """Environment variable with the base URL, for vendors that give each customer an address."""
     key_hint: str = ""

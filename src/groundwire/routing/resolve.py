@@ -53,7 +53,7 @@ _VENDORS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
     (re.compile(r"sonar\b", re.IGNORECASE), ("perplexity", "perplexity_responses")),
     (
         re.compile(r"(?:mistral|ministral|magistral|codestral|devstral|pixtral)\b", re.IGNORECASE),
-        ("mistral",),
+        ("mistral_conversations", "mistral"),
     ),
     (re.compile(r"deepseek\b", re.IGNORECASE), ("deepseek",)),
     (re.compile(r"(?:qwen|qwq)", re.IGNORECASE), ("qwen",)),
