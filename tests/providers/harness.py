@@ -5,10 +5,12 @@ What is expected of a case on the wire is written here by hand, not derived from
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from dataclasses import replace as replace_case
+
+import pytest
 
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential, Secret
@@ -172,6 +174,25 @@ WITHOUT_SEARCH = (
 )
 STREAMING = tuple(case for case in PROVIDER_CASES if case.dialect != "websearch")
 """Cases that can stream an answer; the others return whole search results."""
+
+
+_READ_LIKE_ANOTHER = frozenset(
+    {
+        *("xai", "perplexity", "perplexity_responses", "azure", "vertex", "groq", "qwen", "zai"),
+        "mistral_conversations",
+    }
+)
+"""Vendors that differ from another one in their requests only."""
+
+
+def sampled(cases: Iterable[ProviderCase]) -> list[object]:
+    """Cases for tests of answers and errors: one for each way to read them, the others in the long form."""
+    return [
+        pytest.param(
+            case, id=case.name, marks=pytest.mark.thorough if case.name in _READ_LIKE_ANOTHER else ()
+        )
+        for case in cases
+    ]
 
 
 def case_named(name: str) -> ProviderCase:

@@ -27,7 +27,7 @@ _CARRIED = frozenset({"input", "include", "text", "tool_choice", *_ARGUMENTS})
 def adjust(body: JsonObject, _: Request) -> JsonObject:
     """The body of a conversation from that of a response."""
     items = body.get("input")
-    entries = items if isinstance(items, list) else [{"role": "user", "content": items or ""}]
+    entries: list[Json] = items if isinstance(items, list) else [{"role": "user", "content": items or ""}]
     instructions = [str(body.get("instructions") or ""), *_instructions(entries)]
     conversation: JsonObject = {
         "model": body.get("model"),
@@ -37,7 +37,8 @@ def adjust(body: JsonObject, _: Request) -> JsonObject:
         "completion_args": _completion_arguments(body),
         "stream": body.get("stream"),
     }
-    return {name: item for name, item in conversation.items() if item} | {"store": False}
+    non_empty: JsonObject = {name: item for name, item in conversation.items() if item}
+    return {**non_empty, "store": False}
 
 
 def _inputs(entries: list[Json]) -> Iterator[JsonObject]:
