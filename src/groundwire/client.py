@@ -223,10 +223,9 @@ class Groundwire:
         order = self.order
         if request.links_only:  # an engine finds them without a model
             order = tuple(sorted(order, key=lambda name: name not in self.engines))
-        with self._finder.snapshot():
-            if not searching and not any(usable.get(name) for name in order if name not in self.engines):
-                self._ports.look()
-            plan = plan_for(target, order, usable, searching=searching, engines=self.engines)
+        if not searching and not any(usable.get(name) for name in order if name not in self.engines):
+            self._ports.look()
+        plan = plan_for(target, order, usable, searching=searching, engines=self.engines)
         warnings = substituted(request.model, self.config.aliases, self.usable())
         return self._router.batches(
             request, replace(plan, seconds=self._seconds(plan.targets), warnings=warnings)
@@ -240,10 +239,8 @@ class Groundwire:
     def _able_to_search(self) -> Mapping[str, bool]:
         """The usable providers that can search."""
 
-        def can(name: str) -> bool:
-            return self.can_search(name) and self._is_usable(name)
-
-        return LazyMapping(self._providers, can)
+        usable = self.usable()
+        return LazyMapping(self._providers, lambda name: self.can_search(name) and usable[name])
 
     def can_search(self, provider: str) -> bool:
         """Can the provider search the web? True for `auto`, which chooses one that can."""
@@ -286,10 +283,13 @@ class Groundwire:
 
     def usable(self) -> Mapping[str, bool]:
         """Map the name of every provider to whether it is usable now."""
-        return LazyMapping(self._providers, self._is_usable)
+        snapshot = self._finder.snapshot()
 
-    def _is_usable(self, name: str) -> bool:
-        return self._plugins[name].is_usable()
+        def is_usable(name: str) -> bool:
+            with self._finder.using(snapshot):
+                return self._plugins[name].is_usable()
+
+        return LazyMapping(self._providers, is_usable)
 
     def providers(self) -> list[ProviderStatus]:
         """Return the status of every known provider."""

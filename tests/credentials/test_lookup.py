@@ -95,8 +95,10 @@ def test_in_a_snapshot_a_store_is_read_once(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(lookup_module, "_READERS", {**lookup_module._READERS, "own": reader})
     finder = CredentialFinder(LookupContext({}, str(tmp_path), str(tmp_path)))
     names = [Lookup("own", "a")], [Lookup("own", "b")]
-    with finder.snapshot():
-        assert [finder.find(lookups) for lookups in names] == [None, None]
+    snapshot = finder.snapshot()
+    for _ in range(2):
+        with finder.using(snapshot):
+            assert [finder.find(lookups) for lookups in names] == [None, None]
     assert read == ["own"]
     assert [finder.find(lookups) for lookups in names] == [None, None]
     assert read == ["own"] * 3

@@ -90,7 +90,7 @@ def find(
 
 
 class CredentialFinder:
-    """Finds credentials in one context. Stores are read again for each search, except in a `snapshot`."""
+    """Finds credentials in one context. Stores are read again for each search, except by a `snapshot`."""
 
     def __init__(self, context: LookupContext) -> None:
         self.context = context
@@ -100,14 +100,20 @@ class CredentialFinder:
         """The first credential found."""
         return find(lookups, self.context, self._stores)
 
+    def snapshot(self) -> CredentialFinder:
+        """A finder that reads each store at most once: a plan looks for the keys of all providers."""
+        finder = CredentialFinder(self.context)
+        finder._stores = _Stores(self.context)
+        return finder
+
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """Inside the block each store is read at most once: a plan looks for the keys of all providers."""
-        self._stores = _Stores(self.context)
+    def using(self, snapshot: CredentialFinder) -> Iterator[None]:
+        """Inside the block, the stores are those of the snapshot."""
+        before, self._stores = self._stores, snapshot._stores
         try:
             yield
         finally:
-            self._stores = None
+            self._stores = before
 
 
 def explain(lookups: Iterable[Lookup], context: LookupContext) -> list[LookupResult]:
