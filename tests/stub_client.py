@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from decimal import Decimal
 from time import monotonic
 
 from groundwire.client_protocol import AnswerStream
@@ -14,11 +15,14 @@ from groundwire.engine.knowledge import BuildProgress
 from groundwire.engine.knowledge.background import BuildStatus
 from groundwire.engine.pages import Page
 from groundwire.errors import NotFound
-from groundwire.model import Event, Request, SearchOptions
+from groundwire.model import Answer, Event, Request, SearchOptions
 from groundwire.providers.catalog import ENGINES
 from groundwire.providers.spec import ProviderSpec, ProviderStatus
 from groundwire.routing.cache import ResponseCache
+from groundwire.routing.health import ProviderHealth
 from groundwire.routing.resolve import AUTO, ResolvedTarget, resolve
+from groundwire.verify.facts import VerifyReport
+from groundwire.verify.policy import VerifyPolicy
 
 
 class StubClient:
@@ -27,6 +31,10 @@ class StubClient:
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or Config()
         self.closed = False
+        self.sent = Request(())
+        """The last request."""
+        self.among: tuple[str, ...] = ()
+        """The providers to which it was limited."""
         self._cache: ResponseCache | None = None
 
     async def answer(
@@ -69,8 +77,10 @@ class StubClient:
         model: str = "",
         target: ResolvedTarget | None = None,
         cached: bool = False,
+        among: tuple[str, ...] = (),
     ) -> AnswerStream:
         provider, model = target or (provider, model)
+        self.sent, self.among = request, among
         stream = AnswerStream(ResolvedTarget(provider, model))
         if not cached:
             return stream.attach(self.answer(request, provider=provider, model=model))
@@ -87,6 +97,7 @@ class StubClient:
         provider: str = AUTO,
         model: str = "",
         options: SearchOptions | None = None,
+        max_cost: Decimal | float | None = None,
     ) -> AsyncGenerator[Event, None]:
         assert isinstance(query, Request)
         async with aclosing(self.batches(query, provider=provider, model=model)) as batches:
@@ -103,6 +114,14 @@ class StubClient:
     ) -> int | None:
         return None
 
+    async def averify(
+        self, answer: Answer, *, options: SearchOptions | None = None, policy: VerifyPolicy | None = None
+    ) -> VerifyReport:
+        return VerifyReport()
+
+    async def resolve_redirects(self, answer: Answer) -> Answer:
+        return answer
+
     async def page(self, url: str, *, live: bool = True) -> Page:
         raise NotFound(f"no page {url}")
 
@@ -111,6 +130,12 @@ class StubClient:
 
     def providers(self) -> list[ProviderStatus]:
         return []
+
+    def default_model(self, provider: str) -> str:
+        return next((status.model for status in self.providers() if status.name == provider), "")
+
+    def health(self) -> Mapping[str, ProviderHealth]:
+        return {}
 
     def findings(self, name: str) -> list[LookupResult]:
         return []

@@ -154,8 +154,13 @@ def _groundwire(folder: Path, port: int, upstream: int, *more: str) -> tuple[lis
     # No contender writes an access log.
     command = [sys.executable, "-m", "groundwire", "serve", "--port", str(port), "--log-level", "error"]
     command += more
-    # With PYTHONPATH, another checkout than the installed one can be measured.
-    return command, {"GROUNDWIRE_CONFIG": str(config), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    # With PYTHONPATH, another checkout than the installed one can be measured. A new data directory has no
+    # index, and building one in the background would be measured, too.
+    return command, {
+        "GROUNDWIRE_CONFIG": str(config),
+        "GROUNDWIRE_BUILD_INDEX": "0",
+        "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+    }
 
 
 _PREFIXES = {

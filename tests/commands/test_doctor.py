@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from decimal import Decimal
 from importlib import metadata
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -11,11 +12,25 @@ from pathlib import Path
 import pytest
 
 from groundwire.commands import doctor
-from groundwire.commands.doctor import Check, config_files, data_directory, probe_each, versions
+from groundwire.commands.doctor import (
+    Check,
+    config_files,
+    data_directory,
+    probe_each,
+    shared_store,
+    versions,
+)
 from groundwire.engine.dense.packages import ENGLISH, EncoderPackage
 from groundwire.errors import Overloaded, TimedOut
 from groundwire.model import Event, Failed, Request, SearchOptions, TextDelta
+from groundwire.store.migrations import ON_POSTGRES
+from groundwire.store.postgres import open_postgres
+from groundwire.transport.migrations import Migration
 from tests.faces.fakes import FakeClient
+from tests.servers.fixtures import postgres, postgres_server, redis, redis_server
+from tests.servers.redis import RedisServer
+
+__all__ = ["postgres", "postgres_server", "redis", "redis_server"]
 
 
 def test_versions_are_printed() -> None:
@@ -66,6 +81,7 @@ class Silent(FakeClient):
         provider: str = "auto",
         model: str = "",
         options: SearchOptions | None = None,
+        max_cost: Decimal | float | None = None,
     ) -> AsyncGenerator[Event, None]:
         await asyncio.Event().wait()
         yield TextDelta(0, "never")
@@ -81,7 +97,7 @@ async def test_a_provider_that_breaks_off_or_never_answers_has_failed(
     assert isinstance(silent.error, TimedOut)
 
 
-@pytest.mark.parametrize("extra", ["documents", "postgres", "semantic"])
+@pytest.mark.parametrize("extra", ["documents", "postgres", "redis", "semantic"])
 def test_an_extra_that_is_missing_is_named_with_the_command_that_adds_it(
     extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,10 +112,10 @@ def test_an_extra_that_is_missing_is_named_with_the_command_that_adds_it(
         return metadata.version(name)
 
     monkeypatch.setattr(doctor, "version", version)
-    found = {check.what: check for check in doctor.extras("postgresql://db/x")}
+    found = {check.what: check for check in doctor.extras("postgresql://db/x", "redis://cache")}
     assert f"pip install 'groundwire[{extra}]'" in found[extra].detail
     assert all(name in found[extra].detail for name in gone)
-    assert found[extra].state == ("problem" if extra == "postgres" else "note")
+    assert found[extra].state == ("problem" if extra in ("postgres", "redis") else "note")
     assert all(check.state == "ok" for name, check in found.items() if name != extra)
 
 
@@ -120,3 +136,47 @@ def test_the_better_encoder_for_english_is_offered(monkeypatch: pytest.MonkeyPat
     (found,) = doctor.extras("")
     assert found.state == "ok"
     assert found.detail.endswith(ENGLISH.install)
+
+
+def test_a_store_of_one_machine_is_not_checked_as_a_shared_one() -> None:
+    assert list(shared_store("", {})) == []
+    assert list(shared_store("sqlite:////nowhere/store.db", {})) == []
+
+
+@pytest.mark.server
+def test_a_shared_store_is_reported_with_its_version_and_is_not_migrated(postgres: str) -> None:
+    secret = {"GROUNDWIRE_SECRET": "x" * 64}
+    newest = ON_POSTGRES[-1].version
+
+    def report() -> tuple[str, str]:
+        store, own_secret = shared_store(postgres, secret)
+        assert own_secret.state == "ok"
+        return store.state, store.detail
+
+    assert report() == (
+        "note",
+        f"answers; the next gateway that starts migrates it from version 0 to {newest}",
+    )
+    assert report()[0] == "note"
+    open_postgres(postgres).close()
+    assert report() == ("ok", f"answers, version {newest}")
+    later = Migration(newest + 1, ("CREATE TABLE groundwire_later (id text)",))
+    open_postgres(postgres, (*ON_POSTGRES, later)).close()
+    assert report()[0] == "note"
+    assert f"version {newest + 1}" in report()[1]
+
+
+def test_a_shared_store_without_an_answer_or_a_secret_is_a_problem(tmp_path: Path) -> None:
+    store, secret = shared_store(f"postgresql://user:PASSWORD@/x?host={tmp_path}", {})
+    assert (store.state, secret.state) == ("problem", "problem")
+    assert "PASSWORD" not in store.detail
+
+
+@pytest.mark.server
+def test_a_redis_is_asked_what_it_is(redis: str, redis_server: RedisServer) -> None:
+    (usable,) = doctor.shared_redis(redis)
+    assert usable.state == "ok"
+    assert usable.detail.endswith(f"at 127.0.0.1:{redis_server.port}, standalone")
+    (lost,) = doctor.shared_redis("redis://:open-sesame@127.0.0.1:1/0")
+    assert (lost.state, lost.detail) == ("problem", "127.0.0.1:1: no connection")
+    assert list(doctor.shared_redis("")) == []

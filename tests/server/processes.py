@@ -15,6 +15,7 @@ from pathlib import Path
 import aiohttp
 
 BOUND = 20.0
+SOURCE = Path(__file__).parents[2] / "src"
 _ADDRESS = re.compile(r"serving at (http://\S+)")
 
 
@@ -60,6 +61,7 @@ async def start_serve(
     env = {
         "HOME": str(folder),
         "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(SOURCE),
         "GROUNDWIRE_CONFIG": str(folder / "config.toml"),
         "GROUNDWIRE_DATA_DIR": str(folder / "data"),
         "GROUNDWIRE_BUILD_INDEX": "0",

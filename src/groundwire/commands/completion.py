@@ -22,7 +22,7 @@ _VALUES: Mapping[tuple[str, str], tuple[str, ...]] = {
     ),
 }
 """Names that the parsers do not list, because they depend on the configuration."""
-_FILES = frozenset({"what", "--data-dir"})
+_FILES = frozenset({"what", "answer", "--data-dir", "--pages"})
 
 
 @value

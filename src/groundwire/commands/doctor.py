@@ -35,6 +35,9 @@ from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.console import BOLD, DIM, RED, Console, styled
 from groundwire.model import Failed, Json, JsonObject, Limits, Message, Request, Text
 from groundwire.model.value import value
+from groundwire.server.keys import SECRET_VARIABLE
+from groundwire.store.migrations import ON_POSTGRES
+from groundwire.store.open import is_shared
 from groundwire.text.sanitise import escape_invisible_json, one_line
 
 State: TypeAlias = Literal["ok", "problem", "note"]
@@ -42,7 +45,9 @@ State: TypeAlias = Literal["ok", "problem", "note"]
 _LIBRARIES = ("tantivy", "httptools", "mcp")
 _EXTRAS: Mapping[str, str] = {
     "documents": "PDF, reStructuredText and web archives for `groundwire index add`",
+    "otel": "traces and metrics for an OpenTelemetry collector",
     "postgres": "sessions and index in PostgreSQL",
+    "redis": "limits, cache and breakers that several gateways share",
     "semantic": "search by meaning in the embedded index, in 16 languages",
 }
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([\w-]+)['"]""")
@@ -84,8 +89,9 @@ def versions() -> Iterator[Check]:
             yield Check("problem", name, "not installed; run: pip install --force-reinstall groundwire")
 
 
-def extras(store: str) -> Iterator[Check]:
+def extras(store: str, redis: str = "") -> Iterator[Check]:
     """The optional extras, and the command that installs a missing one."""
+    needed = {"postgres": store.startswith("postgres"), "redis": bool(redis)}
     for name, packages in _extra_packages().items():
         if name not in _EXTRAS:
             continue  # `all` includes the others
@@ -94,9 +100,19 @@ def extras(store: str) -> Iterator[Check]:
         if not missing:
             yield _semantic(about) if name == "semantic" else Check("ok", name, about)
             continue
-        needed = name == "postgres" and store.startswith("postgres")
         detail = f"{about}: {', '.join(missing)} not installed; run: pip install 'groundwire[{name}]'"
-        yield Check("problem" if needed else "note", name, detail)
+        yield Check("problem" if needed.get(name) else "note", name, detail)
+
+
+def shared_redis(url: str) -> Iterator[Check]:
+    """Can the configured Redis be used?"""
+    if not url or not _is_installed("redis"):
+        return
+    # Imported on demand: the library of Redis is optional, and takes half a second.
+    from groundwire.transport.redis import probe  # noqa: PLC0415
+
+    usable, detail = probe(url)
+    yield Check("ok" if usable else "problem", "redis", detail)
 
 
 def _semantic(about: str) -> Check:
@@ -162,6 +178,52 @@ def built_index(data_dir: str) -> Check:
     return Check(_BUILD_STATES.get(status.phase, "note"), "embedded index", status.summary)
 
 
+def shared_store(store: str, env: Mapping[str, str]) -> Iterator[Check]:
+    """Does the store that gateways share answer, which version has it, and is the common secret set?"""
+    if not is_shared(store):
+        return
+    try:
+        from groundwire.store.postgres import postgres_version  # noqa: PLC0415  imports the driver
+
+        found = postgres_version(store)
+    except GroundwireError as error:
+        yield Check("problem", "shared store", error.message)
+    else:
+        yield Check(*_store_version(found, ON_POSTGRES[-1].version))
+    if env.get(SECRET_VARIABLE):
+        yield Check("ok", SECRET_VARIABLE, "set; it must be the same for all gateways")
+    else:
+        yield Check("problem", SECRET_VARIABLE, "not set, and all gateways of a shared store need the same")
+
+
+def _store_version(found: int, known: int) -> tuple[State, str, str]:
+    what = "shared store"
+    if found == known:
+        return "ok", what, f"answers, version {found}"
+    if found > known:
+        return (
+            "note",
+            what,
+            f"answers; a newer groundwire has migrated it to version {found}, this knows {known}",
+        )
+    return "note", what, f"answers; the next gateway that starts migrates it from version {found} to {known}"
+
+
+def meaning_in_store(store: str) -> Iterator[Check]:
+    """Can an index in PostgreSQL be searched by meaning?"""
+    if not store.startswith(("postgresql://", "postgres://")) or encoder_problem():
+        return
+    try:
+        from groundwire.engine.index.postgres_vectors import extension_state  # noqa: PLC0415  brings psycopg
+
+        version, problem = extension_state(store)
+    except GroundwireError as error:
+        yield Check("problem", "PostgreSQL", error.message)
+        return
+    detail = problem or f"in PostgreSQL, by pgvector {version}"
+    yield Check("note" if problem else "ok", "search by meaning", detail)
+
+
 def _is_writable(directory: str) -> bool:
     # Permissions are not enough: root has all of them, also on a read-only file system.
     try:
@@ -225,8 +287,14 @@ def run_doctor(arguments: Namespace, console: Console) -> int:
         if not arguments.json:
             _print_sections(console, checks)
         return report_error(error, console)
-    checks["extras"] = list(extras(client.config.store))
-    checks["data"] = [data_directory(client.config.data_dir), built_index(client.config.data_dir)]
+    checks["extras"] = list(extras(client.config.store, client.config.redis))
+    checks["data"] = [
+        data_directory(client.config.data_dir),
+        built_index(client.config.data_dir),
+        *shared_store(client.config.store, console.env),
+        *meaning_in_store(client.config.store),
+        *shared_redis(client.config.redis),
+    ]
     client.find_servers()
     everything = client.providers()
     statuses = listed(everything, client.config)

@@ -16,7 +16,7 @@ from groundwire.faces.cli.arguments import UsageError
 from groundwire.faces.cli.console import RED, Console
 from groundwire.text.sanitise import one_line
 
-_MODULES: Mapping[str, str] = {"login": "providers", "tool": "tools"}
+_MODULES: Mapping[str, str] = {"login": "providers", "restore": "backup", "tool": "tools"}
 """Modules of `groundwire.commands` whose name is not that of the command."""
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|COOKIE")
 

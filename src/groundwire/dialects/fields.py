@@ -14,7 +14,7 @@ from groundwire.errors import WireError
 from groundwire.model import Json, JsonObject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 Key: TypeAlias = "str | int"
 
@@ -31,7 +31,10 @@ MAX_AMOUNT = 10.0**9
 class Fields:
     """Reader of one JSON object."""
 
-    __slots__ = ("_fault", "_key", "_parent", "raw")
+    __slots__ = ("_fault", "_key", "_parent", "get", "raw")
+
+    get: Callable[[str], Json]
+    """The value verbatim, None when absent. An attribute, so that a read is one call and not two."""
 
     def __init__(
         self,
@@ -41,6 +44,7 @@ class Fields:
         key: Key = "",
     ) -> None:
         self.raw = raw
+        self.get = raw.get
         self._fault = fault
         self._parent = parent
         self._key = key
@@ -51,10 +55,6 @@ class Fields:
         if not isinstance(value, dict):
             raise fault(f"expected an object, found {_kind(value)}")
         return cls(value, fault)
-
-    def get(self, key: str) -> Json:
-        """The value verbatim, None when absent."""
-        return self.raw.get(key)
 
     def has(self, key: str) -> bool:
         """Whether the field is present and not null."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import TypeVar
 
-from groundwire.dialects.fields import MAX_COUNT, Fields
+from groundwire.dialects.fields import MAX_COUNT, Fields, Key
 from groundwire.errors import WireError
 from groundwire.model import Json, JsonObject
 
@@ -38,9 +38,11 @@ class ProtoFields(Fields):
 
     __slots__ = ()
 
-    def get(self, key: str) -> Json:
-        value = self.raw.get(key)
-        return self.raw.get(snake_case(key)) if value is None else value
+    def __init__(
+        self, raw: JsonObject, fault: type[WireError], parent: Fields | None = None, key: Key = ""
+    ) -> None:
+        super().__init__(raw, fault, parent, key)
+        self.get = partial(_get_either, raw)  # a bound method would make a reference cycle
 
     def integer(self, key: str) -> int | None:
         value = self.get(key)
@@ -65,6 +67,11 @@ class ProtoFields(Fields):
     def rest(self, *known: str) -> JsonObject:
         names = {*known, *map(snake_case, known)}
         return {key: value for key, value in self.raw.items() if key not in names and value is not None}
+
+
+def _get_either(raw: JsonObject, key: str) -> Json:
+    value = raw.get(key)
+    return raw.get(snake_case(key)) if value is None else value
 
 
 def read_body(value: Json, fault: type[WireError]) -> Fields:

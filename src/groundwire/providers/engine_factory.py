@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from groundwire.engine.knowledge import ReportProgress
     from groundwire.engine.knowledge.background import BackgroundBuild
     from groundwire.engine.pages import Engine, Page
+    from groundwire.engine.read.document import Document, ReadResult
     from groundwire.engine.read.sandbox import PageReader
     from groundwire.transport.safe_fetch import SafeFetcher
 
@@ -217,6 +218,15 @@ class EngineFactory:
             raise NotFound("the page is not stored here")
         return await self._opener().page(url)
 
+    async def stored_page(self, url: str) -> Page | None:
+        """A page of the embedded index; None if it is not there. An index is not built for this."""
+        if not self._index.store and not self._index.folder.is_dir():
+            return None
+        try:
+            return await self.page(url, live=False)
+        except NotFound:
+            return None
+
     def background(self) -> BackgroundBuild | None:
         """The background build of the embedded index; None if it is switched off."""
         if self._index.is_built and LOCAL.name in self._specs and self._background is None:
@@ -243,6 +253,14 @@ class EngineFactory:
         if self._fetcher is None:
             self._fetcher = SafeFetcher()
         return self._fetcher
+
+    def read_document(self, document: Document, seconds: float) -> ReadResult:
+        """Reads a document in a worker process. Blocks."""
+        from groundwire.engine.read.sandbox import PageReader, read_isolated  # noqa: PLC0415  on first use
+
+        if self._reader is None:
+            self._reader = PageReader()
+        return read_isolated(document, seconds)
 
     def _opener(self) -> PageOpener:
         from groundwire.engine.engines.results import PageOpener  # noqa: PLC0415  imported on first use

@@ -38,10 +38,10 @@ from groundwire.model import (
 from groundwire.model.batch import FastPath, OpeningBatch
 from groundwire.model.value import replace
 from groundwire.providers.passthrough.rules import can_forward, forwarded_headers
-from groundwire.providers.policy import RESTRICTIONS, Audit, Capabilities, prepare, refuse_foreign_context
+from groundwire.providers.policy import RESTRICTIONS, Audit, prepare, refuse_foreign_context
 from groundwire.providers.response_reader import VerbatimForm, error_from_response, read_response
 from groundwire.providers.spec import Batches, ProviderSpec
-from groundwire.transport.http import LOOP_HEADER, Http, HttpRequest
+from groundwire.transport.http import LOOP_HEADER, TRACE_PARENT, Http, HttpRequest
 
 if TYPE_CHECKING:
     from groundwire.transport.response import Response
@@ -98,24 +98,15 @@ class HttpProvider:
         renew: Renew | None = None,
     ) -> None:
         """`renew` returns a new session for one that the provider has refused."""
+        self.name = row.name
+        self.model = row.model
+        self.capabilities = row.capabilities
         self._row = row
         self._http = http
         self._credential = credential
         self._redactor = redactor
         self._clock = clock
         self._renew = renew
-
-    @property
-    def name(self) -> str:
-        return self._row.name
-
-    @property
-    def model(self) -> str:
-        return self._row.model
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return self._row.capabilities
 
     async def batches(self, request: Request) -> Batches:
         """The answer, as its bytes arrive."""
@@ -229,6 +220,7 @@ class HttpProvider:
                 "content-type": "application/json",
                 **(form if sent.stream else {"accept": "application/json"}),
                 LOOP_HEADER: "1",
+                **({"traceparent": trace} if (trace := TRACE_PARENT.get()) else {}),
                 **self._row.headers(credential),
                 **forwarded_headers(sent.wire, self._row.forwards),
             }

@@ -17,6 +17,7 @@ from groundwire.providers.spec import Batches, Provider
 from groundwire.routing.attempt import Attempt
 from groundwire.routing.error_policy import reaction
 from groundwire.routing.health import Health
+from groundwire.routing.observe import AttemptObserver
 from groundwire.routing.resolve import Plan, ResolvedTarget
 from groundwire.routing.retry import RetryBudget, RetryPolicy, delay
 
@@ -38,6 +39,7 @@ class Router:
         self.providers = providers
         self.health = health
         self.policy = policy
+        self.observe: AttemptObserver | None = None
         self._budget = RetryBudget()
 
     async def batches(self, request: Request, plan: Plan) -> Batches:
@@ -53,6 +55,7 @@ class Router:
                     async for batch in batches:
                         yield batch
             except GroundwireError as error:
+                self.health.of(attempt.provider.name).note_error(error.code)
                 left = ends - clock()
                 wait = self.wait(attempt, progress.tries, error)
                 retry = wait is not None and wait < left
@@ -104,7 +107,8 @@ class _PlanProgress:
             return None
         self.model = target.model
         provider = self._router.providers[target.provider]
-        return Attempt(provider, breaker, last=last, probes=admitted and breaker.is_open)
+        probes = admitted and breaker.is_open
+        return Attempt(provider, breaker, last=last, probes=probes, observe=self._router.observe)
 
     def failed(self, error: GroundwireError, *, retry: bool, late: bool) -> None:
         """Record a failed attempt. Unless it is retried, the next target follows; if `late`, none does."""

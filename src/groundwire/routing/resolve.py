@@ -29,6 +29,7 @@ __all__ = [
     "ENGINES",
     "Plan",
     "ResolvedTarget",
+    "names_default",
     "plan_for",
     "ranked",
     "resolve",
@@ -110,6 +111,11 @@ def resolve(
 
 def _is_openrouters(head: str, usable: Mapping[str, bool]) -> bool:
     return head in _SHARED_PREFIXES and not usable[head] and bool(usable.get(_OPENROUTER))
+
+
+def names_default(model: str) -> bool:
+    """Does the name mean the default target?"""
+    return model.lower() in _DEFAULTS
 
 
 def _of_provider(

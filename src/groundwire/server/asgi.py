@@ -84,7 +84,7 @@ class HttpExchange:
     """One HTTP request and its response."""
 
     __slots__ = (
-        *("_receive", "_send", "connection", "extra_headers", "headers", "method", "path"),
+        *("_peeked", "_receive", "_send", "connection", "extra_headers", "headers", "method", "path"),
         *("query", "response_started", "scope", "status"),
     )
 
@@ -104,6 +104,7 @@ class HttpExchange:
         self.extra_headers: Headers = ()
         """Added to every response: CORS headers, `Allow`."""
         self.status = 0
+        self._peeked: bytes | None = None
         self._receive = receive
         self._send = send
 
@@ -132,7 +133,14 @@ class HttpExchange:
 
     async def read_json(self, limit: int) -> bytes:
         """The whole body, a JSON text within the limits of size, depth and members; not parsed."""
+        if self._peeked is not None:
+            return self._peeked
         return await self.read_body(limit, DocumentLimits().feed)
+
+    async def peek_json(self, limit: int) -> bytes:
+        """The whole body, which `read_json` will return again."""
+        self._peeked = await self.read_json(limit)
+        return self._peeked
 
     async def read_body(self, limit: int, check: Callable[[bytes], None] = lambda _: None) -> bytes:
         """The whole body; a larger one is refused before it is read. `check` gets each chunk, and may

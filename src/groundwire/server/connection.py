@@ -490,7 +490,7 @@ class HttpProtocol(asyncio.Protocol):
         self._cycle = HttpCycle(
             self,
             self._scope(parser.get_method().decode("ascii"), version),
-            keep_alive=version != "1.0" and parser.should_keep_alive(),
+            keep_alive=version != "1.0" and parser.should_keep_alive() and not self._app.leaving,
             expects_continue=self._expects_continue,
         )
         if idle:

@@ -104,13 +104,15 @@ class SocketListener:
 
 class HttpServer:
     """Serves an application until it is told to exit, and keeps answering, with 503, until the open requests
-    have ended.
+    have ended. For `drain_delay` seconds before that, only readiness fails.
 
     With `sheds_load`, requests are refused while the event loop is late. The loop must then belong to the
     server alone: other work in it would be mistaken for load.
     """
 
-    def __init__(self, app: HttpApp, *, drain: float = 30.0, sheds_load: bool = False) -> None:
+    def __init__(
+        self, app: HttpApp, *, drain: float = 30.0, drain_delay: float = 0.0, sheds_load: bool = False
+    ) -> None:
         self.app = app
         self.connections: set[HttpProtocol] = set()
         self.tasks: set[asyncio.Task[None]] = set()
@@ -118,6 +120,7 @@ class HttpServer:
         self.should_exit = False
         self.force_exit = False
         self._drain = drain
+        self._drain_delay = drain_delay
         self._sheds_load = sheds_load
         self._listeners: list[SocketListener] = []
         self.loop_delay = LoopDelay(app.load_shedder.observe)
@@ -126,6 +129,7 @@ class HttpServer:
     async def serve(self, sockets: Sequence[socket.socket]) -> None:
         """Accept connections on bound sockets until `should_exit` is set, or SIGINT or SIGTERM arrives."""
         with self._handle_signals():
+            await self.app.start()
             self._listeners = [SocketListener(one, partial(HttpProtocol, self), _BACKLOG) for one in sockets]
             if self._sheds_load:
                 self.loop_delay.start()
@@ -137,8 +141,10 @@ class HttpServer:
             await self._shutdown()
 
     async def _shutdown(self) -> None:
-        """Wait for open requests, end those that remain with an error, then close."""
+        """Wait for the load balancer, then for open requests; end the rest with an error, then close."""
         app = self.app
+        app.leaving = True
+        await self._wait(lambda: True, self._drain_delay)
         app.draining = True
         last = min(2.0, self._drain / 4)
         await self._wait(lambda: app.open_requests, self._drain - last)

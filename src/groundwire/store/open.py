@@ -24,14 +24,19 @@ def store_address(configured: str, data_dir: str) -> str:
     return configured or f"sqlite:///{data_dir}/groundwire.db"
 
 
+def sqlite_path(address: str) -> Path | None:
+    """The file of a SQLite store; None for another URL."""
+    scheme, _, rest = address.partition("://")
+    return Path(unquote(rest[1:])).expanduser() if scheme == "sqlite" and rest.startswith("/") else None
+
+
 def open_store(address: str) -> Store:
     """Open a store. Raises `ConfigError` for another URL, without repeating it: it may hold a password."""
-    scheme, _, rest = address.partition("://")
-    if scheme == "sqlite" and rest.startswith("/"):
+    if path := sqlite_path(address):
         from groundwire.store.sqlite import open_sqlite  # noqa: PLC0415
 
-        return open_sqlite(Path(unquote(rest[1:])).expanduser())
-    if scheme in _POSTGRES:
+        return open_sqlite(path)
+    if is_shared(address):
         from groundwire.store.postgres import open_postgres  # noqa: PLC0415
 
         return open_postgres(address)

@@ -20,6 +20,7 @@ from groundwire.transport.postgres import (
     PostgresPool,
     closed_on_error,
     migrate,
+    schema_version,
 )
 
 ANSWER_SECONDS = 12.0
@@ -39,6 +40,15 @@ def open_postgres(address: str, steps: Sequence[Migration] = ON_POSTGRES) -> Sql
         if steps[-1].version >= WORDS_SINCE:
             store.fill_words()
     return store
+
+
+def postgres_version(address: str) -> int:
+    """The version of the store in a database, which is not migrated; 0 if there is no store."""
+    pool = PostgresPool(address, ANSWER_SECONDS)
+    try:
+        return schema_version(pool, COMPONENT)
+    finally:
+        pool.close()
 
 
 class PostgresDatabase:

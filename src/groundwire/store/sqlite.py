@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import LiteralString
@@ -21,7 +21,7 @@ from groundwire.store.full_text import SQLITE
 from groundwire.store.migrations import COMPONENT, ON_SQLITE, WORDS_SINCE
 from groundwire.store.rows import Row, Values
 from groundwire.store.sql import SQLITE_LEASES, SqlStore
-from groundwire.transport.migrations import Migration
+from groundwire.transport.migrations import Migration, is_too_old, oldest_component, oldest_version
 
 PATIENCE = 30.0
 _PRAGMAS = (
@@ -54,6 +54,27 @@ def open_sqlite(path: Path, steps: Sequence[Migration] = ON_SQLITE) -> SqlStore:
             store.fill_words()
         undo.pop_all()
     return store
+
+
+def copy_sqlite(source: Path, target: Path) -> None:
+    """Copy a database as it is at one moment. Other processes may use both files: writers wait for it."""
+    with _mapped_errors(source):
+        _make_private(target)
+        # `rw`: a journal that a killed process has left must be rolled back first.
+        with (
+            closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=rw", PATIENCE, uri=True)) as one,
+            closing(sqlite3.connect(target, PATIENCE)) as other,
+        ):
+            one.backup(other)
+
+
+def check_sqlite(path: Path) -> bool:
+    """Is the file a SQLite database without damage?"""
+    try:
+        with closing(sqlite3.connect(path, PATIENCE)) as connection:
+            return connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    except sqlite3.DatabaseError:
+        return False
 
 
 class SqliteDatabase:
@@ -103,16 +124,16 @@ class SqliteDatabase:
 
     def _migrate(self, steps: Sequence[Migration]) -> None:
         newest, done = steps[-1].version, self._version()
-        if done > newest:
+        if is_too_old(newest, done, self._version(oldest_component(COMPONENT, done))):
             raise ConfigError(
                 f"{self._path} holds version {done} of the {COMPONENT}, "
                 f"this groundwire knows version {newest}: use a newer groundwire"
             )
         for step in steps:
             if step.version > done:
-                self._apply(step)
+                self._apply(step, oldest_version(steps, step.version))
 
-    def _apply(self, step: Migration) -> None:
+    def _apply(self, step: Migration, oldest: int) -> None:
         with self.transaction():
             self._connection.execute(_RECORDS)
             if self._version() >= step.version:
@@ -120,14 +141,15 @@ class SqliteDatabase:
             for statement in step.statements:
                 self._connection.execute(statement)
             self._connection.execute(
-                "INSERT INTO groundwire_migrations (component, version) VALUES (?, ?)",
-                (COMPONENT, step.version),
+                "INSERT INTO groundwire_migrations (component, version) VALUES (?, ?), (?, ?)"
+                " ON CONFLICT (component, version) DO NOTHING",
+                (COMPONENT, step.version, oldest_component(COMPONENT, step.version), oldest),
             )
 
-    def _version(self) -> int:
+    def _version(self, component: str = COMPONENT) -> int:
         if self._connection.execute(_EXISTS).fetchone() is None:
             return 0
-        version: int = self._connection.execute(_VERSION, (COMPONENT,)).fetchone()[0]
+        version: int = self._connection.execute(_VERSION, (component,)).fetchone()[0]
         return version
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from groundwire.config.kinds import format_time, parse_time
 from groundwire.dialects.base import Reply
+from groundwire.dialects.extras import FIELD, VERSION, is_ungrounded
+from groundwire.dialects.fields import as_object
 from groundwire.dialects.websearch.errors import WrongArguments
 from groundwire.dialects.websearch.request import decode_provider_request, decode_request
 from groundwire.dialects.websearch.response import encode_response
@@ -48,6 +50,14 @@ class Outcome:
 
     result: JsonObject
     answer: Answer
+
+    @property
+    def flagged_result(self) -> JsonObject:
+        """The result, with `groundwire.grounded` false if no source supports the text."""
+        if self.answer.error is not None or not is_ungrounded(self.answer):
+            return self.result
+        extension = as_object(self.result.get(FIELD))
+        return {**self.result, FIELD: {"version": VERSION, **extension, "grounded": False}}
 
 
 async def run_tool(

@@ -15,6 +15,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,10 @@ LOOP_HEADER = "x-groundwire-hop"
 """Sent upstream and refused inbound, so that a gateway never forwards a request to itself in a loop."""
 MAX_ANSWER = 64 * 1024 * 1024
 """Enough for some hundred thousand tokens streamed one by one, with images."""
+
+
+TRACE_PARENT: ContextVar[str] = ContextVar("groundwire trace parent", default="")
+"""The header `traceparent` of requests to providers; empty unless tracing is to be continued there."""
 
 
 @value

@@ -23,7 +23,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, LiteralString, Self, TypeAlias, TypeVar
 
 from groundwire.errors import ConfigError, GroundwireError
-from groundwire.transport.migrations import Migration
+from groundwire.transport.migrations import Migration, is_too_old, oldest_component, oldest_version
 
 try:
     import psycopg
@@ -221,23 +221,31 @@ def closed_on_error(pool: PostgresPool) -> Iterator[None]:
 def migrate(pool: PostgresPool, component: str, steps: Sequence[Migration]) -> int:
     """Migrate a component's tables to the newest version, and return it.
 
-    Any number of processes may try at once: one does it, the others wait and find it done.
+    Any number of processes may try at once: one does it, the others wait and find it done. A schema that
+    newer code has migrated is used as it is, if that code has recorded that it may be.
     """
     newest = steps[-1].version
     with pool.transaction() as connection:
         done = _version(connection, component)
-    if done > newest:
+        oldest = _version(connection, oldest_component(component, done))
+    if is_too_old(newest, done, oldest):
         raise ConfigError(
             f"the database has version {done} of the {component}, this groundwire knows version {newest}: "
             "use a newer groundwire"
         )
     for step in steps:
         if step.version > done:
-            _apply(pool, component, step)
+            _apply(pool, component, step, oldest_version(steps, step.version))
     return newest
 
 
-def _apply(pool: PostgresPool, component: str, step: Migration) -> None:
+def schema_version(pool: PostgresPool, component: str) -> int:
+    """The version of a component's tables, which are not migrated; 0 if there are none."""
+    with pool.transaction() as connection:
+        return _version(connection, component)
+
+
+def _apply(pool: PostgresPool, component: str, step: Migration, oldest: int) -> None:
     # Without a limit: a large table takes its time, and other processes wait here until it is done.
     with pool.transaction(limited=False) as connection:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", [_SCHEMA_LOCK])
@@ -247,8 +255,9 @@ def _apply(pool: PostgresPool, component: str, step: Migration) -> None:
         for statement in step.statements:
             connection.execute(statement)
         connection.execute(
-            "INSERT INTO groundwire_migrations (component, version) VALUES (%s, %s)",
-            [component, step.version],
+            "INSERT INTO groundwire_migrations (component, version) VALUES (%s, %s), (%s, %s)"
+            " ON CONFLICT (component, version) DO NOTHING",
+            [component, step.version, oldest_component(component, step.version), oldest],
         )
 
 

@@ -61,12 +61,12 @@ async def serving(
 
 
 @asynccontextmanager
-async def running_server(app: HttpApp) -> AsyncIterator[tuple[str, HttpServer]]:
+async def running_server(app: HttpApp, *, drain_delay: float = 0.0) -> AsyncIterator[tuple[str, HttpServer]]:
     """Serve an application on a free port until the block ends; yields its URL and the server."""
     # asyncio sets TCP_NODELAY on accepted sockets only if the protocol is named.
     listener = socket.socket(proto=socket.IPPROTO_TCP)
     listener.bind((HOST, 0))
-    server = HttpServer(app, drain=1)
+    server = HttpServer(app, drain=1, drain_delay=drain_delay)
     running = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         async with asyncio.timeout(10):

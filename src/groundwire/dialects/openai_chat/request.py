@@ -30,7 +30,7 @@ from groundwire.dialects.openai_chat.tools import (
     expects_legacy,
 )
 from groundwire.errors import ClientWireError
-from groundwire.model import Json, JsonObject, Limits, OutputFormat, ReasoningOptions, Request
+from groundwire.model import Json, JsonObject, Limits, OutputFormat, ReasoningOptions, Request, ToolChoice
 from groundwire.model.request import Effort
 
 _CANONICAL_FIELDS = (
@@ -77,33 +77,36 @@ def decode_request(body: JsonObject) -> Request:
     fields = Fields.of(body, ClientWireError)
     system, messages = decode_messages(fields)
     search = decode_search(fields)
+    choice = decode_choice(fields)
     return Request(
         messages,
         fields.text("model"),
         system,
         decode_tools(fields),
-        decode_choice(fields),
+        choice,
         search,
         _decode_limits(fields),
         _decode_reasoning(fields),
         _decode_format(fields),
         fields.flag("stream") or False,
-        extras={NAME: {**fields.rest(*_CANONICAL_FIELDS), **_decode_kept_fields(fields)}},
+        extras={NAME: {**fields.rest(*_CANONICAL_FIELDS), **_decode_kept_fields(fields, choice)}},
     )
 
 
-def _decode_kept_fields(fields: Fields) -> JsonObject:
+def _decode_kept_fields(fields: Fields, choice: ToolChoice | None) -> JsonObject:
     """Keep what the known fields contain beyond their canonical meaning."""
     kept: JsonObject = {}
     plugins: list[Json] = [plugin.raw for plugin in fields.objs("plugins") if not is_web_plugin(plugin)]
     if plugins:
         kept["plugins"] = plugins
-    verbatim, choice = fields.get("tool_choice"), decode_choice(fields)
+    verbatim = fields.get("tool_choice")
     if isinstance(verbatim, dict) and (choice is None or choice.mode not in ("search", "function")):
         kept["tool_choice"] = verbatim
     effort = fields.text("reasoning_effort")
     if effort and effort not in _EFFORTS:
         kept["reasoning_effort"] = effort
+    if not fields.has("response_format"):
+        return kept
     response_format = fields.obj("response_format")
     if response_format.text("type") not in ("", "json_object", "json_schema"):
         kept["response_format"] = response_format.raw
@@ -126,6 +129,8 @@ def _decode_limits(fields: Fields) -> Limits:
 
 def _decode_reasoning(fields: Fields) -> ReasoningOptions | None:
     """Decode `reasoning_effort`, or OpenRouter's `reasoning` object."""
+    if not fields.has("reasoning") and not fields.has("reasoning_effort"):
+        return None
     reasoning = fields.obj("reasoning")
     effort = _EFFORTS.get(fields.text("reasoning_effort") or reasoning.text("effort"))
     if reasoning.flag("enabled") is False:
@@ -138,6 +143,8 @@ def _decode_reasoning(fields: Fields) -> ReasoningOptions | None:
 
 
 def _decode_format(fields: Fields) -> OutputFormat | None:
+    if not fields.has("response_format"):
+        return None
     response_format = fields.obj("response_format")
     if response_format.text("type") == "json_object":
         return OutputFormat()

@@ -131,6 +131,8 @@ PERPLEXITY_FIELDS = (
 _QWEN_FIELDS = ("enable_search", "search_options")
 _GROQ_FIELD = "search_settings"
 SEARCH_FIELDS = ("web_search_options", *PERPLEXITY_FIELDS, *_QWEN_FIELDS, _GROQ_FIELD)
+_OF_PERPLEXITY = frozenset(PERPLEXITY_FIELDS)
+_DECLARATIONS = frozenset({"tools", "plugins", *SEARCH_FIELDS})
 _FORM_FIELDS = ("form", "type", "implied", "web_search_options")
 _SUPPORTED_BY_OPENROUTER = ("allowed_domains", "blocked_domains", "max_uses", "max_sources", "context_size")
 _SUPPORTED: dict[str, tuple[str, ...]] = {
@@ -167,6 +169,8 @@ def decode_search(body: Fields) -> SearchOptions | None:
     """Merge all search declarations of a request; None if there is none, or if search is disabled."""
     if body.flag("disable_search"):
         return None
+    if _DECLARATIONS.isdisjoint(body.raw):
+        return _from_model(body)
     declared: SearchOptions | None = None
     for decode in (_from_tools, _from_plugins, _from_fields, _from_vendor_fields, _from_options):
         for options in decode(body):
@@ -293,7 +297,7 @@ def _encode_options(options: SearchOptions, verbatim: JsonObject) -> EncodedSear
 
 def _from_fields(body: Fields) -> Iterator[SearchOptions]:
     """Decode Perplexity's top-level fields."""
-    if not any(body.has(name) for name in PERPLEXITY_FIELDS):
+    if _OF_PERPLEXITY.isdisjoint(body.raw) or not any(body.has(name) for name in PERPLEXITY_FIELDS):
         return
     domains = body.texts("search_domain_filter")
     languages = body.texts("search_language_filter")

@@ -83,6 +83,8 @@ def decode_choice(body: Fields) -> ToolChoice | None:
         return ToolChoice("function", body.obj("function_call").text("name"))
     if isinstance(value := body.get("tool_choice"), str):
         return _choice_of_mode(value)
+    if value is None:
+        return None
     choice = body.obj("tool_choice")
     kind = choice.text("type")
     if is_search_type(kind):

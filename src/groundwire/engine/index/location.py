@@ -12,7 +12,7 @@ from groundwire.files.text_file import make_private_folder
 if TYPE_CHECKING:
     from groundwire.engine.index.base import Index
 
-_STORE = "pages.sqlite3"
+PAGES_FILE = "pages.sqlite3"
 
 
 def open_index(folder: Path, *, create: bool = True) -> Index:
@@ -21,7 +21,7 @@ def open_index(folder: Path, *, create: bool = True) -> Index:
     Raises `ConfigError` if the folder cannot be used, or has no index and `create` is false.
     """
     with translate_errors(folder):
-        if not create and not (folder / _STORE).is_file():
+        if not create and not (folder / PAGES_FILE).is_file():
             raise ConfigError(f"there is no index in {folder}")
         make_private_folder(folder)
     # Here, because tantivy is loaded with it.
@@ -39,4 +39,4 @@ def open_configured_index(folder: Path, store: str = "") -> Index:
         return open_index(folder)
     from groundwire.engine.index.postgres import PostgresIndex  # noqa: PLC0415  brings psycopg along
 
-    return PostgresIndex(store)
+    return PostgresIndex(store, folder)

@@ -84,13 +84,14 @@ def _dictionary_of(*, in_german: bool) -> Dictionary:
     else:
         words |= word_list("common_words")
         words.update(word for pair in synonyms().items() for word in (pair[0], *pair[1]))
+    purposes = purpose_index().purposes
+    words.update(tokenize("\n".join([purpose.phrase for purpose in purposes])))
+    targets = ".".join([purpose.target for purpose in purposes if ".html" not in purpose.target])
     names: dict[str, str] = {}
-    for purpose in purpose_index().purposes:
-        words.update(tokenize(purpose.phrase))
-        if ".html" not in purpose.target:
-            for part in purpose.target.split("."):
-                names[part.casefold()] = part
-                names |= {word.casefold(): word for word in name_parts(part) if word.islower()}
+    # Each part once. Of two spellings the later one counts, so parts are in the order of their last use.
+    for part in reversed(dict.fromkeys(reversed(targets.split(".")))):
+        names[part.casefold()] = part
+        names.update((word.casefold(), word) for word in name_parts(part) if word.islower())
     return make_dictionary({word for word in words if word.isalpha()}, names)
 
 

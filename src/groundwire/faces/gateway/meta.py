@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING
 
 from groundwire import __version__
 from groundwire.dialects.json import dump_json
-from groundwire.model import Json, JsonObject
+from groundwire.model import JsonObject
 from groundwire.server.asgi import JSON
 from groundwire.server.routes import Route
 
@@ -27,16 +26,19 @@ async def healthz(_: HttpApp, context: RequestContext, __: Mapping[str, str]) ->
 
 async def readyz(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -> None:
     """Readiness: the server is not closing, a provider is usable, and the store answers."""
-    if app.draining:
+    if app.leaving or app.draining:
         await _send_status(context, 503, "closing")
     elif not any(app.groundwire.usable().values()):
         await _send_status(context, 503, "no provider is usable; `groundwire doctor` says why")
     else:
-        problems = [problem for check in app.readiness_checks if (problem := await check())]
+        results = await asyncio.gather(*(check() for check in app.readiness_checks))
+        problems = [problem for problem in results if problem]
         index = await asyncio.to_thread(app.groundwire.build_index)
         # The reason of a failure may have paths; everybody can read this.
         is_shown = index is not None and index.phase in ("building", "interrupted")
         details: JsonObject = {"index": index.summary} if index is not None and is_shown else {}
+        if degraded := [text for check in app.degradations if (text := check())]:
+            details["degraded"] = "; ".join(degraded)
         await _send_status(context, 503 if problems else 200, "; ".join(problems) or "ready", details)
 
 
@@ -82,7 +84,6 @@ HEALTH_ROUTES: tuple[Route, ...] = (
 )
 
 
-_PARAMETER = re.compile(r"\{(\w+)\}")
 _PAGE_HEADERS = (
     ("content-type", "text/html; charset=utf-8"),
     ("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
@@ -94,15 +95,12 @@ _STYLE = (
     "padding:0 1rem}table{border-collapse:collapse;width:100%}td,th{text-align:left;vertical-align:top;"
     "padding:.3rem .8rem .3rem 0;border-bottom:1px solid #8884}code{font-size:.9em;overflow-wrap:anywhere}"
 )
-_SECURITY_SCHEMES: JsonObject = {
-    "bearer": {"type": "http", "scheme": "bearer"},
-    "x-api-key": {"type": "apiKey", "in": "header", "name": "x-api-key"},
-    "x-goog-api-key": {"type": "apiKey", "in": "header", "name": "x-goog-api-key"},
-}
 
 
 async def openapi(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -> None:
     """Send the OpenAPI document."""
+    from groundwire.faces.gateway.openapi import openapi_document  # noqa: PLC0415  many tables, rarely needed
+
     body = dump_json(openapi_document(app.routes.routes)).encode()
     await context.exchange.respond(200, (("content-type", JSON), ("x-request-id", context.request_id)), body)
 
@@ -110,44 +108,6 @@ async def openapi(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -
 async def docs(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -> None:
     """Send the documentation page."""
     await context.exchange.respond(200, _PAGE_HEADERS, docs_page(app.routes.routes).encode())
-
-
-def openapi_document(routes: tuple[Route, ...]) -> JsonObject:
-    """The OpenAPI 3.1 document. Bodies are not described: their schemas are those of the vendors."""
-    paths: dict[str, Json] = {}
-    for route in routes:
-        entry = paths.setdefault(route.path, {})
-        if isinstance(entry, dict):
-            entry[route.method.lower()] = _operation(route)
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "groundwire",
-            "version": __version__,
-            "description": "Cited web search in the dialects of five vendors' APIs.",
-        },
-        "paths": paths,
-        "components": {"securitySchemes": _SECURITY_SCHEMES},
-    }
-
-
-def _operation(route: Route) -> JsonObject:
-    operation: JsonObject = {
-        "summary": route.about,
-        "tags": [route.dialect or "groundwire"],
-        "security": [{name: []} for name in _SECURITY_SCHEMES] if route.access != "public" else [],
-        "responses": {
-            "200": {"description": "The response."},
-            "default": {"description": "An error in the format of the dialect."},
-        },
-    }
-    if params := _PARAMETER.findall(route.path):
-        operation["parameters"] = [
-            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in params
-        ]
-    if route.method == "POST":
-        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": {"type": "object"}}}}
-    return operation
 
 
 def docs_page(routes: tuple[Route, ...]) -> str:

@@ -66,6 +66,7 @@ FIND_ROUTES: tuple[Route, ...] = tuple(
         "/v1/find",
         search_endpoint(FIND),
         about="Links of a search: title, URL, snippet, score, date, engine; no composed answer.",
+        group="search",
         encode_error=error_encoder(FIND),
     )
     for method in ("GET", "POST")

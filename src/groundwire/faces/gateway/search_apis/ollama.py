@@ -76,6 +76,7 @@ OLLAMA_ROUTES: tuple[Route, ...] = (
         "/api/web_search",
         search_endpoint(OLLAMA),
         about="Ollama's web search.",
+        group="search",
         encode_error=error_encoder(OLLAMA),
     ),
     Route(
@@ -83,6 +84,7 @@ OLLAMA_ROUTES: tuple[Route, ...] = (
         "/api/web_fetch",
         web_fetch,
         about="Ollama's web fetch: title and text of a page.",
+        group="search",
         encode_error=error_encoder(OLLAMA),
     ),
 )

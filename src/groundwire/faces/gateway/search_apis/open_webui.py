@@ -38,6 +38,7 @@ OPEN_WEBUI_ROUTES: tuple[Route, ...] = (
         "/v1/external",
         search_endpoint(OPEN_WEBUI),
         about="The search engine `external` of Open WebUI.",
+        group="search",
         encode_error=error_encoder(OPEN_WEBUI),
     ),
 )

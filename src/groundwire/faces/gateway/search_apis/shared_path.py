@@ -50,6 +50,7 @@ SEARCH_API_ROUTES: tuple[Route, ...] = (
         "/search",
         search_endpoint(choose_api),
         about="SearXNG's JSON API; `format=json` is required.",
+        group="search",
         encode_error=encode_error,
     ),
     Route(
@@ -57,6 +58,7 @@ SEARCH_API_ROUTES: tuple[Route, ...] = (
         "/search",
         search_endpoint(choose_api),
         about="Tavily Search, Perplexity Search, or SearXNG's JSON API as a form.",
+        group="search",
         encode_error=encode_error,
     ),
     EXTRACT_ROUTE,

@@ -135,5 +135,6 @@ EXTRACT_ROUTE = Route(
     "/extract",
     extract,
     about="Tavily Extract: the texts of pages.",
+    group="search",
     encode_error=_encode_route_error,
 )

@@ -1,0 +1,109 @@
+"""The OpenAPI document: its schemas are valid, and describe what the gateway reads and writes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from asyncio import create_subprocess_exec
+from asyncio import wait_for as within
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from groundwire.commands.http_app import GATEWAY_ROUTES
+from groundwire.faces.gateway.openapi import openapi_document
+from groundwire.model import Source
+from groundwire.testing.answers import answer_events
+from groundwire.testing.upstream import Upstream, answer
+from tests.faces.gateway.asgi_client import LOCAL, SMALLEST_REQUESTS, app_in, send_request
+from tests.faces.gateway.serving import provider_at, serving
+
+DOCUMENT: Any = openapi_document(GATEWAY_ROUTES)
+SCHEMATHESIS = Path(sys.prefix) / "fuzzing" / "bin" / "schemathesis"
+
+
+def _references(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        if "$ref" in node:
+            yield node["$ref"]
+        for item in node.values():
+            yield from _references(item)
+    elif isinstance(node, list):
+        for item in node:
+            yield from _references(item)
+
+
+def _validate(reference: dict[str, Any], instance: object) -> None:
+    schema = {**reference, "components": DOCUMENT["components"]}
+    Draft202012Validator(schema).validate(instance)
+
+
+def test_every_schema_is_valid_and_every_reference_leads_to_one() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    for schema in schemas.values():
+        Draft202012Validator.check_schema(schema)
+    used = set(_references(DOCUMENT))
+    assert used <= {f"#/components/schemas/{name}" for name in schemas}
+
+
+def test_every_post_of_a_dialect_describes_its_request() -> None:
+    undescribed = [
+        route.path
+        for route in GATEWAY_ROUTES
+        if route.method == "POST"
+        and "$ref"
+        not in DOCUMENT["paths"][route.path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    ]
+    assert undescribed == []
+
+
+def _operation(path: str) -> dict[str, Any]:
+    template = path.partition("?")[0].replace("/models/auto:", "/models/{model}:")
+    operation: dict[str, Any] = DOCUMENT["paths"][template]["post"]
+    return operation
+
+
+@pytest.mark.parametrize("dialect", SMALLEST_REQUESTS)
+async def test_a_request_its_response_and_an_error_match_their_schemas(tmp_path: Path, dialect: str) -> None:
+    path, body = SMALLEST_REQUESTS[dialect]
+    operation = _operation(path)
+    request = operation["requestBody"]["content"]["application/json"]["schema"]
+    _validate(request, body)
+    gateway = app_in(tmp_path)
+    headers = {**LOCAL, "content-type": "application/json"}
+    response = await send_request(gateway, "POST", path, headers, json.dumps(body).encode())
+    assert response.status == 200
+    _validate(operation["responses"]["200"]["content"]["application/json"]["schema"], response.json)
+    refused = await send_request(gateway, "POST", path, headers, b"[1]")
+    assert refused.status == 400
+    _validate(operation["responses"]["default"]["content"]["application/json"]["schema"], refused.json)
+
+
+@pytest.mark.thorough
+async def test_generated_requests_get_responses_as_documented(tmp_path: Path) -> None:
+    """Schemathesis makes requests from the document, valid and not; no response is a server error or differs
+    from the document."""
+    assert SCHEMATHESIS.exists(), "schemathesis is missing: run make test-all, which installs it"
+    events = answer_events("The Nile is 6650 km long.", Source("https://alpha.example/nile"), query="nile")
+    async with (
+        Upstream(answer("anthropic_messages", events)) as upstream,
+        serving({"up": provider_at("anthropic_messages", upstream.url)}) as running,
+    ):
+        process = await create_subprocess_exec(
+            *(str(SCHEMATHESIS), "run", f"{running.url}/openapi.json"),
+            # The MCP library writes its own errors, and the other two are pages for people. After the first
+            # generated key, all other requests would be refused.
+            *("--exclude-path-regex", "^/(mcp|docs|v1/keys.*|)$", "--phases", "examples,coverage,fuzzing"),
+            *("--checks", "not_a_server_error,status_code_conformance,content_type_conformance"),
+            *("--checks", "response_schema_conformance,unsupported_method"),
+            *("-n", "30", "--request-timeout", "30", "--continue-on-failure"),
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        output, _ = await within(process.communicate(), 900)
+    assert process.returncode == 0, output.decode(errors="replace")[-6000:]
