@@ -130,9 +130,7 @@ def print_table(rows: Sequence[Sample], used: PassageFeatures) -> None:
     """The shares of right first passages, by index and subject."""
     by_fold = {fold: fit([row for row in rows if row.fold != fold]) for fold in range(FOLDS)}
     by_part = {part: fit([row for row in rows if row.part != part]) for part in TUNING}
-    print(
-        "| index and subject | part | questions | by hand | in use | cross-validated | other set |"
-    )
+    print("| index and subject | part | questions | by hand | in use | cross-validated | other set |")
     print("| --- | --- | --: | --: | --: | --: | --: |")
     for where in dict.fromkeys(row.where for row in rows):
         for part in TUNING:

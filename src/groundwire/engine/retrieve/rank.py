@@ -1,12 +1,13 @@
 """Ranks passages for a question: lexical search, purposes of names and pages, names in the question, prior.
 
 A first stage finds candidates and scores them by what is cheap to compute; `rerank.py` weighs all evidence
-about the best of them. Every interpretation of the question is ranked; the one that the passages answer
-most probably is used.
+about the best of them. Every interpretation of the question is ranked; the one whose first passage
+has the highest score is used.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -79,8 +80,9 @@ _COMPARED_TARGETS = 60
 """Targets by words and by meaning whose similarities are added."""
 _TARGET_PASSAGES = 2
 _TARGET_HITS = 5
-_TYPED_BONUS = 0.05
-"""Added to the probability of the question as typed: another interpretation must be clearly better."""
+_TYPED_BONUS = 1.0
+"""Added to the score of the question as typed: another interpretation must be clearly better. Chosen on the
+tuning questions."""
 
 
 class RankedPassages(NamedTuple):
@@ -92,6 +94,11 @@ class RankedPassages(NamedTuple):
     """That the passages answer the question."""
     corrected: str = ""
     """The question with its spelling corrected, whether or not that interpretation is used."""
+
+    @property
+    def score(self) -> float:
+        """The score of the first passage."""
+        return self.passages[0].score if self.passages else -math.inf
 
     @property
     def is_answer(self) -> bool:
@@ -134,7 +141,7 @@ def find_passages(
         rank(source, interpretation, options, limit)
         for interpretation in interpretations(query, source.words_with_prefix)
     ]
-    best = max(ranked, key=lambda found: found.probability + _TYPED_BONUS * (found is ranked[0]))
+    best = max(ranked, key=lambda found: found.score + _TYPED_BONUS * (found is ranked[0]))
     corrected = (one.interpretation.text for one in ranked if one.interpretation.kind == "corrected")
     return best._replace(corrected=next(corrected, ""))
 
