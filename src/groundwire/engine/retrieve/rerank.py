@@ -35,8 +35,8 @@ class PassageFeatures(NamedTuple):
     """The depth of the documented name: questions are seldom about a method of a class of a module."""
 
 
-BY_WORDS = PassageFeatures(2.23, 0.0, 7.51, 0.87, 8.37, 1.76, 1.62, 2.94, -3.66)
-BY_MEANING = PassageFeatures(0.42, 10.38, 6.89, 0.82, 5.48, 0.72, 2.02, 1.56, -5.04)
+BY_WORDS = PassageFeatures(2.33, 0.0, 7.62, 0.59, 8.91, 1.76, 1.54, 3.16, -3.47)
+BY_MEANING = PassageFeatures(0.49, 13.47, 6.85, 0.56, 5.64, 0.78, 1.87, 1.71, -4.62)
 """Weights without vectors and with them: the probability that a passage is the best one grows with the
 exponential of the weighted sum. Fitted by `bench/rerank.py` on the tuning questions of
 tests/engine/questions; it also compares them with weights chosen by hand, in cross-validation."""
