@@ -2,10 +2,11 @@
 
 Each tuning question of tests/engine/questions is searched in the indexes that `bench/answers.py` builds, by
 words and by meaning; questions about Python also in the index with the handbook, so that pages of the user
-do not win where they are not meant. The weights maximise the likelihood that a right passage is the first
-one. The table has the share of questions whose first passage is right: with weights chosen by hand, with
-those in use, with weights fitted to four fifths of the questions for the others, and with weights fitted to
-one of both sets for the other.
+do not win where they are not meant. Questions that repeat the first sentence of a docstring are made from
+the docstrings; those of the tests are others. The weights maximise the likelihood that a right passage is the
+first one. The table has the share of questions whose first passage is right: with weights chosen by hand,
+with those in use, with weights fitted to four fifths of the questions for the others, and with weights fitted
+to one of both sets for the other.
 
     python bench/rerank.py --index FOLDER
 """
@@ -16,18 +17,21 @@ import argparse
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from answers import Indexes
 from tests.engine.grading import is_right
-from tests.engine.question_sets import TUNING, Part, Subject, load_questions
+from tests.engine.library_questions import COUNT, Fact, questions
+from tests.engine.question_sets import TUNING, Part, Question, load_questions
 
 from groundwire.engine.dense.location import open_stage
 from groundwire.engine.index.location import open_index
+from groundwire.engine.knowledge.addresses import library_page
+from groundwire.engine.pages import Passage
 from groundwire.engine.retrieve import rerank
 from groundwire.engine.retrieve.gate import word_weights
 from groundwire.engine.retrieve.question import split_question
@@ -56,25 +60,46 @@ class Sample(NamedTuple):
     is_right: list[bool]
 
 
-def samples(folder: Path, subject: Subject, *, by_meaning: bool) -> list[Sample]:
-    """All tuning questions about a subject, searched in one index."""
+Judge: TypeAlias = Callable[[Passage], bool]
+
+
+def asked(subject: str) -> Iterator[tuple[Part, str, Judge]]:
+    """The questions about a subject, each with what makes a passage right."""
+    if subject == "docstrings":
+        for number, item in enumerate(questions(COUNT)):
+            yield TUNING[number // len(TUNING) % len(TUNING)], item.text, partial(_documents, item.fact)
+        return
+    for part in TUNING:
+        for question in load_questions(part, "handbook" if subject == "handbook" else "python"):
+            if question.is_answerable:
+                yield part, question.text, partial(_answers, question)
+
+
+def _documents(fact: Fact, passage: Passage) -> bool:
+    """Is it of the object, or at least of its module, like the tests of these questions judge?"""
+    return fact.page.endswith(f"/{library_page(passage.url, passage.title)}.html")
+
+
+def _answers(question: Question, passage: Passage) -> bool:
+    return is_right(question, passage.url, passage.title)
+
+
+def samples(folder: Path, subject: str, *, by_meaning: bool) -> list[Sample]:
+    """All questions about a subject, searched in one index."""
     found: list[Sample] = []
     options = SearchOptions()
     with open_index(folder / "index") as index:
         stage = open_stage(index) if by_meaning else None
         source = PassageSource(index, lru_cache(maxsize=None)(index.words_with_prefix), stage)
-        for part in TUNING:
-            for question in load_questions(part, subject):
-                if not question.is_answerable:
-                    continue
-                typed = split_question(" ".join(question.text.split()))[0]
-                query = find_passages(index, typed, options, RERANKED, stage).interpretation.text
-                weights = word_weights(query, source.words_with_prefix)
-                best = candidates(source, query, weights, options, RERANKED)
-                right = [is_right(question, item.passage.url, item.passage.title) for item in best]
-                fold = zlib.crc32(question.text.encode()) % FOLDS
-                where = f"{folder.name}: {subject}"
-                found.append(Sample(part, where, fold, [item.features for item in best], right))
+        for part, text, judge in asked(subject):
+            typed = split_question(" ".join(text.split()))[0]
+            query = find_passages(index, typed, options, RERANKED, stage).interpretation.text
+            weights = word_weights(query, source.words_with_prefix)
+            best = candidates(source, query, weights, options, RERANKED)
+            right = [judge(item.passage) for item in best]
+            fold = zlib.crc32(text.encode()) % FOLDS
+            where = f"{folder.name}: {subject}"
+            found.append(Sample(part, where, fold, [item.features for item in best], right))
     return found
 
 
@@ -150,16 +175,20 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--index", type=Path)
+    parser.add_argument("--only", choices=("words", "meaning"))
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         indexes = Indexes(arguments.index or Path(temporary))
-        searched: list[tuple[Path | None, Subject]] = [
+        searched: list[tuple[Path | None, str]] = [
+            (indexes.plain(), "docstrings"),
             (indexes.plain(), "python"),
             (indexes.documentation(), "python"),
             (indexes.handbook(), "handbook"),
             (indexes.handbook(), "python"),
         ]
         for by_meaning, used in ((True, rerank.BY_MEANING), (False, rerank.BY_WORDS)):
+            if arguments.only not in (None, "meaning" if by_meaning else "words"):
+                continue
             rows = [
                 row
                 for folder, subject in searched

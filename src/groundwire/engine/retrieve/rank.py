@@ -46,6 +46,7 @@ from groundwire.engine.retrieve.rerank import (
     page_support,
     passage_score,
     relative_length,
+    repeated_share,
     title_match,
 )
 from groundwire.engine.retrieve.spelling import WordsWithPrefix
@@ -234,6 +235,7 @@ def _compared(
         title=title_match(passage, weights),
         length=relative_length(passage),
         support=support,
+        repeated=repeated_share(passage, weights),
         depth=name_depth(passage),
     )
     return Candidate(replace(passage, about=features.about), features)
