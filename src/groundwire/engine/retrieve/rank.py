@@ -144,7 +144,14 @@ def find_passages(
     ]
     best = max(ranked, key=lambda found: found.score + _TYPED_BONUS * (found is ranked[0]))
     corrected = (one.interpretation.text for one in ranked if one.interpretation.kind == "corrected")
-    return best._replace(corrected=next(corrected, ""))
+    return best._replace(passages=_sharpened(best.passages), corrected=next(corrected, ""))
+
+
+def _sharpened(passages: Sequence[Passage]) -> tuple[Passage, ...]:
+    """The passages with the squares of their scores: the composer compares scores by their ratio, and a page
+    that is behind seldom opens the right answer. 1.5, 3 and 4 are as good on the tuning questions, 1 is
+    worse."""
+    return tuple(replace(passage, score=max(0.0, passage.score) ** 2) for passage in passages)
 
 
 def rank(
