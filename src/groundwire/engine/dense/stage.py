@@ -139,8 +139,6 @@ def question_language(query: str) -> str:
     return guess_language(query) or "en"
 
 
-<<<<<<< HEAD
-=======
 def _is_foreign(query: str) -> bool:
     """Has it at least two words of a language that is neither English nor German, and fewer English ones?"""
     words = tokenize(query)
@@ -148,13 +146,6 @@ def _is_foreign(query: str) -> bool:
     return foreign >= _FOREIGN_WORDS and foreign > sum(word in stop_words("en") for word in words)
 
 
-@lru_cache(8)
-def _rows_missing_in(preferred: VectorSet, vectors: VectorSet) -> Integers:
-    """The rows of vectors whose keys another set does not have."""
-    return np.flatnonzero(~np.isin(vectors.keys, preferred.keys))
-
-
->>>>>>> answers
 @cache
 def _purposes_by_key() -> dict[VectorKey, list[Purpose]]:
     found: dict[VectorKey, list[Purpose]] = {}
