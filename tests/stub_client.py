@@ -7,7 +7,10 @@ from contextlib import aclosing
 from decimal import Decimal
 from time import monotonic
 
+from groundwire.client import search_request
 from groundwire.client_protocol import AnswerStream
+from groundwire.compare.comparison import Comparison
+from groundwire.compare.run import ComparePolicy, Progress, compare_answers
 from groundwire.config.schema import Config
 from groundwire.credentials.lookup import LookupResult
 from groundwire.credentials.secret import Secret
@@ -113,6 +116,24 @@ class StubClient:
         model: str,
     ) -> int | None:
         return None
+
+    async def acompare(
+        self,
+        query: str | Request,
+        providers: Sequence[str],
+        *,
+        options: SearchOptions | None = None,
+        policy: ComparePolicy | None = None,
+        report: Progress | None = None,
+    ) -> Comparison:
+        request = query if isinstance(query, Request) else search_request(query, options or SearchOptions())
+        return await compare_answers(
+            request,
+            providers,
+            lambda request, name: self.stream(request, provider=name),
+            policy or ComparePolicy(),
+            report or (lambda _, __: None),
+        )
 
     async def averify(
         self, answer: Answer, *, options: SearchOptions | None = None, policy: VerifyPolicy | None = None

@@ -83,6 +83,8 @@ from groundwire.transport.threads import is_loop_running, run_in_loop_thread
 from groundwire.verify.policy import VerifyPolicy
 
 if TYPE_CHECKING:
+    from groundwire.compare.comparison import Comparison
+    from groundwire.compare.run import ComparePolicy, Progress
     from groundwire.engine.knowledge import ReportProgress
     from groundwire.engine.knowledge.background import BuildStatus
     from groundwire.engine.pages import Page
@@ -246,6 +248,33 @@ class Groundwire:
         if policy is None:
             policy = VerifyPolicy(follow=settings.follow, seconds=settings.timeout)
         return await self._verifier().report(answer, options or self.config.search, policy)
+
+    async def acompare(
+        self,
+        query: str | Request,
+        providers: Sequence[str],
+        *,
+        options: SearchOptions | None = None,
+        policy: ComparePolicy | None = None,
+        report: Progress | None = None,
+    ) -> Comparison:
+        """Ask several providers (`name` or `name/model`) at once, and compare their answers.
+
+        `report` is called when a provider begins to search, begins to answer, and is done.
+        """
+        from groundwire.compare.run import ComparePolicy, compare_answers  # noqa: PLC0415  rarely needed
+
+        request = (
+            query if isinstance(query, Request) else search_request(query, options or self.config.search)
+        )
+
+        def ask(request: Request, name: str) -> AsyncGenerator[Event, None]:
+            provider, _, model = name.partition("/")
+            return self.stream(request, provider=provider, model=model)
+
+        return await compare_answers(
+            request, providers, ask, policy or ComparePolicy(), report or (lambda _, __: None)
+        )
 
     async def resolve_redirects(self, answer: Answer) -> Answer:
         """The answer with the addresses of the pages instead of Gemini's redirect addresses, which stay in

@@ -16,6 +16,8 @@ from groundwire.routing.resolve import ResolvedTarget
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from groundwire.compare.comparison import Comparison
+    from groundwire.compare.run import ComparePolicy, Progress
     from groundwire.config.schema import Config
     from groundwire.credentials.lookup import LookupResult
     from groundwire.credentials.secret import Secret
@@ -165,6 +167,18 @@ class SearchClient(Protocol):
     ) -> AsyncGenerator[Event, None]:
         """The events of an answer, one by one; raises `CostLimit` if it could cost more than `max_cost`
         USD."""
+        ...
+
+    async def acompare(
+        self,
+        query: str | Request,
+        providers: Sequence[str],
+        *,
+        options: SearchOptions | None = None,
+        policy: ComparePolicy | None = None,
+        report: Progress | None = None,
+    ) -> Comparison:
+        """Ask several providers at once, and compare their answers."""
         ...
 
     async def averify(

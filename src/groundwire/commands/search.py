@@ -129,7 +129,7 @@ def run_search(arguments: Namespace, console: Console) -> int:
     if output_format == "jsonl" and arguments.resolve:
         raise UsageError("--resolve and --jsonl cannot be used together: events are printed as they come")
     question = SearchQuestion(
-        _query(arguments, console), arguments.provider, arguments.model, arguments.max_cost
+        question_text(arguments, console), arguments.provider, arguments.model, arguments.max_cost
     )
     try:
         client = open_client(arguments, console)
@@ -251,7 +251,8 @@ def _format(arguments: Namespace) -> str:
     return chosen[0] if chosen else ""
 
 
-def _query(arguments: Namespace, console: Console) -> str:
+def question_text(arguments: Namespace, console: Console) -> str:
+    """The words of the command line, or standard input for `-`."""
     words: list[str] = arguments.query
     query = console.read() if words == ["-"] else " ".join(words)
     return query.strip()

@@ -272,6 +272,46 @@ def _verify(parser: CommandParser) -> None:
     _data_dir(parser)
 
 
+def seconds(text: str) -> float:
+    """A positive number of seconds."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number <= 3600:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected seconds, up to 3600")
+    return number
+
+
+def _compare(parser: CommandParser) -> None:
+    add = parser.add_argument
+    add("query", nargs="+", metavar="QUERY", help="the question; words are joined, - reads it from stdin")
+    add(
+        "--providers",
+        metavar="A,B,…",
+        default="",
+        help="whom to ask, also as provider/model (default: all usable)",
+    )
+    add("--timeout", metavar="S", type=seconds, default=120.0, help="seconds for all of it (default 120)")
+    add(
+        "--wait",
+        metavar="S",
+        type=seconds,
+        help="seconds for a silent provider when the others have finished",
+    )
+    add = parser.add_argument_group("output").add_argument
+    add("--json", action="store_true", help="the whole comparison as one JSON object")
+    add("--html", metavar="FILE", default="", help="also write a page")
+    add("--svg", metavar="FILE", default="", help="also write a picture")
+    add("--png", metavar="FILE", default="", help="the same as PNG; needs groundwire[pictures]")
+    add = parser.add_argument_group("search options").add_argument
+    add("--allow", metavar="DOMAIN…", action="extend", type=domains, help="search only these sites")
+    add("--block", metavar="DOMAIN…", action="extend", type=domains, help="never use these sites")
+    add("--language", metavar="CODE", type=checked("TEXT"), help="preferred language of the pages: de")
+    add("--since", metavar="WHEN", type=checked("SINCE"), help="only pages from then on: 7d, 2026-01-01")
+    _data_dir(parser)
+
+
 def _cite(parser: CommandParser) -> None:
     add = parser.add_argument
     add("answer", nargs="?", default="-", metavar="ANSWER", help="a saved answer; - or nothing reads stdin")
@@ -463,6 +503,16 @@ COMMANDS: dict[str, CommandSpec] = {
         "groundwire search --jsonl PEP 703 | groundwire verify --json | jq '.citations[] | select(.fails)'",
         "groundwire verify answer.json --fix",
         "groundwire verify answer.json --offline --pages mirror/",
+    ),
+    "compare": CommandSpec(
+        "ask several providers and compare their answers",
+        _compare,
+        "Ask several providers at once, and show what they agree on, where they contradict each other,\n"
+        "what only one says, and which sources they share. A provider that fails or stays silent does not\n"
+        "hold up the others.",
+        'groundwire compare "who maintains SQLite?" --providers gemini,anthropic,web',
+        "groundwire compare how long is the Nile --json | jq '.claims[] | {agreement, sides}'",
+        'groundwire compare "PEP 703 status" --html comparison.html --svg comparison.svg',
     ),
     "cite": CommandSpec(
         "print the sources of a saved answer as a bibliography",
