@@ -9,12 +9,25 @@ import pytest
 from groundwire.config.schema import Config
 from groundwire.engine.pages import Page
 from groundwire.errors import ForbiddenForKey, RequestError, UnknownModel
-from groundwire.model import FunctionTool, Message, OpaqueTool, Request, SearchOptions, Text, Wire
+from groundwire.model import (
+    Answer,
+    Citation,
+    Evidence,
+    FunctionTool,
+    Message,
+    OpaqueTool,
+    Request,
+    SearchOptions,
+    Source,
+    Text,
+    Wire,
+)
 from groundwire.model.access import KeyScope
 from groundwire.providers.policy import Capabilities
 from groundwire.providers.spec import ProviderStatus
 from groundwire.routing.resolve import AUTO, ResolvedTarget
 from groundwire.server.restricted_client import RestrictedClient, restricts_client
+from groundwire.verify.facts import VerifyReport
 from tests.stub_client import StubClient
 
 MODELS = {"gemini": "gemini-3-flash", "anthropic": "claude-5", "openai": "gpt-5", "local": ""}
@@ -219,6 +232,26 @@ async def test_pages_are_read_only_within_the_domains_of_the_key() -> None:
     assert (await client.page("https://docs.a.example/x")).text == "text"
     with pytest.raises(ForbiddenForKey):
         await client.page("https://a.example.evil.example/")
+
+
+async def test_citations_are_verified_only_within_the_domains_of_the_key() -> None:
+    client = RestrictedClient(FourProviders(), KeyScope(allowed_domains=("good.example",)))
+
+    def answer(url: str) -> Answer:
+        return Answer(citations=(Citation(None, (Evidence(Source(url)),)),))
+
+    assert await client.averify(answer("https://good.example/a")) == VerifyReport()
+    with pytest.raises(ForbiddenForKey, match=r"only pages of good\.example"):
+        await client.averify(answer("https://bad.example/a"))
+    with pytest.raises(ForbiddenForKey, match="may not search"):
+        await RestrictedClient(FourProviders(), KeyScope(may_search=False)).averify(Answer())
+
+
+async def test_a_comparison_asks_only_providers_that_the_key_may_use() -> None:
+    client = RestrictedClient(FourProviders(), KeyScope(providers=("gemini",)))
+    comparison = await client.acompare(SEARCH, ["gemini", "anthropic/claude-5"])
+    assert [item.outcome for item in comparison.contributions] == ["nothing", "failed"]
+    assert "may not use 'anthropic'" in comparison.contributions[1].reason
 
 
 def test_only_a_scope_that_restricts_requests_needs_another_client() -> None:

@@ -18,6 +18,7 @@ from groundwire.tools.registry import TOOLS
 
 _VALUES: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("search", "--provider"): ("auto", *KNOWN_PROVIDERS),
+    ("find", "--provider"): ("auto", *KNOWN_PROVIDERS),
     ("chat", "--provider"): ("auto", *KNOWN_PROVIDERS),
     ("history", "query"): ("show",),
     ("tool", "name"): tuple(TOOLS),

@@ -34,7 +34,7 @@ from groundwire.server.overload import LoadShedder, overloaded_error
 from groundwire.server.rate_limits import RateLimiter, Reservation, limit_error, limit_headers
 from groundwire.server.response_writer import ResponseInfo, ResponseTimeouts, retry_after_header
 from groundwire.server.restricted_client import RestrictedClient, restricts_client
-from groundwire.server.routes import RouteMatch, RouteTable
+from groundwire.server.routes import EncodeError, RouteMatch, RouteTable
 from groundwire.server.shutdown import ActiveStreams, closing_error
 from groundwire.server.token_estimate import estimate_tokens
 
@@ -102,8 +102,8 @@ class RequestContext:
     """A request in progress: the HTTP exchange, and what is recorded about it."""
 
     __slots__ = (
-        *("dialect", "exchange", "failed", "key", "model", "outcome", "path", "provider", "request_id"),
-        *("began", "owner", "requested_model", "reservation", "usage"),
+        *("dialect", "encode_error", "exchange", "failed", "key", "model", "outcome", "path", "provider"),
+        *("began", "owner", "request_id", "requested_model", "reservation", "usage"),
     )
 
     def __init__(self, exchange: HttpExchange) -> None:
@@ -111,6 +111,8 @@ class RequestContext:
         self.request_id = os.urandom(16).hex()
         self.path = ""
         self.dialect = ""
+        self.encode_error: EncodeError | None = None
+        """Writes errors, if the API of the route is not a dialect."""
         self.provider = ""
         self.model = ""
         self.usage: Usage | None = None
@@ -317,6 +319,7 @@ class HttpApp:
             return
         match = self.routes.find(exchange.method, exchange.path)
         context.path, context.dialect = match.route.path, match.route.dialect or context.dialect
+        context.encode_error = match.route.encode_error
         if match.allowed_methods:
             exchange.extra_headers = (*exchange.extra_headers, ("allow", match.allowed_methods))
             raise TurnedAway(
@@ -396,8 +399,11 @@ class HttpApp:
         exchange = context.exchange
         if exchange.response_started:
             return
-        name = context.dialect or _DEFAULT_DIALECT
-        status, body = dialect(name).encode_error(error, Reply(context.request_id))
+        if context.encode_error is not None:
+            status, body = context.encode_error(error, exchange)
+        else:
+            name = context.dialect or _DEFAULT_DIALECT
+            status, body = dialect(name).encode_error(error, Reply(context.request_id))
         if isinstance(error, TurnedAway):
             status = error.status_hint
         headers = [("content-type", JSON), ("x-request-id", context.request_id)]

@@ -7,7 +7,7 @@ sent, and search options where a request is sent.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from time import time
 from typing import TYPE_CHECKING
@@ -23,15 +23,21 @@ from groundwire.server.key_rights import common_domains, matches
 from groundwire.text.domains import admits
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from groundwire.client_protocol import ProviderHealth, SearchClient
+    from groundwire.compare.comparison import Comparison
+    from groundwire.compare.run import ComparePolicy, Progress
     from groundwire.config.schema import Config
     from groundwire.credentials.lookup import LookupResult
     from groundwire.credentials.secret import Secret
     from groundwire.engine.knowledge import BuildProgress
     from groundwire.engine.knowledge.background import BuildStatus
     from groundwire.engine.pages import Page
-    from groundwire.model import Event
+    from groundwire.model import Answer, Event
     from groundwire.providers.spec import ProviderSpec, ProviderStatus
+    from groundwire.verify.facts import VerifyReport
+    from groundwire.verify.policy import VerifyPolicy
 
 _OFFLINE_TOOLS = (
     *("bash", "text_editor", "computer", "memory", "local_shell", "apply_patch", "custom"),
@@ -122,6 +128,7 @@ class RestrictedClient:
         provider: str = AUTO,
         model: str = "",
         options: SearchOptions | None = None,
+        max_cost: Decimal | float | None = None,
     ) -> AsyncGenerator[Event, None]:
         """The events of an answer, if the key allows the target and the search."""
         if isinstance(query, str):
@@ -129,10 +136,63 @@ class RestrictedClient:
             query = Request((Message("user", (Text(query),)),), search=search, stream=True)
         if query.search is not None:
             query = replace(query, search=checked_options(query.search, time()))
+        if max_cost is not None:
+            target = self.resolve(model, provider=provider)
+            # The price is that of one target: the first that the key may use.
+            among = self._among(target, query.model, searching=query.search is not None)
+            named = among[0] if among else target.provider
+            events = self._client.stream(
+                self._restricted(query, target), provider=named, model=target.model, max_cost=max_cost
+            )
+            async with aclosing(events):
+                async for event in events:
+                    yield event
+            return
         async with aclosing(self.batches(query, provider=provider, model=model)) as batches:
             async for batch in batches:
                 for event in batch:
                     yield event
+
+    async def acompare(
+        self,
+        query: str | Request,
+        providers: Sequence[str],
+        *,
+        options: SearchOptions | None = None,
+        policy: ComparePolicy | None = None,
+        report: Progress | None = None,
+    ) -> Comparison:
+        """Compare the answers of providers that the key may use."""
+        from groundwire.compare.run import compare_answers  # noqa: PLC0415  rarely needed
+
+        if isinstance(query, str):
+            search = options or self.config.search
+            query = Request((Message("user", (Text(query),)),), search=search, stream=True)
+
+        def ask(request: Request, name: str) -> AsyncGenerator[Event, None]:
+            provider, _, model = name.partition("/")
+            return self.stream(request, provider=provider, model=model)
+
+        return await compare_answers(query, providers, ask, policy, report or (lambda _, __: None))
+
+    async def averify(
+        self, answer: Answer, *, options: SearchOptions | None = None, policy: VerifyPolicy | None = None
+    ) -> VerifyReport:
+        """Verify citations, if the key may search and allows the domains of all cited pages."""
+        self._check_pages(answer)
+        return await self._client.averify(answer, options=options, policy=policy)
+
+    async def resolve_redirects(self, answer: Answer) -> Answer:
+        """Resolve redirect addresses, if the key may search."""
+        self._check_search()
+        return await self._client.resolve_redirects(answer)
+
+    def _check_pages(self, answer: Answer) -> None:
+        self._check_search()
+        allowed = SearchOptions(self._scope.allowed_domains)
+        cited = (item.source for citation in answer.citations for item in citation.evidence)
+        if not all(admits(allowed, source) for source in cited):
+            raise ForbiddenForKey(f"this API key reads only pages of {self._domains}")
 
     async def count_tokens(self, request: Request, *, provider: str, model: str) -> int | None:
         """The input tokens of a request, if the key allows the target."""
@@ -181,6 +241,10 @@ class RestrictedClient:
     def build_index(self) -> BuildStatus | None:
         """Complete the embedded index in the background."""
         return self._client.build_index()
+
+    def find_servers(self) -> None:
+        """Find out which model servers run on this machine."""
+        self._client.find_servers()
 
     def prepare(self) -> None:
         """Import now what the first request would wait for."""
