@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import aclosing, closing, contextmanager
 from decimal import Decimal
 from pathlib import Path
 
@@ -220,6 +220,35 @@ def test_an_interrupted_answer_is_stored_with_what_came(tmp_path: Path) -> None:
     [(_, [_, answer])] = sessions(tmp_path)
     assert isinstance(answer.content, Answer)
     assert (answer.content.text, state_of(answer.content)) == ("Half an answer", "stopped")
+
+
+class StubbornClient(InterruptedClient):
+    """Does not end when its answer is stopped, but gets another Ctrl-C."""
+
+    async def stream(
+        self,
+        query: str | Request,
+        *,
+        provider: str = "auto",
+        model: str = "",
+        options: SearchOptions | None = None,
+        max_cost: Decimal | float | None = None,
+    ) -> AsyncGenerator[Event, None]:
+        try:
+            async with aclosing(super().stream(query, provider=provider, model=model)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.Event().wait()
+
+
+def test_a_second_interruption_ends_the_command_and_the_answer_is_stored(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        chat(tmp_path, "one\ntwo\n", client=StubbornClient())
+    [(_, [_, answer])] = sessions(tmp_path)
+    assert isinstance(answer.content, Answer)
+    assert state_of(answer.content) == "stopped"
 
 
 class Dialogue:

@@ -27,6 +27,14 @@ def test_a_source_of_the_last_search_is_opened(tmp_path: Path, form: tuple[str, 
     assert bench.stderr == f"Opened {CITIES.url}\n"
 
 
+def test_a_link_of_the_last_list_is_opened(tmp_path: Path) -> None:
+    bench = bench_in(tmp_path)
+    assert bench.run("find", "q") == 0
+    assert f"2. {CITIES.title}\n   {CITIES.url}" in bench.stdout
+    assert bench.run("open", "2") == 0
+    assert bench.opened == [CITIES.url]
+
+
 def test_the_numbers_are_those_on_the_terminal(tmp_path: Path) -> None:
     bench = bench_in(tmp_path, terminal=True)
     bench.run("search", "q")
