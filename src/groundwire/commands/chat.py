@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
+import threading
 import time
 from argparse import Namespace
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
@@ -122,7 +123,10 @@ class StoppableAnswer:
 
 @contextmanager
 def _on_interrupt(stop: Callable[[], None]) -> Iterator[None]:
-    """Call `stop` on Ctrl-C for the duration of the block."""
+    """Call `stop` on Ctrl-C for the duration of the block. Signals reach only the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, stop)
     try:
