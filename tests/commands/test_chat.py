@@ -109,6 +109,20 @@ def test_a_conversation_of_the_page_without_search_goes_on_with_search(tmp_path:
     assert (session.id, session.agent) == ("s1", CITED_SEARCH.id)
 
 
+def test_a_conversation_that_is_being_answered_elsewhere_is_not_disturbed(tmp_path: Path) -> None:
+    chat(tmp_path, "how many?\n")
+    [(session, _)] = sessions(tmp_path)
+    with stored(tmp_path) as store:
+        assert store.take_lease(session.id, "the page", 60.0)
+    bench, code = chat(tmp_path, "and where?\n", "-c")
+    assert code == 1
+    assert bench.stderr.endswith(
+        "groundwire: this session is being answered; wait for the answer, or stop it\n"
+    )
+    assert bench.client.requests == []
+    assert [len(messages) for _, messages in sessions(tmp_path)] == [2]
+
+
 def test_a_new_conversation_does_not_know_the_one_before(tmp_path: Path) -> None:
     bench, _ = chat(tmp_path, "how many?\n/new\nand where?\n")
     assert [len(request.messages) for request, _, _ in bench.client.requests] == [1, 1]
