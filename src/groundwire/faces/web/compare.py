@@ -146,6 +146,7 @@ class _LiveComparison:
     def usage_rows(self, request: PageRequest, now: float) -> list[UsageRow]:
         """The usage of every provider that was asked."""
         visitor = request.visitor
+        asked = [(column, column.assembler.answer()) for column in self.columns.values() if column.began]
         return [
             UsageRow(
                 uuid4().hex,
@@ -159,8 +160,7 @@ class _LiveComparison:
                 max(0.0, column.ended - column.began),
                 visitor.key,
             )
-            for column in self.columns.values()
-            if column.began and (answer := column.assembler.answer())
+            for column, answer in asked
         ]
 
 
