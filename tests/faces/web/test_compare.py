@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import aiohttp
 import pytest
 
-from groundwire.model import Source
+from groundwire.model import Json, Source
 from groundwire.testing.answers import answer_events
 from groundwire.testing.script import ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer
@@ -144,13 +144,14 @@ async def test_a_comparison_needs_two_usable_providers_and_a_question(tmp_path: 
         aiohttp.ClientSession(here.url, cookie_jar=jar) as browser,
     ):
         headers = {"x-groundwire-token": await token_of(browser)}
-        for body in (
+        bodies: list[Json] = [
             {"text": "q?", "providers": ["alpha"]},
             {"text": "q?", "providers": ["alpha", "alpha", "unknown"]},
             {"text": " ", "providers": ["alpha", "local"]},
             {"text": "q?", "providers": "alpha"},
             [],
-        ):
+        ]
+        for body in bodies:
             async with browser.post("/compare/run", json=body, headers=headers) as response:
                 assert response.status == 400, body
                 assert (await response.json())["message"]
