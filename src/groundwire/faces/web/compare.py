@@ -8,9 +8,9 @@ comparison and its picture. A comparison is not stored.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
-from typing import Literal
+from typing import Literal, Protocol, TypeAlias
 from uuid import uuid4
 
 from groundwire.chat.answers import WebLink, web_link
@@ -18,7 +18,6 @@ from groundwire.chat.turns import timestamp
 from groundwire.client import search_request
 from groundwire.compare.comparison import Agreement, ClaimGroup, Comparison, Contribution
 from groundwire.compare.picture import draw_comparison
-from groundwire.compare.run import compare_answers
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import load_json
 from groundwire.errors import ClientWireError, GroundwireError, InvalidArguments
@@ -38,6 +37,22 @@ from groundwire.model.value import value
 from groundwire.server.asgi import cancel_on_disconnect
 from groundwire.server.response_writer import StreamingResponse
 from groundwire.store.base import StoredMessage, UsageRow
+
+Step: TypeAlias = Literal["searching", "answering", "done"]
+
+
+class CompareAnswers(Protocol):
+    """`groundwire.compare.run.compare_answers`."""
+
+    def __call__(
+        self,
+        request: Request,
+        providers: Sequence[str],
+        stream: Callable[[Request, str], AsyncGenerator[Event, None]],
+        *,
+        report: Callable[[str, Step], None],
+    ) -> Coroutine[None, None, Comparison]: ...
+
 
 _MOST_PROVIDERS = 8
 _UPDATE_INTERVAL = 0.1
@@ -134,7 +149,7 @@ class _LiveComparison:
         finally:
             column.ended = self._clock()
 
-    def report(self, name: str, step: Literal["searching", "answering", "done"]) -> None:
+    def report(self, name: str, step: Step) -> None:
         """A provider begins to search or to answer, or is done."""
         self.columns[name].step = step
         self._mark(self.columns[name])
@@ -227,6 +242,7 @@ async def _comparison_events(
 ) -> AsyncGenerator[bytes, None]:
     live = _LiveComparison(request, providers)
     yield sse_event("started", {"html": _render_columns(web, request, live)})
+    compare_answers = await asyncio.to_thread(_load_comparing)
     comparing = asyncio.create_task(compare_answers(question, providers, live.stream, report=live.report))
     comparing.add_done_callback(lambda _: live.changed.set())
     clock = asyncio.get_running_loop().time
@@ -248,6 +264,13 @@ async def _comparison_events(
         # Also if the browser has disconnected: what was asked was used.
         with suppress(GroundwireError):
             await asyncio.shield(web.chat.record_usage(live.usage_rows(request, web.clock())))
+
+
+def _load_comparing() -> CompareAnswers:
+    """The function that compares; blocks while it is imported."""
+    from groundwire.compare.run import compare_answers  # noqa: PLC0415  a server starts faster without it
+
+    return compare_answers
 
 
 def _render_columns(web: WebApp, request: PageRequest, live: _LiveComparison) -> str:
