@@ -138,6 +138,7 @@ def view_of(message: StoredMessage, texts: Mapping[str, str], *, searching: bool
         answer = Answer()
     numbering = number_answer(answer) if answer.citations else Numbering((), {})
     verification = read_verification(answer, texts)
+    verdicts = _verdicts_by_number(answer, numbering, verification)
     chips = _ChipTexts(message.id, texts["source"], texts["answer_says"], texts["page_says"])
     blocks, whole = _render(answer, numbering, chips, verification)
     others = number_sources(source for source in answer.sources if numbering.number(source) is None).sources
@@ -150,7 +151,7 @@ def view_of(message: StoredMessage, texts: Mapping[str, str], *, searching: bool
         blocks,
         whole,
         tuple(
-            _source(source, number, _verdicts_on(number, numbering, answer, verification))
+            _source(source, number, tuple(verdicts.get(number, ())))
             for number, source in enumerate(numbering.sources, 1)
         ),
         tuple(_source(source) for source in others if source.state == "opened"),
@@ -183,17 +184,17 @@ def changed_blocks(old: tuple[str, ...], new: tuple[str, ...]) -> Json:
     return {"keep": keep, "blocks": list(new[keep:])}
 
 
-def _verdicts_on(
-    number: int, numbering: Numbering, answer: Answer, verification: Verification
-) -> tuple[CitationVerdict, ...]:
-    """The verdicts on all citations of a numbered source."""
-    urls = {
-        item.source.url
-        for citation in (answer.citations if verification.verdicts else ())
-        for item in citation.evidence
-        if numbering.number(item.source) == number
-    }
-    return tuple(verdict for verdict in verification.verdicts if verdict.url in urls)
+def _verdicts_by_number(
+    answer: Answer, numbering: Numbering, verification: Verification
+) -> dict[int | None, list[CitationVerdict]]:
+    """The verdicts on all citations of each numbered source."""
+    found: dict[int | None, list[CitationVerdict]] = {}
+    if verification.verdicts:
+        evidence = (item for citation in answer.citations for item in citation.evidence)
+        numbers = {item.source.url: numbering.number(item.source) for item in evidence}
+        for verdict in verification.verdicts:
+            found.setdefault(numbers.get(verdict.url), []).append(verdict)
+    return found
 
 
 def _render(

@@ -32,7 +32,7 @@ from groundwire.faces.web.headers import (
     sse_event,
 )
 from groundwire.faces.web.pages import PageRequest, PageRoute, WebApp
-from groundwire.model import Answer, Assembler, Event, Json, Request
+from groundwire.model import Answer, Assembler, Event, Failed, Json, Request
 from groundwire.model.value import value
 from groundwire.server.asgi import cancel_on_disconnect
 from groundwire.server.response_writer import StreamingResponse
@@ -72,6 +72,7 @@ class ColumnView:
     step: str
     """Name of a text, without its prefix: a step, or the outcome."""
     reason: str = ""
+    """Why there is no answer, in the visitor's language."""
     seconds: float | None = None
 
 
@@ -112,10 +113,16 @@ class _Column:
         self.provider = provider
         self.step: Literal["waiting", "searching", "answering", "done"] = "waiting"
         self.assembler = Assembler()
-        self.error = ""
+        self.error: GroundwireError | None = None
         self.began = self.ended = 0.0
         self.is_changed = False
         self.sent: AnswerView | None = None
+
+    def feed(self, event: Event) -> None:
+        """Add an event to the answer."""
+        if isinstance(event, Failed):
+            self.error = event.error
+        self.assembler.feed(event)
 
     def message(self) -> StoredMessage:
         """The answer so far, as if it were stored."""
@@ -140,11 +147,11 @@ class _LiveComparison:
             async with aclosing(self._app.batches(request, target)) as batches:
                 async for batch in batches:
                     for event in batch:
-                        column.assembler.feed(event)
+                        column.feed(event)
                         yield event
                     self._mark(column)
         except GroundwireError as error:
-            column.error = error.code
+            column.error = error
             raise
         finally:
             column.ended = self._clock()
@@ -171,7 +178,7 @@ class _LiveComparison:
                 answer.usage,
                 visitor.owner,
                 "compare",
-                column.error or (answer.error.code if answer.error else ""),
+                column.error.code if column.error is not None else "",
                 max(0.0, column.ended - column.began),
                 visitor.key,
             )
@@ -257,7 +264,7 @@ async def _comparison_events(
                     yield await asyncio.to_thread(_column_event, web, request, column)
             await asyncio.sleep(max(_UPDATE_INTERVAL, (clock() - began) * _RENDER_PAUSE))
         comparison = comparing.result()
-        yield await asyncio.to_thread(_done_event, web, request, comparison)
+        yield await asyncio.to_thread(_done_event, web, request, comparison, live)
     finally:
         comparing.cancel()
         await asyncio.wait([comparing])
@@ -291,10 +298,11 @@ def _column_event(web: WebApp, request: PageRequest, column: _Column) -> bytes:
     return sse_event("column", body)
 
 
-def _done_event(web: WebApp, request: PageRequest, comparison: Comparison) -> bytes:
+def _done_event(web: WebApp, request: PageRequest, comparison: Comparison, live: _LiveComparison) -> bytes:
     """The whole comparison; blocks."""
     columns = [
-        _contribution_view(web, request, index, item) for index, item in enumerate(comparison.contributions)
+        _contribution_view(web, request, live.columns[item.provider], item)
+        for item in comparison.contributions
     ]
     groups = [
         (kind, [_claim(group) for group in comparison.claims if group.agreement == kind]) for kind in _ORDER
@@ -310,9 +318,10 @@ def _done_event(web: WebApp, request: PageRequest, comparison: Comparison) -> by
     return sse_event("done", {"html": html, "svg": draw_comparison(comparison)})
 
 
-def _contribution_view(web: WebApp, request: PageRequest, index: int, item: Contribution) -> ColumnView:
-    view = web.pages.view(request.visitor, _as_message(index, item.provider, item.answer))
-    return ColumnView(item.provider, view, item.outcome, item.reason, item.seconds)
+def _contribution_view(web: WebApp, request: PageRequest, column: _Column, item: Contribution) -> ColumnView:
+    view = web.pages.view(request.visitor, _as_message(column.index, item.provider, item.answer))
+    reason = web.error_text(request, column.error) if column.error is not None else ""
+    return ColumnView(item.provider, view, item.outcome, reason, item.seconds)
 
 
 def _claim(group: ClaimGroup) -> ClaimView:
