@@ -302,6 +302,7 @@ async def verify(web: WebApp, request: PageRequest) -> None:
     """Verify the citations of an answer; responds with its new HTML."""
     try:
         check_token(request.visitor, request.exchange.headers.get(TOKEN_HEADER, ""))
+        await web.chat.session(request.visitor.owner, request.params["id"])
         request.app.check_capacity()
         await request.app.check_rate(request.context, MAX_FORM_BYTES)
         body = load_json(await request.exchange.read_json(MAX_FORM_BYTES), ClientWireError)
