@@ -116,6 +116,7 @@ bench: .venv/.test  ## benchmarks; the ratios within a table are comparable
 	$(BIN)/python bench/index.py
 	$(BIN)/python bench/ranking.py
 	$(BIN)/python bench/answers.py
+	$(BIN)/python bench/rerank.py
 	$(BIN)/python bench/gate.py
 	$(BIN)/python bench/dense.py
 	$(BIN)/python bench/verify.py

@@ -170,6 +170,9 @@ class StubClient:
     def watch_index(self, report: Callable[[BuildProgress], None]) -> None:
         """No index is built."""
 
+    def find_servers(self) -> None:
+        """There are none."""
+
     def prepare(self) -> None:
         """Nothing is imported."""
 

@@ -43,7 +43,7 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 LINKING = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")))
 LINK = re.compile(r"\]\((?!https?:|@)([^)#\s]*)(?:#([^)\s]+))?\)")
 FENCE = re.compile(r"^( *)```([^\n]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
-OTHER_PROGRAMS = {"npx", "claude", "eval", "podman", "kubectl", "helm"}
+OTHER_PROGRAMS = {"npx", "claude", "curl", "eval", "podman", "kubectl", "helm"}
 NEEDS_NETWORK = {"serve", "mcp", "verify"}
 EVENTS = answer_events("The Nile is 6650 km long.", Source("https://docs.python.org/3/"), query="nile")
 

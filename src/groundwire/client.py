@@ -25,8 +25,8 @@ from groundwire import __version__
 from groundwire.client_protocol import AnswerStream
 from groundwire.config.load import load
 from groundwire.config.options import checked_options
-from groundwire.config.schema import DEFAULT_ORDER, Config
-from groundwire.credentials.lookup import Lookup, LookupContext, LookupResult, explain, find
+from groundwire.config.schema import DEFAULT_ORDER, Config, ProviderSettings
+from groundwire.credentials.lookup import CredentialFinder, Lookup, LookupContext, LookupResult, explain
 from groundwire.credentials.oauth import token_url
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential, Secret
@@ -57,7 +57,8 @@ from groundwire.providers.engine_factory import (
     api_engine_spec,
 )
 from groundwire.providers.http import HttpProvider
-from groundwire.providers.models import SuccessorProvider
+from groundwire.providers.local_servers import PortProbe
+from groundwire.providers.models import FirstModelProvider, SuccessorProvider
 from groundwire.providers.openai_session import oauth_sender, refresh_process
 from groundwire.providers.pricing import PriceList, is_listed, load_prices
 from groundwire.providers.registry import adjusted, describe, load_registered
@@ -108,7 +109,7 @@ class Groundwire:
         self._env = dict(os.environ if env is None else env)
         self._home = self._env.get("HOME") or str(Path.home())
         self.config = config if config is not None else load(self._env, self._home, str(Path.cwd()))
-        self._lookup_context = LookupContext(self._env, self._home, self.config.config_dir)
+        self._finder = CredentialFinder(LookupContext(self._env, self._home, self.config.config_dir))
         self._redactor = Redactor()
         self._http = Http(self._env)
         self._refresher = Refresher(
@@ -125,6 +126,7 @@ class Groundwire:
         self.spending_guard: SpendingGuard | None = None
         """Decides before each request to a provider whether its budget allows it."""
         self._plugins = self._create_plugins()
+        self._ports = PortProbe({name: row.base_url for name, row in self._specs.items() if row.is_local})
         self._providers = {name: plugin.provider for name, plugin in self._plugins.items()}
         self._health = Health(time.monotonic)
         self._router = Router(
@@ -387,6 +389,10 @@ class Groundwire:
         if among:
             order = tuple(name for name in order if name in among and name in self._providers)
             known = LazyMapping(dict.fromkeys(order), self._is_usable)
+        if request.links_only:  # an engine finds them without a model
+            order = tuple(sorted(order, key=lambda name: name not in self.engines))
+        if not searching and not any(usable.get(name) for name in order if name not in self.engines):
+            self._ports.look()
         plan = plan_for(target, order, usable, searching=searching, engines=self.engines)
         warnings = substituted(request.model, self.config.aliases, known)
         return replace(plan, seconds=self._seconds(plan.targets), warnings=warnings)
@@ -414,10 +420,8 @@ class Groundwire:
     def _able_to_search(self) -> Mapping[str, bool]:
         """The usable providers that can search."""
 
-        def can(name: str) -> bool:
-            return self.can_search(name) and self._is_usable(name)
-
-        return LazyMapping(self._providers, can)
+        usable = self.usable()
+        return LazyMapping(self._providers, lambda name: self.can_search(name) and usable[name])
 
     def can_search(self, provider: str) -> bool:
         """Can the provider search the web? True for `auto`, which chooses one that can."""
@@ -442,8 +446,14 @@ class Groundwire:
         request = replace(request, model=model)
         return await count_tokens(row, self._http, await self._credential(row), self._redactor, request)
 
+    def find_servers(self) -> None:
+        """Find out which model servers run on this machine. Blocks for a tenth of a second at most."""
+        self._ports.look()
+
     def prepare(self) -> None:
-        """Import the modules that the first request needs, so that it does not wait for them."""
+        """Import the modules that the first request needs, so that it does not wait for them, and find local
+        model servers."""
+        self.find_servers()
         for name in ("transport.response", *(f"dialects.{row.dialect}" for row in self._specs.values())):
             import_module(f"groundwire.{name}")
         use_library(msgspec_library())
@@ -456,7 +466,13 @@ class Groundwire:
 
     def usable(self) -> Mapping[str, bool]:
         """Map the name of every provider to whether it is usable now."""
-        return LazyMapping(self._providers, self._is_usable)
+        snapshot = self._finder.snapshot()
+
+        def is_usable(name: str) -> bool:
+            with self._finder.using(snapshot):
+                return self._is_usable(name)
+
+        return LazyMapping(self._providers, is_usable)
 
     def _is_usable(self, name: str) -> bool:
         return self._plugins[name].is_usable()
@@ -485,7 +501,7 @@ class Groundwire:
 
     def findings(self, name: str) -> list[LookupResult]:
         """Return where a provider's credentials were looked for, and what was found."""
-        return explain(self._plugins[name].lookups, self._lookup_context) if name in self.names else []
+        return explain(self._plugins[name].lookups, self._finder.context) if name in self.names else []
 
     def observe_attempts(self, observer: AttemptObserver) -> None:
         """Call a function when a provider is called, and the function that it returns when that ends."""
@@ -532,7 +548,7 @@ class Groundwire:
             engines,
             self._http,
             self._redactor,
-            self._lookup_context,
+            self._finder,
             IndexSettings(
                 Path(self.config.data_dir) / "index", self.config.store, is_built=self.config.build_index
             ),
@@ -567,7 +583,7 @@ class Groundwire:
         timeout = settings.timeout or self.config.timeout
         row = adjusted(
             row,
-            base_url=settings.base_url,
+            base_url=settings.base_url or self._env.get(row.base_url_env, "").strip(),
             model=settings.model,
             search=settings.search,
             search_form=settings.search_form,
@@ -592,7 +608,7 @@ class Groundwire:
             home=self._home,
             http=self._http,
             redactor=self._redactor,
-            credential=lambda lookups: find(lookups, self._lookup_context),
+            credential=self._finder.find,
         )
 
     def _writing_model(self) -> StreamModel | None:
@@ -610,15 +626,24 @@ class Groundwire:
         return ProviderPlugin(
             self._http_provider(row),
             row.title,
-            is_usable=lambda: not row.missing or find(row.lookups, self._lookup_context) is not None,
+            is_usable=lambda: self._has_access(row),
             reason=lambda: self._reason(row),
             lookups=row.lookups,
             dialect=row.dialect,
             base_url=row.base_url,
         )
 
+    def _has_access(self, row: ProviderSpec) -> bool:
+        """Can requests be sent: is there an address, a key if it needs one, a server if it is a local one?"""
+        if row.is_local:
+            return row.name in self._ports or _is_configured(self.config.provider(row.name))
+        has_key = not row.missing or self._finder.find(row.lookups) is not None
+        return bool(row.base_url) and has_key
+
     def _reason(self, row: ProviderSpec) -> str:
-        findings = explain(row.lookups, self._lookup_context)
+        if row.is_local or not row.base_url:
+            return f"server at {row.base_url}" if self._has_access(row) else row.advice
+        findings = explain(row.lookups, self._finder.context)
         origin = next((finding.place for finding in findings if finding.found), "")
         return origin or (row.advice if row.missing else "needs no key")
 
@@ -628,6 +653,8 @@ class Groundwire:
 
         renew = self._refresher.after_refusal
         provider: Provider = HttpProvider(row, self._http, credential, self._redactor, renew=renew)
+        if row.is_local and not row.model:
+            provider = FirstModelProvider(provider, row, self._http, credential)
         if row.family:
             provider = SuccessorProvider(provider, row, self._http, credential)
         terms = self._terms[row.name] = terms_of(self._price_list, row.name, row.base_url, row.dialect)
@@ -659,8 +686,8 @@ class Groundwire:
 
     async def _credential(self, row: ProviderSpec) -> Credential | None:
         key = self._keys.get(row.name)
-        found = Credential(key, "api", row.title) if key else find(row.lookups, self._lookup_context)
-        if found is None:
+        found = Credential(key, "api", row.title) if key else self._finder.find(row.lookups)
+        if found is None or not row.base_url:
             if row.missing:
                 raise _missing(row)
             return None
@@ -678,6 +705,11 @@ def search_request(query: str, options: SearchOptions) -> Request:
     if not query.strip():
         raise InvalidQuery("the query is empty; ask something")
     return Request((Message("user", (Text(query),)),), search=options, stream=True)
+
+
+def _is_configured(settings: ProviderSettings) -> bool:
+    """Has the user described this server, so that it need not be found?"""
+    return bool(settings.base_url or settings.model or settings.enabled)
 
 
 def check_cost(quote: Quote, max_cost: Decimal | float) -> None:

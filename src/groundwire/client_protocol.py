@@ -235,6 +235,10 @@ class SearchClient(Protocol):
         """Complete the embedded index in the background; returns how far it is, None if that is off."""
         ...
 
+    def find_servers(self) -> None:
+        """Find out which model servers run on this machine."""
+        ...
+
     def prepare(self) -> None:
         """Import now what the first request would wait for."""
         ...

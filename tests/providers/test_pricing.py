@@ -36,6 +36,7 @@ from groundwire.providers.policy import Capabilities
 from groundwire.providers.pricing import (
     SEARCH_PRICES,
     TOKENS_PER_SEARCH,
+    UNPRICED_ENGINES,
     PriceList,
     input_estimate,
     search_price,
@@ -140,10 +141,19 @@ def test_an_unknown_price_is_never_zero() -> None:
         assert (cost.usd, cost.basis) == (None, "unknown"), (vendor, model)
 
 
-@pytest.mark.parametrize("engine", sorted(ENGINES))
+@pytest.mark.parametrize("engine", sorted(ENGINES - UNPRICED_ENGINES))
 def test_engines_cost_their_searches_only(engine: str) -> None:
     cost = PriceList().of(engine, "", vendor_of(engine, "")).cost(Usage(searches=2))
-    price = {"brave": "0.01", "exa": "0.01", "tavily": "0.016"}.get(engine, "0")
+    price = {
+        "brave": "0.01",
+        "exa": "0.01",
+        "tavily": "0.016",
+        "google_pse": "0.01",
+        "serper": "0.002",
+        "linkup": "0.01174",
+        "parallel": "0.01",
+        "you": "0.01",
+    }.get(engine, "0")
     assert cost.usd == Decimal(price)
     assert cost.basis == ("listed" if Decimal(price) else "free")
 
@@ -230,7 +240,14 @@ def test_the_unit_of_each_price_is_what_searches_are_counted_by() -> None:
 
 def test_every_engine_of_the_catalog_has_a_price() -> None:
     known = {row.vendor for row in SEARCH_PRICES}
-    assert {entry.name for entry in CATALOG if entry.kind == "engine"} <= known
+    assert {entry.name for entry in CATALOG if entry.kind == "engine"} == ENGINES
+    assert known & UNPRICED_ENGINES == set()
+    assert known | UNPRICED_ENGINES >= ENGINES
+
+
+@pytest.mark.parametrize("engine", sorted(UNPRICED_ENGINES))
+def test_the_cost_of_an_engine_without_a_price_for_a_search_is_unknown(engine: str) -> None:
+    assert PriceList().of(engine, "", engine).cost(Usage(searches=1)).basis == "unknown"
 
 
 @pytest.mark.parametrize(

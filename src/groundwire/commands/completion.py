@@ -15,6 +15,7 @@ from groundwire.tools.registry import TOOLS
 
 _VALUES: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("search", "--provider"): ("auto", *KNOWN_PROVIDERS),
+    ("find", "--provider"): ("auto", *KNOWN_PROVIDERS),
     ("tool", "name"): tuple(TOOLS),
     ("login", "provider"): tuple(
         name for name in KNOWN_PROVIDERS if name not in ("openai_oauth", "copilot", "searxng", "web", "local")

@@ -23,7 +23,7 @@ from groundwire import __version__
 from groundwire.client import ProviderStatus
 from groundwire.client_protocol import SearchClient
 from groundwire.commands.config import load_config
-from groundwire.commands.providers import SWITCHED_OFF, encode_status, switched_off
+from groundwire.commands.providers import SWITCHED_OFF, encode_status, listed, switched_off
 from groundwire.commands.runner import error_line, report_error
 from groundwire.config import opencode, paths
 from groundwire.credentials.lookup import LookupResult
@@ -295,14 +295,16 @@ def run_doctor(arguments: Namespace, console: Console) -> int:
         *meaning_in_store(client.config.store),
         *shared_redis(client.config.redis),
     ]
-    statuses = client.providers()
+    client.find_servers()
+    everything = client.providers()
+    statuses = listed(everything, client.config)
     probes = asyncio.run(_live(client, statuses)) if arguments.ask else []
     if arguments.json:
         body = _encode_report(client, checks, statuses, probes, console)
         console.write(escape_invisible_json(dump_json(body)) + "\n")
     else:
         _print_sections(console, checks)
-        _print_providers(console, client, statuses)
+        _print_providers(console, client, statuses, len(everything) - len(statuses))
         _print_answers(console, probes)
         _print_verdict(console, client, statuses)
     return _code(checks, statuses, probes)
@@ -333,7 +335,9 @@ def _print_sections(console: Console, checks: Mapping[str, list[Check]]) -> None
         console.write("\n")
 
 
-def _print_providers(console: Console, client: SearchClient, statuses: list[ProviderStatus]) -> None:
+def _print_providers(
+    console: Console, client: SearchClient, statuses: list[ProviderStatus], more: int
+) -> None:
     _title(console, "Providers")
     for status in statuses:
         symbol = _SYMBOLS["ok" if status.usable else "note"]
@@ -341,6 +345,8 @@ def _print_providers(console: Console, client: SearchClient, statuses: list[Prov
         _print_checks(console, credentials(client.findings(status.name), console.clock()), "    ")
     for name in switched_off(client.config):
         console.print(f"  {one_line(name)}: {SWITCHED_OFF}")
+    if more:
+        console.print(f"  {more} more need a key or a server: groundwire providers --all")
     console.write("\n")
 
 

@@ -23,6 +23,7 @@ from groundwire.faces.gateway.endpoints import DIALECT_ROUTES
 from groundwire.faces.gateway.keys import KEY_ROUTES
 from groundwire.faces.gateway.meta import DOCS_ROUTES, HEALTH_ROUTES
 from groundwire.faces.gateway.models import MODEL_ROUTES
+from groundwire.faces.gateway.search_apis.shared_path import SEARCH_API_ROUTES
 from groundwire.faces.mcp.http import mcp_app, mcp_route
 from groundwire.faces.web.app import routes_for
 from groundwire.model.value import value
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
 GATEWAY_ROUTES: tuple[Route, ...] = (
     *DIALECT_ROUTES,
+    *SEARCH_API_ROUTES,
     *COUNT_TOKENS_ROUTES,
     *MODEL_ROUTES,
     *KEY_ROUTES,

@@ -59,7 +59,8 @@ class GatewaySettings:
     host: str = "127.0.0.1"
     port: int = 8484
     search: str = ""
-    """The target that serves Claude Code's own searches; empty for the target of the request's model."""
+    """The target that serves Claude Code's own searches and the search APIs of other services; empty for the
+    target of the request's model."""
     citations: Literal["exact", "live"] = "exact"
     render: Literal["auto", "structured", "markers", "both"] = "auto"
     hosts: tuple[str, ...] = ()

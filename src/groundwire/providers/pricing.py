@@ -78,11 +78,19 @@ SEARCH_PRICES: tuple[SearchPrice, ...] = (
     SearchPrice("brave", Decimal(5), "query"),
     SearchPrice("exa", Decimal(5), "query"),
     SearchPrice("tavily", Decimal(8), "query"),
+    SearchPrice("google_pse", Decimal(5), "query"),
+    SearchPrice("linkup", Decimal("5.87"), "query"),
+    SearchPrice("parallel", Decimal(5), "query"),
+    SearchPrice("serper", Decimal(1), "query"),
+    SearchPrice("you", Decimal(5), "query"),
     SearchPrice("searxng", _ZERO, "query"),
     SearchPrice("web", _ZERO, "query"),
     SearchPrice("local", _ZERO, "query"),
 )
 """The first row that matches applies. `unit` is what `Capabilities.billing` counts."""
+
+UNPRICED_ENGINES = frozenset({"jina", "firecrawl", "ollama_search"})
+"""Engines that charge tokens, credits or a plan, not searches: their price has to be configured."""
 
 _VENDORS: Mapping[str, str] = {
     "anthropic.com": "anthropic",

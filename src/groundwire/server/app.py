@@ -31,10 +31,10 @@ from groundwire.server.key_manager import KeyActor, KeyManager, actor_for
 from groundwire.server.limits import check_request
 from groundwire.server.metrics import Metrics
 from groundwire.server.overload import LoadShedder, overloaded_error
-from groundwire.server.rate_limits import RateLimiter, Reservation, limit_error, limit_headers
+from groundwire.server.rate_limits import RateLimiter, RateReservation, limit_error, limit_headers
 from groundwire.server.response_writer import ResponseInfo, ResponseTimeouts, retry_after_header
 from groundwire.server.restricted_client import RestrictedClient, restricts_client
-from groundwire.server.routes import RouteMatch, RouteTable
+from groundwire.server.routes import EncodeError, RouteMatch, RouteTable
 from groundwire.server.shutdown import ActiveStreams, closing_error
 from groundwire.server.token_estimate import estimate_tokens
 
@@ -102,8 +102,8 @@ class RequestContext:
     """A request in progress: the HTTP exchange, and what is recorded about it."""
 
     __slots__ = (
-        *("dialect", "exchange", "failed", "key", "model", "outcome", "path", "provider", "request_id"),
-        *("began", "owner", "requested_model", "reservation", "usage"),
+        *("dialect", "encode_error", "exchange", "failed", "key", "model", "outcome", "path", "provider"),
+        *("began", "owner", "request_id", "requested_model", "reservation", "usage"),
     )
 
     def __init__(self, exchange: HttpExchange) -> None:
@@ -111,11 +111,13 @@ class RequestContext:
         self.request_id = os.urandom(16).hex()
         self.path = ""
         self.dialect = ""
+        self.encode_error: EncodeError | None = None
+        """Writes errors, if the API of the route is not a dialect."""
         self.provider = ""
         self.model = ""
         self.usage: Usage | None = None
         """Usage to record; None if no provider was called."""
-        self.reservation: Reservation | None = None
+        self.reservation: RateReservation | None = None
         """What was reserved of the rate limits of the key."""
         self.outcome = "done"
         self.began = monotonic()
@@ -317,6 +319,7 @@ class HttpApp:
             return
         match = self.routes.find(exchange.method, exchange.path)
         context.path, context.dialect = match.route.path, match.route.dialect or context.dialect
+        context.encode_error = match.route.encode_error
         if match.allowed_methods:
             exchange.extra_headers = (*exchange.extra_headers, ("allow", match.allowed_methods))
             raise TurnedAway(
@@ -347,7 +350,7 @@ class HttpApp:
         elif self.open_requests > self.settings.max_requests + _PUBLIC_REQUESTS and not route.always:
             raise overloaded_error()
 
-    async def check_rate(self, context: RequestContext, body_limit: int) -> Reservation | None:
+    async def check_rate(self, context: RequestContext, body_limit: int) -> RateReservation | None:
         """Count a request against the limits of its key; raises 429. Tokens are estimated from its JSON body,
         unless `body_limit` is zero."""
         limits = self.access.scope(context.key).limits
@@ -396,8 +399,11 @@ class HttpApp:
         exchange = context.exchange
         if exchange.response_started:
             return
-        name = context.dialect or _DEFAULT_DIALECT
-        status, body = dialect(name).encode_error(error, Reply(context.request_id))
+        if context.encode_error is not None:
+            status, body = context.encode_error(error, exchange)
+        else:
+            name = context.dialect or _DEFAULT_DIALECT
+            status, body = dialect(name).encode_error(error, Reply(context.request_id))
         if isinstance(error, TurnedAway):
             status = error.status_hint
         headers = [("content-type", JSON), ("x-request-id", context.request_id)]

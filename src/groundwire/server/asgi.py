@@ -13,8 +13,8 @@ from typing import Protocol, TypeAlias, cast
 from urllib.parse import parse_qsl
 
 from groundwire.errors import TurnedAway
-from groundwire.providers.spec import LOOP_HEADER
 from groundwire.server.limits import BODY_RATE, BODY_SECONDS, DocumentLimits
+from groundwire.transport.http import LOOP_HEADER
 
 Scope: TypeAlias = MutableMapping[str, object]
 AsgiMessage: TypeAlias = MutableMapping[str, object]
@@ -121,6 +121,10 @@ class HttpExchange:
             raise TurnedAway(
                 status=415, message="compressed request bodies are not supported; send it uncompressed"
             )
+        self.check_loop()
+
+    def check_loop(self) -> None:
+        """Refuse a request that a gateway of ours sent."""
         if LOOP_HEADER in self.headers:
             raise TurnedAway(
                 status=508,

@@ -242,6 +242,10 @@ class RestrictedClient:
         """Complete the embedded index in the background."""
         return self._client.build_index()
 
+    def find_servers(self) -> None:
+        """Find out which model servers run on this machine."""
+        self._client.find_servers()
+
     def prepare(self) -> None:
         """Import now what the first request would wait for."""
         self._client.prepare()

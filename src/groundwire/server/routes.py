@@ -16,8 +16,13 @@ from groundwire.model.access import Role
 from groundwire.model.value import value
 
 if TYPE_CHECKING:
+    from groundwire.dialects.base import ErrorBody
+    from groundwire.errors import GroundwireError
     from groundwire.server.app import HttpApp, RequestContext
+    from groundwire.server.asgi import HttpExchange
 
+EncodeError: TypeAlias = "Callable[[GroundwireError, HttpExchange], ErrorBody]"
+"""The status and the body of an error response."""
 Endpoint: TypeAlias = "Callable[[HttpApp, RequestContext, Mapping[str, str]], Awaitable[None]]"
 """Handles a request; the mapping holds the path parameters."""
 
@@ -53,6 +58,8 @@ class Route:
     opens a route without one."""
     role: Role = "member"
     """The least role of the key."""
+    encode_error: EncodeError | None = None
+    """Writes errors where the API of the route is not a dialect."""
 
 
 class RouteTable:

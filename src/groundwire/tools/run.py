@@ -126,6 +126,11 @@ def _read(client: SearchClient, tool: ToolSpec, arguments: object, now: float) -
         if tool.provider == geminisearch.NAME:
             client.add(geminisearch.row_of(client.config), geminisearch.key_of(client.config))
         return replace(request, search=client.config.search), tool.provider
+    return read_search(client, arguments, now)
+
+
+def read_search(client: SearchClient, arguments: JsonObject, now: float) -> tuple[Request, str]:
+    """Decode a call of the unified tool: the request with the configured options, and the provider."""
     request = decode_request(arguments)
     provider = str(request.extras.get(DIALECT, {}).get("provider", AUTO))
     if provider not in (AUTO, *client.names):

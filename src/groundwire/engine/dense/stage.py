@@ -20,7 +20,7 @@ from groundwire.engine.index.base import PassageStore
 from groundwire.engine.knowledge.purposes import Purpose, PurposeMatch, purpose_index
 from groundwire.engine.pages import Passage
 from groundwire.engine.retrieve.interpret import is_german
-from groundwire.engine.words import guess_language
+from groundwire.engine.words import guess_language, stop_words, tokenize, word_list
 from groundwire.model import SearchOptions
 
 _SPARE = 4
@@ -28,6 +28,8 @@ _SPARE = 4
 _FILTERED = 2000
 """Vectors that are looked up if filters restrict the passages."""
 _CACHED_QUESTIONS = 64
+_FOREIGN_WORDS = 2
+"""One may be a name or a variable: `del`, `la`."""
 
 
 class _EncoderVectors:
@@ -130,9 +132,18 @@ class DenseStage:
 
 def question_language(query: str) -> str:
     """`en` unless the question is in another language, for all that can be seen from a few words."""
+    if _is_foreign(query):
+        return ""
     if not query.isascii() or is_german(query):
         return guess_language(query)
     return guess_language(query) or "en"
+
+
+def _is_foreign(query: str) -> bool:
+    """Has it at least two words of a language that is neither English nor German, and fewer English ones?"""
+    words = tokenize(query)
+    foreign = sum(word in word_list("foreign_words") for word in words)
+    return foreign >= _FOREIGN_WORDS and foreign > sum(word in stop_words("en") for word in words)
 
 
 @cache

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from groundwire.engine.data_files import data_lines
 from groundwire.engine.knowledge.purposes import purpose_index
+from groundwire.engine.retrieve.names import mentioned_names
 from groundwire.engine.retrieve.spelling import Dictionary, Speller, WordsWithPrefix, make_dictionary
 from groundwire.engine.words import (
     name_parts,
@@ -139,7 +140,8 @@ def translate(query: str) -> str:
         found = next(filter(None, separated), ()) or _translations(word) or _compound(word)
         changed = changed or bool(found)
         english += found or (word,)
-    return " ".join(dict.fromkeys(english)) if changed else ""
+    # Names of code are kept whole: the gate must see those that do not exist.
+    return " ".join(dict.fromkeys((*english, *mentioned_names(query)))) if changed else ""
 
 
 def _translations(word: str) -> tuple[str, ...]:

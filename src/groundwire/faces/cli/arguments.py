@@ -218,6 +218,26 @@ def _search_arguments(parser: CommandParser) -> None:
     add("--no-stream", action="store_true", help="show nothing before the answer is complete")
     add("--verify", action="store_true", help="read the cited pages, and say what they do not support")
     add("--resolve", action="store_true", help="the addresses of pages instead of Gemini's redirects")
+    add = _search_options(parser).add_argument
+    add("--max-sources", metavar="N", type=count, help="how many sources to use")
+    add("--max-uses", metavar="N", type=count, help="how many searches to make")
+    add("--max-cost", metavar="USD", type=amount, help="do not ask if the answer could cost more")
+    add("--context", choices=("low", "medium", "high"), help="how much of the pages the model reads")
+    _data_dir(parser)
+
+
+def _find(parser: CommandParser) -> None:
+    add = parser.add_argument
+    add("query", nargs="+", metavar="QUERY", help="what to find; words are joined, - reads it from stdin")
+    add("--provider", metavar="NAME", default="auto", help="the engine (default: the first you can use)")
+    add("--json", action="store_true", help="as JSON")
+    add = _search_options(parser).add_argument
+    add("--count", metavar="N", dest="max_sources", type=count, help="how many links (default: 10)")
+    _data_dir(parser)
+
+
+def _search_options(parser: CommandParser) -> argparse._ArgumentGroup:
+    """Add the options of every search; returns their group."""
     group = parser.add_argument_group(
         "search", "Restrictions are kept or refused. Hints are used where the provider can, else reported."
     )
@@ -231,11 +251,7 @@ def _search_arguments(parser: CommandParser) -> None:
     add("--timezone", metavar="NAME", type=checked("TEXT"), help="where you are: Europe/Berlin")
     add("--language", metavar="CODE", type=checked("TEXT"), help="preferred language of the pages: de")
     add("--since", metavar="WHEN", type=checked("SINCE"), help="only pages from then on: 7d, 2026-01-01")
-    add("--max-sources", metavar="N", type=count, help="how many sources to use")
-    add("--max-uses", metavar="N", type=count, help="how many searches to make")
-    add("--max-cost", metavar="USD", type=amount, help="do not ask if the answer could cost more")
-    add("--context", choices=("low", "medium", "high"), help="how much of the pages the model reads")
-    _data_dir(parser)
+    return group
 
 
 def _verify(parser: CommandParser) -> None:
@@ -322,6 +338,7 @@ def _tools(parser: CommandParser) -> None:
 
 
 def _providers(parser: CommandParser) -> None:
+    parser.add_argument("--all", action="store_true", help="also those that you have not set up")
     parser.add_argument("--json", action="store_true", help="as JSON")
     _data_dir(parser)
 
@@ -466,6 +483,15 @@ COMMANDS: dict[str, CommandSpec] = {
         'groundwire search "weather tomorrow" --city Hamburg --country DE --json | jq .sources',
         "echo 'what changed in Python 3.14?' | groundwire search - --markdown > answer.md",
     ),
+    "find": CommandSpec(
+        "find links, without an answer",
+        _find,
+        "Print the links that a search engine finds: title, address, date, snippet.\n"
+        "Search engines come first; if you have none, the sources of a model are printed.",
+        "groundwire find sqlite write-ahead log",
+        "groundwire find --provider local asyncio timeout --count 3",
+        "groundwire find news about Rust --since 7d --json | jq -r '.links[].url'",
+    ),
     "verify": CommandSpec(
         "check whether cited pages say what is claimed",
         _verify,
@@ -515,8 +541,9 @@ COMMANDS: dict[str, CommandSpec] = {
     "providers": CommandSpec(
         "show whom you can ask, and what each can do",
         _providers,
-        "Show every provider: whether it can be used, why, with which model, and which options it knows.",
+        "Show the providers: whether each can be used, why, with which model, and which options it knows.",
         "groundwire providers",
+        "groundwire providers --all",
         "groundwire providers --json | jq '.providers[] | select(.usable) | .name'",
     ),
     "login": CommandSpec(

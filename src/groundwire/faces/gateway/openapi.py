@@ -394,6 +394,21 @@ _OWN: JsonObject = {
     "Status": _object({"status": _TEXT, "index": _TEXT}, "status"),
     "Document": _ANY,
 }
+_QUERY = _object({"query": {"type": "string", "examples": ["sqlite wal"]}}, "query")
+_LINK = _object({"url": _TEXT, "title": _TEXT}, "url", "title")
+_RESULTS = _object({"results": _list(_LINK)}, "results")
+_SEARCH_APIS: JsonObject = {
+    "FindResult": _object({"version": _COUNT, "links": _list(_LINK), "error": {}}, "version", "links"),
+    "LinkQuery": _QUERY,
+    "SearchApiRequest": _any_of(_QUERY, _object({"q": _TEXT, "format": _TEXT}, "q", "format")),
+    "SearchApiResults": _RESULTS,
+    "ExtractRequest": _object({"urls": _any_of(_TEXT, _list(_TEXT))}, "urls"),
+    "ExtractResults": _object({"results": _list(_ANY), "failed_results": _list(_ANY)}, "results"),
+    "FetchRequest": _object({"url": _TEXT}, "url"),
+    "FetchedPage": _object({"title": _TEXT, "content": _TEXT, "links": _list(_TEXT)}, "title", "content"),
+    "ExternalResults": _list(_object({"link": _TEXT, "title": _TEXT, "snippet": _TEXT}, "link")),
+}
+"""Search APIs of other services: what their clients read."""
 _ERRORS: Mapping[str, JsonObject] = {
     "openai_chat": _object(
         {
@@ -460,6 +475,14 @@ _OPERATIONS: Mapping[str, Operation] = {
     "POST /v1/responses": Operation("ResponsesRequest", "ResponsesResponse", streams=True),
     "POST /v1/alpha/search": Operation("CodexSearchRequest", "CodexSearchResponse"),
     "POST /v1/search": Operation("SearchRequest", "SearchResult"),
+    "GET /v1/find": Operation(response="FindResult", query="q"),
+    "POST /v1/find": Operation("LinkQuery", "FindResult"),
+    "GET /search": Operation(response="SearchApiResults", query="q"),
+    "POST /search": Operation("SearchApiRequest", "SearchApiResults"),
+    "POST /extract": Operation("ExtractRequest", "ExtractResults"),
+    "POST /api/web_search": Operation("LinkQuery", "SearchApiResults"),
+    "POST /api/web_fetch": Operation("FetchRequest", "FetchedPage"),
+    "POST /v1/external": Operation("LinkQuery", "ExternalResults"),
     **{
         f"POST /{version}/{path}": operation
         for version in ("v1", "v1beta")
@@ -501,7 +524,16 @@ def openapi_document(routes: Sequence[Route]) -> JsonObject:
         "paths": dict(paths),
         "components": {
             "securitySchemes": _SECURITY_SCHEMES,
-            "schemas": {**_CHAT, **_MESSAGES, **_RESPONSES, **_GEMINI, **_KEYS, **_OWN, **errors},
+            "schemas": {
+                **_CHAT,
+                **_MESSAGES,
+                **_RESPONSES,
+                **_GEMINI,
+                **_KEYS,
+                **_OWN,
+                **_SEARCH_APIS,
+                **errors,
+            },
         },
     }
 
@@ -516,6 +548,8 @@ def _operation(route: Route) -> JsonObject:
     if known.streams:
         answer[_STREAM] = {"schema": {}}
     error = _ref(_ERROR_NAMES[route.dialect]) if route.dialect in _ERROR_NAMES else _ANY_ERROR
+    if route.encode_error is not None:
+        error = _ref("Document")
     operation: JsonObject = {
         "summary": route.about,
         "tags": [route.dialect or "groundwire"],
