@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from groundwire.errors import GroundwireError, Interrupted
-from groundwire.model import NOTHING_FOUND, Answer
+from groundwire.model import Answer
 from groundwire.store.base import UNREADABLE_MESSAGE
 from groundwire.store.full_text import TextQuery, parse_query, tokenize
 from groundwire.transport.weburl import InvalidUrl, parse
@@ -36,12 +36,6 @@ def is_finished(answer: Answer) -> bool:
 def is_unreadable(answer: Answer) -> bool:
     """Is it the placeholder for a damaged row of the store?"""
     return answer.error is not None and answer.error.code == UNREADABLE_MESSAGE
-
-
-def is_ungrounded(answer: Answer, *, searched: bool) -> bool:
-    """Is it a complete answer without sources though the web was to be searched?"""
-    has_text = bool(answer.text.strip()) and answer.detail != NOTHING_FOUND
-    return searched and has_text and is_finished(answer) and not answer.grounded
 
 
 def stopped() -> GroundwireError:

@@ -6,7 +6,7 @@ The store blocks, so it is called in threads. A session is visible only to its o
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from uuid import uuid4
 
@@ -14,11 +14,21 @@ from groundwire.chat.agents import BUILT_IN, DEFAULT, id_for, is_kept_by, is_ope
 from groundwire.chat.questions import ChatQuestion, question_message
 from groundwire.chat.storage import StoreThreads, generic_errors
 from groundwire.chat.turns import SessionReader, SessionTurns, StreamBatches, Turn, Turns, missing, timestamp
+from groundwire.chat.verification import with_verification
 from groundwire.client_protocol import SearchClient
 from groundwire.errors import ClientWireError
 from groundwire.model import Answer
 from groundwire.model.value import replace
-from groundwire.store.base import Agent, KeyUsageTotal, Session, Store, StoredMessage, UsageTotal
+from groundwire.store.base import (
+    Agent,
+    BudgetState,
+    KeyUsageTotal,
+    Session,
+    Store,
+    StoredMessage,
+    UsageRow,
+    UsageTotal,
+)
 from groundwire.verify.facts import VerifyReport
 
 _READ_AT_ONCE = 20
@@ -142,17 +152,46 @@ class Chat:
         sessions = await self._threads.run(lambda: {name: self._store.session(name) for name in names})
         return [(session, turn) for turn in found if (session := sessions[turn.session]) is not None]
 
-    async def verify(self, owner: str, session: str, number: int) -> VerifyReport:
-        """Verify the citations of one answer of a session: the facts about each of them.
-
-        Raises `TurnedAway` if there is no such answer, and contacts only the pages that it cites.
-        """
+    async def answer(self, owner: str, session: str, number: int) -> StoredMessage:
+        """One answer of a session; raises `TurnedAway` if there is none."""
         await self.session(owner, session)
         found = await self._threads.run(lambda: self._store.messages(session, number + 1, 1))
-        content = found[-1].content if found and found[-1].number == number else None
+        if not found or found[-1].number != number or not isinstance(found[-1].content, Answer):
+            raise missing("answer")
+        return found[-1]
+
+    async def verify(
+        self, owner: str, session: str, number: int, client: SearchClient | None = None
+    ) -> VerifyReport:
+        """Verify the citations of one answer of a session: the facts about each of them.
+
+        Raises `TurnedAway` if there is no such answer, and contacts only the pages that it cites. `client` is
+        the one that the user may use.
+        """
+        content = (await self.answer(owner, session, number)).content
         if not isinstance(content, Answer):
             raise missing("answer")
-        return await self.groundwire.averify(content)
+        return await (client or self.groundwire).averify(content)
+
+    async def store_report(
+        self, owner: str, session: str, number: int, report: VerifyReport
+    ) -> tuple[StoredMessage, bool]:
+        """The answer with a report about its citations, and whether that could be stored: not while another
+        answer of the session is being written."""
+        message = await self.answer(owner, session, number)
+        if not isinstance(message.content, Answer):
+            raise missing("answer")
+        content = with_verification(message.content, report, timestamp(self._clock()))
+        changed = replace(message, content=content)
+        return changed, await self._threads.run(lambda: self._turns.replace_answer(changed))
+
+    async def budget(self, key: str) -> BudgetState:
+        """What the API key with this fingerprint has spent and reserved."""
+        return await self._threads.run(lambda: self._store.budget(key))
+
+    async def record_usage(self, rows: Sequence[UsageRow]) -> None:
+        """Record requests that are not turns of a session."""
+        await self._threads.run(lambda: self._store.add_usage(rows))
 
     async def usage(self, owner: str, since: str = "") -> list[UsageTotal]:
         """Usage of an owner, by day and model."""

@@ -253,6 +253,21 @@ class Turns:
         self._store.add_message(ended)
         return ended
 
+    def replace_answer(self, answer: StoredMessage) -> bool:
+        """Store a changed answer in place; False if a turn of its session is being written, or if it was
+        removed or replaced meanwhile. Blocks."""
+        lease = SessionLease(self._store, answer.session)
+        if not lease.take():
+            return False
+        try:
+            kept = self._store.messages(answer.session, answer.number + 1, 1)
+            if not kept or kept[-1].id != answer.id:
+                return False
+            self._store.add_message(answer)
+        finally:
+            lease.release()
+        return True
+
     def _call(
         self,
         agent: Agent,

@@ -6,6 +6,8 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from time import time
 from urllib.parse import urlencode
@@ -16,12 +18,13 @@ import pytest
 from groundwire.client import Groundwire
 from groundwire.commands.http_app import create_service
 from groundwire.config.schema import Config
-from groundwire.faces.web.admin import LiveRequest, live_requests, provider_rows
+from groundwire.faces.web.admin import LiveRequest, budget_left, live_requests, provider_rows
 from groundwire.faces.web.headers import CSP
+from groundwire.model import Usage
 from groundwire.model.access import ROLES, KeyLimits, KeyRights, KeyScope, Role, tenant_id
 from groundwire.server.app import HttpApp
 from groundwire.server.keys import KeyFile
-from groundwire.store.base import Agent, ApiKey
+from groundwire.store.base import Agent, ApiKey, BudgetPeriod, BudgetState, UsageRow
 from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.asgi_client import LOCAL, AsgiResponse, send_request
@@ -289,6 +292,29 @@ async def test_requests_in_progress_and_the_health_of_providers_are_shown(tmp_pa
         await send_request(app, "GET", "/v1/models", LOCAL)
         assert seen == []
         assert "local" in [row.name for row in provider_rows(app)]
+
+
+async def test_cost_and_what_is_left_of_budgets_are_shown(tmp_path: Path) -> None:
+    limits = KeyLimits(usd_per_day=Decimal("2.50"), usd_per_month=Decimal(20))
+    rights = KeyRights("owner", scope=KeyScope(limits=limits))
+    async with users(tmp_path, rights) as (here, (browser,), (record,)):
+        for name, amount in (("settled", 1_000_000_000), ("running", 250_000_000)):
+            here.store.reserve_budget(name, record.fingerprint, amount, (None, None), 60)
+        here.store.settle_budget("settled", 500_000_000)
+        day = datetime.now(UTC).isoformat()
+        usage = Usage(5, 5, searches=1, cost=0.5)
+        here.store.add_usage([UsageRow("u", day, "p", "m", usage, "", key=record.fingerprint)])
+        async with browser.get("/admin", headers={"accept-language": "en"}) as response:
+            page = " ".join((await response.text()).split())
+        assert "<td>$0.5000</td>" in page
+        assert "today: $1.75 of $2.50" in page
+        assert "this month: $19.25 of $20.00" in page
+
+
+def test_a_budget_that_is_exceeded_has_nothing_left() -> None:
+    state = BudgetState(0, BudgetPeriod("2026-03-01", 0, 3_000_000_000), BudgetPeriod("2026-03", 0))
+    left = budget_left(KeyLimits(usd_per_day=Decimal("2.50")), state)
+    assert [(row.period, row.left, row.limit) for row in left] == [("budget_day", "$0.00", "$2.50")]
 
 
 def test_the_page_in_a_browser(browsing: Browsing, tmp_path: Path) -> None:

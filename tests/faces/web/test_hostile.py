@@ -9,12 +9,15 @@ from random import Random
 
 import pytest
 
+from groundwire.chat.questions import EXTRAS
 from groundwire.errors import GroundwireError
 from groundwire.faces.web.chat import WINDOW_TURNS
 from groundwire.model import (
     Answer,
     Citation,
     Evidence,
+    Json,
+    JsonObject,
     Message,
     Reasoning,
     SearchCall,
@@ -38,7 +41,14 @@ pytestmark = pytest.mark.server
 
 NOW = "2026-03-01T00:00:00.000000+00:00"
 PER_PAGE = WINDOW_TURNS
-OTHERS = ("/", "/agents", "/usage?days=90", "/find?q=script", "/find?q=%3Cscript%3Ealert(1)%3C/script%3E")
+OTHERS = (
+    "/",
+    "/compare",
+    "/agents",
+    "/usage?days=90",
+    "/find?q=script",
+    "/find?q=%3Cscript%3Ealert(1)%3C/script%3E",
+)
 FIND_FAULTS = """() => {
   const faults = [];
   const every = [...document.querySelectorAll('*')];
@@ -93,7 +103,40 @@ def answer_with(payload: str) -> Answer:
         payload,
         GroundwireError(payload),
         model=payload,
+        extras={EXTRAS: {"verification": verification_with(payload)}},
     )
+
+
+def verification_with(payload: str) -> JsonObject:
+    """A stored report about the citations with the string in every field that pages and answers fill."""
+    statement: JsonObject = {
+        **dict.fromkeys(("text", "passage", "claimed", "stated", "note"), payload),
+        "verdict": "other_value",
+        "missing": [payload],
+    }
+    facts: list[Json] = [
+        {
+            "citation": number,
+            "url": url,
+            "claim": payload,
+            "standing": standing,
+            "fails": standing == "failed",
+            "address": {"verdict": "redirected", "evidence": payload, "target": payload},
+            "quote": {"verdict": "nearly", "found": payload, "changes": [[payload, payload]]},
+            "claimed": {
+                "verdict": "other_value",
+                "statements": [statement],
+                "model": payload,
+                "model_quote": payload,
+            },
+        }
+        for number, url, standing in (
+            (0, payload, "failed"),
+            (1, "https://evil.example/" + payload, "open"),
+            (2, payload, "unchecked"),
+        )
+    ]
+    return {"checked": payload, "citations": facts}
 
 
 def batches(strings: Sequence[str]) -> Iterator[list[str]]:

@@ -43,8 +43,8 @@ class LoggedInUser:
 
     async def post(self, path: str, **fields: str) -> tuple[int, str]:
         """Send a form; returns the status and the redirect."""
-        data = {"token": self.token, **fields}
-        async with self.browser.post(path, data=data, allow_redirects=False) as response:
+        data, headers = {"token": self.token, **fields}, {"x-groundwire-token": self.token}
+        async with self.browser.post(path, data=data, headers=headers, allow_redirects=False) as response:
             return response.status, response.headers.get("location", "")
 
 

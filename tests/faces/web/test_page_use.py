@@ -181,9 +181,9 @@ def test_nothing_overflows_a_narrow_screen(browsing: Browsing, tmp_path: Path) -
                 assert await page.evaluate(INSIDE, "#now")
                 await page.locator("#now").evaluate("(card) => card.removeAttribute('id')")
             await page.mouse.move(1, 1)
-            for index, summary in enumerate(await page.locator(".pop > summary").all()):
+            for summary in await page.locator(".pop > summary").all():
                 await summary.click()
-                assert await page.evaluate(INSIDE, f".pop:nth-of-type({index + 1}) .panel")
+                assert await page.evaluate(INSIDE, ".pop[open] .panel")
             menu = page.get_by_role("button", name="Gespräche")
             assert not await page.locator("#drawer").is_visible()
             await menu.click()
@@ -193,6 +193,7 @@ def test_nothing_overflows_a_narrow_screen(browsing: Browsing, tmp_path: Path) -
                 "/agents",
                 "/agents/finder",
                 "/agents/new",
+                "/compare",
                 "/usage",
                 "/find?q=gesagt",
                 "/chat/x",

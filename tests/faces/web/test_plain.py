@@ -41,7 +41,7 @@ def answer_of(*sentences: str, extras: bool = True) -> Answer:
 
 
 def blocks_of(answer: Answer) -> list[str]:
-    view = view_of(StoredMessage("m", "s", answer), TEXTS, searched=True)
+    view = view_of(StoredMessage("m", "s", answer), TEXTS)
     assert view.whole == ""
     return [unescape(re.sub(r'<span class="cite">.*', "", block)) for block in view.blocks]
 
@@ -51,7 +51,7 @@ def test_markdown_characters_of_page_text_are_shown_on_the_page() -> None:
 
 
 def test_every_sentence_keeps_its_chip() -> None:
-    view = view_of(StoredMessage("m", "s", answer_of(*NAMES)), TEXTS, searched=True)
+    view = view_of(StoredMessage("m", "s", answer_of(*NAMES)), TEXTS)
     assert all(block.count('class="chip"') == 1 for block in view.blocks)
     assert len(view.blocks) == len(NAMES)
 
@@ -109,7 +109,7 @@ def test_in_markdown_of_a_model_only_dunder_names_are_not_emphasis(text: str, ht
 def test_an_address_of_this_machine_is_shown_and_not_linked() -> None:
     page = Source("local:python/3.11.7/math.sqrt", "math.sqrt")
     answer = Answer((Text("Yes."),), (Citation(Span(0, 4), (Evidence(page, "Yes."),)),), finish="stop")
-    view = view_of(StoredMessage("m", "s", answer), TEXTS, searched=True)
+    view = view_of(StoredMessage("m", "s", answer), TEXTS)
     assert 'href="#source-' in view.blocks[0]
     assert 'href="local:' not in view.blocks[0]
     assert [(source.href, source.host) for source in view.cited] == [("", page.url)]

@@ -115,7 +115,7 @@ def test_every_search_failure_is_shown_whatever_its_code(language: str) -> None:
     )
     message = StoredMessage("m", "s", Answer(parts, finish="stop"))
     strange = f"{texts['search_failed']} (teapot <b>)"
-    assert view_of(message, texts, searched=True).searches_made == (
+    assert view_of(message, texts).searches_made == (
         SearchView("one", strange),
         SearchView("two", strange),
         SearchView("https://docs.example/", texts["search_unavailable"]),
@@ -169,7 +169,7 @@ def test_domains_are_shown_without_www_and_urls_are_unchanged() -> None:
     sources = (PAGE, OTHER, redirect)
     cited = tuple(Citation(None, (Evidence(source),)) for source in sources)
     content = Answer((Text("So."),), cited, finish="stop")
-    view = view_of(StoredMessage("m", "s", content), TEXTS["en"], searched=True)
+    view = view_of(StoredMessage("m", "s", content), TEXTS["en"])
     assert [(one.title, one.host, one.domain) for one in view.cited] == [
         ("The page", "docs.example", ""),
         ("other.example", "other.example", ""),

@@ -10,6 +10,7 @@ import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import ROUND_DOWN, Decimal
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,13 +18,14 @@ from groundwire.chat.usage import searches_of, tokens_of
 from groundwire.errors import ConfigError, GroundwireError, RequestError
 from groundwire.faces.web.auth import read_form
 from groundwire.faces.web.headers import redirect
-from groundwire.faces.web.pages import PageRequest, PageRoute, WebApp
+from groundwire.faces.web.pages import PageRequest, PageRoute, WebApp, usd
 from groundwire.model import Json
-from groundwire.model.access import ROLES, ROUTE_GROUPS, KeyRights, tenant_id
+from groundwire.model.access import ROLES, ROUTE_GROUPS, KeyLimits, KeyRights, tenant_id
+from groundwire.model.cost import from_nano
 from groundwire.model.value import value
 from groundwire.server.auth import is_expired
 from groundwire.server.key_manager import KeyActor, KeyManager
-from groundwire.store.base import ApiKey, KeyUsageTotal
+from groundwire.store.base import ApiKey, BudgetState, KeyUsageTotal
 from groundwire.store.key_json import rights_fields
 
 if TYPE_CHECKING:
@@ -54,6 +56,16 @@ class KeySpend:
 
 
 @value
+class BudgetRow:
+    """What is left of the budget of a day or a month."""
+
+    period: str
+    """Name of a text."""
+    left: str
+    limit: str
+
+
+@value
 class KeyRow:
     """One row of the table of keys."""
 
@@ -63,6 +75,7 @@ class KeyRow:
     limits: tuple[tuple[str, str], ...]
     """Names of texts, and values."""
     spend: KeySpend
+    budget: tuple[BudgetRow, ...] = ()
 
 
 @value
@@ -89,8 +102,32 @@ class ProviderRow:
 
 
 def spend_of(total: KeyUsageTotal) -> KeySpend:
-    """What a key has used. The place to add the amount in US dollars, as `usd`."""
-    return KeySpend(total.requests, int(tokens_of(total)), int(searches_of(total)))
+    """What a key has used."""
+    cost = total.usage.cost
+    shown = "" if cost is None else usd(cost)
+    return KeySpend(total.requests, int(tokens_of(total)), int(searches_of(total)), shown)
+
+
+def budget_left(limits: KeyLimits, state: BudgetState) -> tuple[BudgetRow, ...]:
+    """What is left of the budgets of a key, after what is spent and reserved."""
+    periods = (
+        ("budget_day", limits.usd_per_day, state.day),
+        ("budget_month", limits.usd_per_month, state.month),
+    )
+    return tuple(
+        BudgetRow(
+            name,
+            _dollars(max(Decimal(0), limit - from_nano(period.spent + period.reserved))),
+            _dollars(limit),
+        )
+        for name, limit, period in periods
+        if limit is not None
+    )
+
+
+def _dollars(amount: Decimal) -> str:
+    """Rounded down to hundredths: what is left is never shown as more than it is."""
+    return f"${amount.quantize(Decimal('0.01'), ROUND_DOWN):,}"
 
 
 async def show_admin(web: WebApp, request: PageRequest) -> None:
@@ -186,7 +223,7 @@ async def _send(
         request,
         "admin",
         status=error.status_hint if error is not None else 200,
-        rows=[_row(key, used.get(key.fingerprint, KeySpend()), web.clock()) for key in keys],
+        rows=[await _row(web, key, used.get(key.fingerprint, KeySpend())) for key in keys],
         live=live_requests(request.app, owner),
         health=provider_rows(request.app),
         log=entries,
@@ -227,12 +264,18 @@ def _choices(request: PageRequest) -> dict[str, object]:
     }
 
 
-def _row(key: ApiKey, spend: KeySpend, now: float) -> KeyRow:
+async def _row(web: WebApp, key: ApiKey, spend: KeySpend) -> KeyRow:
+    now, amounts = web.clock(), key.rights.scope.limits
+    budget: tuple[BudgetRow, ...] = ()
+    if not key.revoked and (amounts.usd_per_day, amounts.usd_per_month) != (None, None):
+        budget = budget_left(amounts, await web.chat.budget(key.fingerprint))
     state = "key_revoked" if key.revoked else "key_expired" if is_expired(key.rights, now) else "key_valid"
     limits = form_of(key.rights)
     shown = (*_LISTS, *_COUNTS, "usd_per_day", "usd_per_month", "expires")
     listed = tuple((f"field_{name}", limits[name]) for name in shown if limits[name])
-    return KeyRow(key, state, (*listed, *((("no_search", ""),) if limits["no_search"] else ())), spend)
+    return KeyRow(
+        key, state, (*listed, *((("no_search", ""),) if limits["no_search"] else ())), spend, budget
+    )
 
 
 def live_requests(app: HttpApp, owner: str) -> Sequence[LiveRequest]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from typing import NamedTuple, TypeAlias
 
-from groundwire.chat.answers import AnswerState, is_ungrounded, state_of, web_link
+from groundwire.chat.answers import AnswerState, state_of, web_link
+from groundwire.dialects.extras import is_ungrounded
 from groundwire.faces.web.markdown import REL, render_text
 from groundwire.faces.web.messages import (
     UserMessage,
@@ -15,15 +17,18 @@ from groundwire.faces.web.messages import (
     warning_message,
 )
 from groundwire.faces.web.suggestions import Suggestion, read_suggestions
+from groundwire.faces.web.verdicts import CitationVerdict, Verification, read_verification, worst
 from groundwire.model import (
     NOTICES,
     Answer,
     Citation,
     Evidence,
+    Json,
     Reasoning,
     SearchCall,
     SearchResult,
     Source,
+    Span,
     ToolCall,
 )
 from groundwire.model.value import value
@@ -52,6 +57,13 @@ class SourceView:
     date: str
     passages: tuple[str, ...]
     number: int | None = None
+    verdicts: tuple[CitationVerdict, ...] = ()
+    """One for each citation of the source, if the answer was verified."""
+
+    @property
+    def verdict(self) -> CitationVerdict | None:
+        """The verdict that decides."""
+        return worst(self.verdicts)
 
 
 @value
@@ -67,6 +79,9 @@ class AnswerView:
     """Everything the page shows of an answer."""
 
     id: str
+    session: str
+    number: int
+    """The number of the message in its session."""
     state: AnswerState
     blocks: tuple[str, ...]
     whole: str
@@ -93,6 +108,12 @@ class AnswerView:
     reasoning: str
     calls: tuple[str, ...]
     created: str
+    verification: Verification = Verification()
+
+    @property
+    def is_cited(self) -> bool:
+        """Are there citations that can be verified?"""
+        return self.state != "running" and bool(self.cited)
 
     @property
     def count(self) -> int:
@@ -110,24 +131,29 @@ def _messages(answer: Answer, texts: Mapping[str, str], *, are_notices: bool) ->
     return tuple(dict.fromkeys(warning_message(warning, texts) for warning in chosen))
 
 
-def view_of(
-    message: StoredMessage, texts: Mapping[str, str], *, searched: bool, searching: bool = False
-) -> AnswerView:
-    """The view of an answer. `searched`: the web was to be searched; `searching`: it is being
-    searched now."""
+def view_of(message: StoredMessage, texts: Mapping[str, str], *, searching: bool = False) -> AnswerView:
+    """The view of an answer. `searching`: the web is being searched now."""
     answer = message.content
     if not isinstance(answer, Answer):
         answer = Answer()
     numbering = number_answer(answer) if answer.citations else Numbering((), {})
-    blocks, whole = _render(answer, numbering, message.id, texts["source"])
+    verification = read_verification(answer, texts)
+    verdicts = _verdicts_by_number(answer, numbering, verification)
+    chips = _ChipTexts(message.id, texts["source"], texts["answer_says"], texts["page_says"])
+    blocks, whole = _render(answer, numbering, chips, verification)
     others = number_sources(source for source in answer.sources if numbering.number(source) is None).sources
     state = state_of(answer)
     return AnswerView(
         message.id,
+        message.session,
+        message.number,
         state,
         blocks,
         whole,
-        tuple(_source(source, number) for number, source in enumerate(numbering.sources, 1)),
+        tuple(
+            _source(source, number, tuple(verdicts.get(number, ())))
+            for number, source in enumerate(numbering.sources, 1)
+        ),
         tuple(_source(source) for source in others if source.state == "opened"),
         tuple(_source(source) for source in others if source.state != "opened"),
         _searches_made(answer, texts),
@@ -137,7 +163,7 @@ def view_of(
         _messages(answer, texts, are_notices=False),
         error_message(answer.error, texts) if answer.error and state in _BROKEN else UserMessage(),
         finish_message(answer, texts),
-        is_ungrounded(answer, searched=searched),
+        state == "done" and is_ungrounded(answer),
         one_line(message.provider),
         one_line(answer.model),
         (answer.usage.input_tokens or 0) + (answer.usage.output_tokens or 0),
@@ -146,16 +172,44 @@ def view_of(
         sanitise("\n\n".join(part.text for part in answer.parts if isinstance(part, Reasoning))).strip(),
         tuple(one_line(part.name) for part in answer.parts if isinstance(part, ToolCall)),
         message.created,
+        verification,
     )
 
 
-def _render(answer: Answer, numbering: Numbering, name: str, label: str) -> tuple[tuple[str, ...], str]:
+def changed_blocks(old: tuple[str, ...], new: tuple[str, ...]) -> Json:
+    """How many blocks stay, and those that follow them."""
+    keep = 0
+    while keep < min(len(old), len(new)) and old[keep] == new[keep]:
+        keep += 1
+    return {"keep": keep, "blocks": list(new[keep:])}
+
+
+def _verdicts_by_number(
+    answer: Answer, numbering: Numbering, verification: Verification
+) -> dict[int | None, list[CitationVerdict]]:
+    """The verdicts on all citations of each numbered source."""
+    found: dict[int | None, list[CitationVerdict]] = {}
+    if verification.verdicts:
+        evidence = (item for citation in answer.citations for item in citation.evidence)
+        numbers = {item.source.url: numbering.number(item.source) for item in evidence}
+        for verdict in verification.verdicts:
+            found.setdefault(numbers.get(verdict.url), []).append(verdict)
+    return found
+
+
+def _render(
+    answer: Answer, numbering: Numbering, chips: _ChipTexts, verification: Verification
+) -> tuple[tuple[str, ...], str]:
     """The blocks of HTML, and the chips of citations that have no position in them."""
     answer = to_markdown(answer)
     text, map_offset = display_text(answer.text)
     citations = [map_citation(citation, map_offset) for citation in answer.citations]
     breaks = sorted({map_offset(offset) for offset in paragraph_breaks(answer, after=(object,))})
-    write = _chip_writer(numbering, name, label)
+    verdicts: dict[_Place, list[CitationVerdict]] = {}
+    for verdict in verification.verdicts:
+        if 0 <= verdict.citation < len(citations):
+            verdicts.setdefault((citations[verdict.citation].span, verdict.url), []).append(verdict)
+    write = _chip_writer(numbering, chips, verdicts)
     rendered = render_text(text, citations, breaks, write)
     return rendered.blocks, write(rendered.unplaced, -1) if rendered.unplaced else ""
 
@@ -168,44 +222,91 @@ def display_text(text: str) -> tuple[str, Callable[[int], int]]:
     return sanitised, lambda offset: map_offset(stripper.map_offset(offset))
 
 
-def _chip_writer(numbering: Numbering, name: str, label: str) -> Callable[[Sequence[Citation], int], str]:
+_Place: TypeAlias = tuple[Span | None, str]
+"""The span of a citation in the displayed text, and the URL of one of its sources."""
+
+
+class _ChipTexts(NamedTuple):
+    """The id of the message, and the words on chips and cards."""
+
+    message: str
+    source: str
+    answer_says: str
+    page_says: str
+
+
+def _chip_writer(
+    numbering: Numbering, texts: _ChipTexts, verdicts: Mapping[_Place, list[CitationVerdict]]
+) -> Callable[[Sequence[Citation], int], str]:
     def write(citations: Sequence[Citation], position: int) -> str:
         found: dict[int, Evidence] = {}
+        checked: dict[int, list[CitationVerdict]] = {}
         for citation in citations:
             for item in citation.evidence:
                 number = numbering.number(item.source)
-                if number is not None and (number not in found or not found[number].quote):
+                if number is None:
+                    continue
+                if number not in found or not found[number].quote:
                     found[number] = item
-        ordered = sorted(found)
+                checked.setdefault(number, []).extend(verdicts.get((citation.span, item.source.url), ()))
         return "".join(
-            _chip(number, found[number], numbering, f"{name}-{position + 1}-{number}", label)
-            for number in ordered
+            _chip(number, found[number], numbering, position, texts, worst(checked[number]))
+            for number in sorted(found)
         )
 
     return write
 
 
-def _chip(number: int, item: Evidence, numbering: Numbering, name: str, label: str) -> str:
+def _chip(
+    number: int,
+    item: Evidence,
+    numbering: Numbering,
+    position: int,
+    texts: _ChipTexts,
+    verdict: CitationVerdict | None,
+) -> str:
     """A number that links to its source, and the card with its details."""
     view = _source(numbering.sources[number - 1])
     passage = _passage(item.quote) or next(iter(view.passages), "")
-    href = view.href or f"#source-{name.partition('-')[0]}-{number}"
+    href = view.href or f"#source-{texts.message}-{number}"
     outward = f' target="_blank" rel="{REL}"' if view.href else ""
     origin = " · ".join(filter(None, (view.domain, view.host, view.date)))
-    card = f"card-{escape(name)}"
+    card = f"card-{escape(texts.message)}-{position + 1}-{number}"
     parts = (
         f'<span class="card-title" dir="auto">{escape(view.title)}</span>',
         f'<span class="card-host">{escape(origin)}</span>',
+        _card_verdict(verdict, texts) if verdict else "",
         f'<span class="card-quote" dir="auto">{escape(passage)}</span>' if passage else "",
     )
+    label = f"{texts.source} {number}: {view.title}"
+    standing, sign = "", ""
+    if verdict is not None:
+        label = f"{texts.source} {number}, {verdict.label}: {view.title}"
+        standing, sign = f" {verdict.standing}", f'<span class="sign">{verdict.symbol}</span>'
     return (
-        f'<span class="cite"><a class="chip" href="{escape(href)}"{outward} '
-        f'aria-label="{escape(label)} {number}: {escape(view.title)}" aria-describedby="{card}">'
-        f'{number}</a><span class="card" role="tooltip" id="{card}">{"".join(parts)}</span></span>'
+        f'<span class="cite"><a class="chip{standing}" href="{escape(href)}"{outward} '
+        f'aria-label="{escape(label)}" aria-describedby="{card}">'
+        f'{number}{sign}</a><span class="card" role="tooltip" id="{card}">{"".join(parts)}</span></span>'
     )
 
 
-def _source(source: Source, number: int | None = None) -> SourceView:
+def _card_verdict(verdict: CitationVerdict, texts: _ChipTexts) -> str:
+    """The verdict in a card: a sentence, and what both say."""
+    finding = verdict.deciding
+    sentence = f" {escape(finding.sentence)}" if finding else ""
+    head = f'<span class="card-verdict {verdict.standing}"><strong>{escape(verdict.label)}</strong>{sentence}'
+    pair = next(iter(finding.pairs), None) if finding else None
+    sides = () if pair is None else ((texts.answer_says, pair.ours), (texts.page_says, pair.theirs))
+    return f"{head}</span>" + "".join(
+        f'<span class="card-side"><b>{escape(who)}</b> <span dir="auto">{escape(words)}</span></span>'
+        for who, words in sides
+        if words
+    )
+
+
+def _source(
+    source: Source, number: int | None = None, verdicts: tuple[CitationVerdict, ...] = ()
+) -> SourceView:
     link = web_link(source.url)
     host = link.domain if link else shown_address(source.url)
     domain = one_line(source.domain).lower().removeprefix("www.")
@@ -217,6 +318,7 @@ def _source(source: Source, number: int | None = None) -> SourceView:
         one_line(source.date)[:60],
         tuple(filter(None, map(_passage, source.excerpts[:_MOST_PASSAGES]))),
         number,
+        verdicts,
     )
 
 

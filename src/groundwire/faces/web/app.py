@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from groundwire.chat.chat import Chat
-from groundwire.faces.web import admin, agents, chat, login, usage
+from groundwire.faces.web import admin, agents, chat, compare, login, usage
 from groundwire.faces.web.pages import PageRoute, WebApp, page_route
 from groundwire.server.routes import Route
 
 PAGES: tuple[PageRoute, ...] = (
     *chat.PAGES,
+    *compare.PAGES,
     *agents.PAGES,
     *usage.PAGES,
     *admin.PAGES,

@@ -26,10 +26,22 @@ from groundwire.chat.turns import SessionTurns, Turn
 from groundwire.client_protocol import SearchClient
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import load_json
-from groundwire.errors import ClientWireError, ConfigError, ForbiddenForKey, GroundwireError
-from groundwire.faces.web.answers import AnswerView
+from groundwire.errors import ClientWireError, ConfigError, ForbiddenForKey, GroundwireError, TurnedAway
+from groundwire.faces.web.answers import AnswerView, changed_blocks
 from groundwire.faces.web.auth import MAX_FORM_BYTES, WebVisitor, check_token, read_form
-from groundwire.faces.web.headers import PRIVATE, SECURITY, redirect, send_error, sse_event
+from groundwire.faces.web.bibliographies import BIBLIOGRAPHIES, bibliography
+from groundwire.faces.web.headers import (
+    PRIVATE,
+    SECURITY,
+    STREAM_HEADERS,
+    TOKEN_HEADER,
+    download_headers,
+    redirect,
+    send_error,
+    send_file,
+    send_json,
+    sse_event,
+)
 from groundwire.faces.web.pages import PageRequest, PageRoute, WebApp
 from groundwire.model import Json, Message
 from groundwire.model.value import value
@@ -91,8 +103,6 @@ def _begins_window(turn: StoredMessage, loaded: TurnRange) -> bool:
     return (isinstance(content, Message) or damaged) and turn.number >= loaded.until - loaded.limit
 
 
-TOKEN_HEADER = "x-groundwire-token"  # noqa: S105  the name of a header
-_STREAM_HEADERS = (("content-type", "text/event-stream; charset=utf-8"), ("x-accel-buffering", "no"))
 _RENDER_PAUSE = 4.0
 """Seconds of pause for each second of rendering: long answers are rendered less often."""
 
@@ -204,7 +214,7 @@ def _render_turns(
 
 
 async def _stream(web: WebApp, request: PageRequest, body: Json) -> None:
-    headers = (*_STREAM_HEADERS, *SECURITY, *PRIVATE)
+    headers = (*STREAM_HEADERS, *SECURITY, *PRIVATE)
     with StreamingResponse(
         request.exchange, lambda: headers, lambda: b": \n\n", request.app.timeouts
     ) as response:
@@ -232,18 +242,18 @@ async def _answer_stream(
     async with aclosing(web.chat.ask(question, app.batches, app.groundwire)) as turns:
         async for turn in turns:
             if before is None:
-                before = pages.view(visitor, turn.agent, turn.answer)
+                before = pages.view(visitor, turn.answer)
                 yield sse_event("turn", _turn_event(web, request, turn, before))
                 continue
             began = clock()
-            render_view = partial(pages.view, visitor, turn.agent, turn.answer, searching=turn.searching)
+            render_view = partial(pages.view, visitor, turn.answer, searching=turn.searching)
             view = await asyncio.to_thread(render_view)
             if (status := pages.status(visitor, view)) != pages.status(visitor, before):
                 yield sse_event("status", {"html": status})
             if (view.searches_made, view.found) != (before.searches_made, before.found):
                 yield sse_event("progress", {"html": pages.progress(visitor, view)})
             if view.blocks != before.blocks:
-                yield sse_event("body", _changed_blocks(before.blocks, view.blocks))
+                yield sse_event("body", changed_blocks(before.blocks, view.blocks))
             before = view
             await asyncio.sleep((clock() - began) * _RENDER_PAUSE)
     if turn is not None:
@@ -262,13 +272,6 @@ def _turn_event(web: WebApp, request: PageRequest, turn: Turn, view: AnswerView)
         "question": turn.question.id,
         "answer": view.id,
     }
-
-
-def _changed_blocks(old: tuple[str, ...], new: tuple[str, ...]) -> Json:
-    keep = 0
-    while keep < min(len(old), len(new)) and old[keep] == new[keep]:
-        keep += 1
-    return {"keep": keep, "blocks": list(new[keep:])}
 
 
 def _decode_question(visitor: WebVisitor, fields: Fields) -> ChatQuestion:
@@ -295,6 +298,51 @@ def _last_controls(conversation: SessionTurns) -> Controls:
     return (readable_controls(last) if last is not None else None) or Controls()
 
 
+async def verify(web: WebApp, request: PageRequest) -> None:
+    """Verify the citations of an answer; responds with its new HTML."""
+    try:
+        check_token(request.visitor, request.exchange.headers.get(TOKEN_HEADER, ""))
+        await web.chat.session(request.visitor.owner, request.params["id"])
+        request.app.check_capacity()
+        await request.app.check_rate(request.context, MAX_FORM_BYTES)
+        body = load_json(await request.exchange.read_json(MAX_FORM_BYTES), ClientWireError)
+        if request.app.settings.verify == "off":
+            raise TurnedAway(status=404, message="verification is switched off here", code="NOT_FOUND")
+        number = Fields.of(body, ClientWireError).count("answer") or 0
+        work = _verify(web, request, number)
+        if not await cancel_on_disconnect(request.exchange, work):
+            request.context.outcome = "left"
+    except GroundwireError as error:
+        request.context.outcome = error.code
+        await send_error(request.exchange, error, web.error_text(request, error))
+
+
+async def _verify(web: WebApp, request: PageRequest, number: int) -> None:
+    visitor, session = request.visitor, request.params["id"]
+    report = await web.chat.verify(visitor.owner, session, number, request.app.groundwire)
+    message, is_stored = await web.chat.store_report(visitor.owner, session, number, report)
+    conversation = await web.chat.open(visitor.owner, session, number, 1)
+    question = conversation.turns[-1].id if conversation.turns else ""
+    html = await asyncio.to_thread(web.pages.answer, visitor, conversation.agent, message, question)
+    note = "" if is_stored else web.pages.texts[visitor.language]["verify_not_stored"]
+    await send_json(request.exchange, {"html": str(html), "note": note})
+
+
+async def download_sources(web: WebApp, request: PageRequest) -> None:
+    """Download the sources of an answer, or of all answers of a session, as a bibliography."""
+    owner, session, exchange = request.visitor.owner, request.params["id"], request.exchange
+    number = exchange.query_param("answer")
+    form = BIBLIOGRAPHIES.get(exchange.query_param("format"), BIBLIOGRAPHIES["markdown"])
+    if number:
+        is_number = number.isascii() and number.isdecimal() and len(number) < 10
+        messages = [await web.chat.answer(owner, session, int(number) if is_number else 0)]
+    else:
+        reader = await web.chat.read_session(owner, session)
+        messages = await asyncio.to_thread(list, reader.turns)
+    text = await asyncio.to_thread(bibliography, messages, form)
+    await send_file(exchange, f"sources{form.suffix}", form.content_type, text)
+
+
 _EXPORT_BATCH = 10
 """Turns that are written together."""
 
@@ -316,12 +364,7 @@ async def export_json(web: WebApp, request: PageRequest) -> None:
 async def _send_export(exchange: HttpExchange, name: str, content_type: str, chunks: Iterator[str]) -> None:
     """Stream a download. It is written in a thread, some turns at a time, so that the event loop keeps
     serving."""
-    headers = (
-        ("content-type", f"{content_type}; charset=utf-8"),
-        ("content-disposition", f'attachment; filename="{name}"'),
-        *SECURITY,
-        *PRIVATE,
-    )
+    headers = download_headers(name, content_type)
 
     def next_batch() -> bytes:
         return "".join(islice(chunks, _EXPORT_BATCH)).encode("utf-8", "replace")
@@ -340,6 +383,8 @@ PAGES: tuple[PageRoute, ...] = (
     PageRoute("GET", "/chat/{id}", show_session, about="A session."),
     PageRoute("POST", "/chat/{id}/rename", rename, about="Renames a session."),
     PageRoute("POST", "/chat/{id}/delete", remove, about="Deletes a session."),
+    PageRoute("POST", "/chat/{id}/verify", verify, about="Verifies the citations of an answer."),
+    PageRoute("GET", "/chat/{id}/sources", download_sources, about="The sources of a session or an answer."),
     PageRoute("GET", "/find", find, about="Searches the history."),
     PageRoute("GET", "/chat/{id}/export.md", export_markdown, about="A session as Markdown."),
     PageRoute("GET", "/chat/{id}/export.json", export_json, about="A session as JSON."),

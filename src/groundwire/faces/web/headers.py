@@ -34,6 +34,11 @@ SECURITY: Headers = (
     ("cross-origin-resource-policy", "same-origin"),
     ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
 )
+TOKEN_HEADER = "x-groundwire-token"  # noqa: S105  the name of a header
+STREAM_HEADERS: Headers = (
+    ("content-type", "text/event-stream; charset=utf-8"),
+    ("x-accel-buffering", "no"),
+)
 PRIVATE: Headers = (("cache-control", "no-store"),)
 
 
@@ -48,11 +53,21 @@ async def redirect(exchange: HttpExchange, path: str, extra: Headers = ()) -> No
     await exchange.respond(303, (("location", path), *SECURITY, *PRIVATE, *extra), b"")
 
 
-async def send_file(exchange: HttpExchange, name: str, content_type: str, text: str) -> None:
-    """Send a download. The name must need no escaping."""
+def download_headers(name: str, content_type: str) -> Headers:
+    """The headers of a download. The name must need no escaping."""
     disposition = ("content-disposition", f'attachment; filename="{name}"')
-    head = (("content-type", f"{content_type}; charset=utf-8"), disposition, *SECURITY, *PRIVATE)
-    await exchange.respond(200, head, text.encode("utf-8", "replace"))
+    return (("content-type", f"{content_type}; charset=utf-8"), disposition, *SECURITY, *PRIVATE)
+
+
+async def send_file(exchange: HttpExchange, name: str, content_type: str, text: str) -> None:
+    """Send a download."""
+    await exchange.respond(200, download_headers(name, content_type), text.encode("utf-8", "replace"))
+
+
+async def send_json(exchange: HttpExchange, body: Json) -> None:
+    """Send JSON, for the scripts of the page."""
+    head = (("content-type", JSON), *SECURITY, *PRIVATE)
+    await exchange.respond(200, head, dump_json(body).encode("utf-8", "replace"))
 
 
 async def send_error(exchange: HttpExchange, error: GroundwireError, message: str) -> None:

@@ -24,9 +24,11 @@ from groundwire.chat.chat import Chat
 from groundwire.chat.export import footnoted
 from groundwire.chat.questions import Controls, readable_controls
 from groundwire.chat.turns import Turn
+from groundwire.chat.verification import checked_at
 from groundwire.errors import GroundwireError, TurnedAway
 from groundwire.faces.web.answers import AnswerView, view_of
 from groundwire.faces.web.auth import VisitorAuth, WebVisitor
+from groundwire.faces.web.bibliographies import BIBLIOGRAPHIES
 from groundwire.faces.web.headers import redirect, send_page
 from groundwire.faces.web.messages import error_line
 from groundwire.model import Answer, Message
@@ -63,7 +65,8 @@ class StaticFile:
 class Pages:
     """Renders templates, in the language of the visitor."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, can_verify: bool = True) -> None:
+        self._can_verify = can_verify
         self.files = {path.name: _static(path) for path in sorted((HERE / "static").iterdir())}
         self.digest = sha256("".join(file.tag for file in self.files.values()).encode()).hexdigest()[:12]
         self.texts: Mapping[str, Texts] = {
@@ -80,6 +83,7 @@ class Pages:
         )
         self._templates.filters["line"] = one_line
         self._templates.filters["pick"] = pick
+        self._templates.filters["usd"] = usd
 
     def render(self, name: str, visitor: WebVisitor, **values: object) -> str:
         """Render a template with the common variables and `values`."""
@@ -87,6 +91,8 @@ class Pages:
             "t": self.texts[visitor.language],
             "visitor": visitor,
             "static": f"{STATIC}/{self.digest}",
+            "can_verify": self._can_verify,
+            "bibliographies": [(name, form.title) for name, form in BIBLIOGRAPHIES.items()],
             **dict.fromkeys(("session", "sessions", "query", "window", "older", "section", "error_text")),
             "path": "/",
         }
@@ -102,13 +108,14 @@ class Pages:
         return Markup(self.render("question", visitor, message=message, text=text, limits=limits))  # noqa: S704  autoescaped
 
     def answer(self, visitor: WebVisitor, agent: Agent, message: StoredMessage, question: str) -> Markup:
-        """HTML of an answer that is not being written. Completed answers are cached: they never change."""
+        """HTML of an answer that is not being written. Completed answers are cached: they change only when
+        they are verified."""
         content = message.content if isinstance(message.content, Answer) else Answer()
         name = pick(agent.name, visitor.language)
-        key = (message.id, state_of(content), visitor.language, name, agent.web_search)
+        key = (message.id, state_of(content), checked_at(content), visitor.language, name)
         html = self._answer_cache.get(key)
         if html is None:
-            view = self.view(visitor, agent, message)
+            view = self.view(visitor, message)
             html = self._answer(
                 visitor, agent, view, question=question, footnoted=sanitise(footnoted(content))
             )
@@ -118,16 +125,14 @@ class Pages:
 
     def turn_start(self, visitor: WebVisitor, turn: Turn) -> Markup:
         """HTML of a question and of its answer, which is still empty."""
-        view = self.view(visitor, turn.agent, turn.answer)
+        view = self.view(visitor, turn.answer)
         question = self.question(visitor, turn.question)
         return question + self._answer(visitor, turn.agent, view, question=turn.question.id, live=True)
 
-    def view(
-        self, visitor: WebVisitor, agent: Agent, message: StoredMessage, *, searching: bool = False
-    ) -> AnswerView:
+    def view(self, visitor: WebVisitor, message: StoredMessage, *, searching: bool = False) -> AnswerView:
         """The view of an answer for templates."""
         texts = self.texts[visitor.language]
-        return view_of(message, texts, searched=agent.web_search, searching=searching)
+        return view_of(message, texts, searching=searching)
 
     def status(self, visitor: WebVisitor, view: AnswerView) -> str:
         """HTML of the status line of an answer in progress."""
@@ -146,6 +151,13 @@ class Pages:
         name = one_line(pick(agent.name, visitor.language))
         values = {"live": False, "footnoted": "", **extra}
         return Markup(self.render("answer", visitor, view=view, who=name, **values))  # noqa: S704  autoescaped
+
+
+def usd(amount: float, free: str = "$0") -> str:
+    """An amount of US dollars; `free` if it is nothing."""
+    if amount == 0:
+        return free
+    return f"${amount:.4f}" if amount >= 0.0001 else "<$0.0001"
 
 
 def limits_of(controls: Controls) -> str:
@@ -168,7 +180,7 @@ class WebApp:
 
     def __init__(self, chat: Chat, clock: Callable[[], float] = time) -> None:
         self.chat = chat
-        self.pages = Pages()
+        self.pages = Pages(can_verify=chat.groundwire.config.gateway.verify != "off")
         self.auth = VisitorAuth(clock)
         self.clock = clock
 

@@ -1,4 +1,5 @@
-import { ask, events } from "./stream.js";
+import { copy } from "./clipboard.js";
+import { events, post } from "./stream.js";
 import * as log from "./log.js";
 
 const FIELDS = ["allowed_domains", "blocked_domains", "country", "region", "city", "timezone"];
@@ -67,7 +68,7 @@ export function watchComposer(page) {
     const state = { article: null, ended: false };
     try {
       const body = { session: form.dataset.session, agent: form.elements.agent.value, ...question };
-      const response = await ask(body, running.signal);
+      const response = await post("/chat/ask", body, running.signal);
       if (response.redirected) return location.assign(response.url);
       if (!response.ok) return showError((await response.json()).message);
       for await (const event of events(response)) handle(event, question, state);
@@ -177,8 +178,8 @@ function act(event, submit) {
   if (!button) return;
   const article = button.closest("article");
   if (button.dataset.do === "retry") submit({ text: "", replaces: button.dataset.question });
-  else if (button.dataset.do === "copy") copy(button, article);
-  else edit(article, button.dataset.do === "edit");
+  else if (button.dataset.do === "copy") copy(button, article.querySelector("[data-copy]").value);
+  else if (["edit", "cancel"].includes(button.dataset.do)) edit(article, button.dataset.do === "edit");
 }
 
 function edit(article, editing) {
@@ -187,19 +188,4 @@ function edit(article, editing) {
   article.querySelector(".question-text").hidden = editing;
   article.querySelector(".tools").hidden = editing;
   (editing ? form.elements.text : article.querySelector('[data-do="edit"]')).focus();
-}
-
-async function copy(button, article) {
-  const text = article.querySelector("[data-copy]").value;
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    const area = article.querySelector("[data-copy]");
-    area.select();
-    document.execCommand("copy");
-    button.focus();
-  }
-  const before = button.textContent;
-  button.textContent = document.body.dataset.copied;
-  setTimeout(() => (button.textContent = before), 1500);
 }

@@ -1,7 +1,7 @@
 // The log of a session. HTML comes from the server, rendered and sanitised there.
 const log = () => document.getElementById("log");
 
-function nodes(html) {
+export function nodes(html) {
   const template = document.createElement("template");
   template.innerHTML = html;
   return template.content;
@@ -35,6 +35,11 @@ export function addTurn(turn) {
 
 export function updateBody(article, change) {
   const follows = nearEnd();
+  updateBlocks(article, change);
+  if (follows) scrollToEnd();
+}
+
+export function updateBlocks(article, change) {
   const prose = article.querySelector(".prose");
   while (prose.children.length > change.keep) prose.lastElementChild.remove();
   for (const html of change.blocks) {
@@ -44,7 +49,6 @@ export function updateBody(article, change) {
     block.append(nodes(html));
     prose.append(block);
   }
-  if (follows) scrollToEnd();
 }
 
 export function setStatus(article, html) {

@@ -18,11 +18,11 @@ export async function* events(response) {
   }
 }
 
-export function ask(question, signal) {
-  return fetch("/chat/ask", {
+export function post(path, body, signal) {
+  return fetch(path, {
     method: "POST",
     headers: { "content-type": "application/json", "x-groundwire-token": document.body.dataset.token },
-    body: JSON.stringify(question),
+    body: JSON.stringify(body),
     signal,
   });
 }
