@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import ssl
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -28,6 +27,7 @@ from groundwire.store.base import BudgetState, Store
 from groundwire.store.open import open_store
 from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
+from tests.faces.fakes import Bench
 from tests.faces.web.test_pages import stream_of, token_of
 from tests.server.billing_upstream import NANO_INPUT, NANO_OUTPUT, BillingUpstream, billing_upstream
 from tests.server.processes import NO_ENV, ServeProcess, command_env, start_serve
@@ -148,19 +148,9 @@ class Cluster:
 
     async def command(self, *arguments: str) -> str:
         """What `groundwire ARGUMENTS` prints, with the configuration of the first gateway."""
-        first = self.gateways[0].folder
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "groundwire", *arguments),
-            env={**command_env(first), **SECRET},
-            cwd=first,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        async with asyncio.timeout(SECONDS):
-            output, errors = await process.communicate()
-        assert process.returncode == 0, errors.decode()
-        return output.decode()
+        console = Bench(env={**command_env(self.gateways[0].folder), **SECRET})
+        assert await asyncio.to_thread(console.run, *arguments) == 0, console.stderr
+        return console.stdout
 
     async def settled(self, key: str) -> BudgetState:
         """The ledger of a key, when nothing is reserved."""

@@ -51,9 +51,7 @@ def cluster(
         return Upstream(replace(ANSWER, delay=0.2))
 
     with start_blocking_portal() as portal:
-        running = running_cluster(
-            tmp_path_factory.mktemp("cluster"), [place, place], portal.call(upstream)
-        )
+        running = running_cluster(tmp_path_factory.mktemp("cluster"), [place, place], portal.call(upstream))
         with portal.wrap_async_context_manager(running) as started:
             yield started
 
@@ -115,7 +113,7 @@ async def test_a_login_that_ends_on_one_gateway_has_ended_on_the_other(cluster: 
 
 
 async def test_the_command_line_changes_keys_on_both_gateways(cluster: Cluster) -> None:
-    """Seconds are counted from the end of the command; a second is promised, the rest is for slow machines."""
+    """The seconds after each command are printed."""
     printed = await cluster.command("keys", "create", "--name", "cli")
     found = re.search(r"sk-gw-\S+", printed)
     assert found
