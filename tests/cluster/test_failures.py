@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from glob import glob
+from itertools import count
 from pathlib import Path
 from time import time
 from urllib.parse import urlsplit
@@ -36,7 +37,9 @@ from tests.cluster.cluster import (
     Browser,
     Cluster,
     GatewayPlace,
+    at_once,
     budget_of,
+    check_limit,
     post,
     running_cluster,
     until_ready,
@@ -217,10 +220,7 @@ async def test_clients_do_not_notice_a_redis_that_fails(
         for report in reports.values():
             assert report.outcomes == {"200": len(report.samples)}
             assert not report.skipped
-        # Limits are exact again.
-        limited = await cluster.new_key("limited", KeyLimits(requests_per_minute=20))
-        await until_shared(cluster)
-        assert await admitted(cluster, limited) == {200: 20, 429: 20}
+        await until_exact(cluster)
 
 
 async def until_shared(cluster: Cluster) -> None:
@@ -234,13 +234,17 @@ async def until_shared(cluster: Cluster) -> None:
                 await asyncio.sleep(0.05)
 
 
-async def admitted(cluster: Cluster, key: str, each: int = 20) -> Counter[int]:
-    """Statuses of requests at the same time over all gateways."""
-    async with aiohttp.ClientSession() as client:
-        calls = (post(client, url, key, QUESTION) for url in cluster.urls for _ in range(each))
-        r= Counter(status for status, _ in await asyncio.gather(*calls))
-        for g in cluster.gateways: print([l for l in g.process.lines if "edis" in l])
-        return r
+async def until_exact(cluster: Cluster) -> None:
+    """Wait until a limit is exact over all gateways: a busy machine may lose Redis for a moment again."""
+    async with asyncio.timeout(SECONDS):
+        for attempt in count(1):
+            await until_shared(cluster)
+            key = await cluster.new_key(f"limited {attempt}", KeyLimits(requests_per_minute=20))
+            seen = await at_once(cluster, key, 20)
+            show("a limit of 20 afterwards", dict(seen))
+            assert seen[200] <= 2 * 20
+            if seen[200] == 20:
+                return
 
 
 @pytest.mark.parametrize("fault", ["hanging", "away"])
@@ -362,7 +366,7 @@ async def check_partition(cluster: Cluster, *proxies: FaultProxy) -> None:
         async with aiohttp.ClientSession() as client:
             still = (await post(client, cut_off, leaving, QUESTION))[0]
         show("a key that was revoked meanwhile, at the gateway that is cut off", still)
-        meanwhile = await admitted(cluster, limited)
+        meanwhile = await at_once(cluster, limited, 20)
         show("a limit of 20 meanwhile", dict(meanwhile))
         assert meanwhile[200] <= 2 * 20
         assert set(meanwhile) <= {200, 429}
@@ -374,12 +378,10 @@ async def check_partition(cluster: Cluster, *proxies: FaultProxy) -> None:
         allowed = {"200", "503"} if name == "cut_off_with_budget" else {"200"}
         assert set(report.outcomes) <= allowed, name
     await until_ready(cut_off)
-    await until_shared(cluster)
     spent = (await cluster.settled(buyer)).day.spent
     show("ledger and bill, in nano-USD", (spent, cluster.billing.nano_usd))
     assert spent == cluster.billing.nano_usd
-    again = await cluster.new_key("again", KeyLimits(requests_per_minute=20))
-    assert await admitted(cluster, again) == {200: 20, 429: 20}
+    await until_exact(cluster)
 
 
 def faketime() -> str:
@@ -402,7 +404,7 @@ async def test_clocks_that_differ_by_five_minutes_change_nothing_that_is_shared(
             async with client.get(f"{ahead}/healthz") as response:
                 show("the date of the gateway that is ahead", response.headers.get("date", "not sent"))
             limited = await cluster.new_key("limited", KeyLimits(requests_per_minute=20))
-            assert await admitted(cluster, limited) == {200: 20, 429: 20}
+            check_limit(cluster, await at_once(cluster, limited, 20), 20)
             buyer = await cluster.new_key("buyer", budget_of(6))
             statuses = await until_spent(client, cluster.urls, buyer)
             show("a budget for six answers", dict(statuses))

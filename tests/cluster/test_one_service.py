@@ -24,7 +24,9 @@ from tests.cluster.cluster import (
     Browser,
     Cluster,
     GatewayPlace,
+    at_once,
     budget_of,
+    check_limit,
     post,
     running_cluster,
     until_spent,
@@ -128,14 +130,7 @@ async def test_the_command_line_changes_keys_on_both_gateways(cluster: Cluster) 
 
 async def test_both_gateways_enforce_one_rate_limit(cluster: Cluster) -> None:
     key = await cluster.new_key("limited", KeyLimits(requests_per_minute=20))
-    # Each gateway was asked once or more until it knew the key: those requests have no limit.
-    async with aiohttp.ClientSession() as client:
-        replies = await asyncio.gather(
-            *(post(client, url, key, QUESTION) for url in cluster.urls for _ in range(20))
-        )
-    statuses = Counter(status for status, _ in replies)
-    assert set(statuses) == {200, 429}
-    assert 19 <= statuses[200] <= 21
+    check_limit(cluster, await at_once(cluster, key, 20), 20)
 
 
 async def test_a_hundred_equal_requests_over_both_gateways_are_one_upstream_request(
