@@ -8,10 +8,12 @@ import re
 import ssl
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
+from random import randrange
+from socket import socket
 from time import time
 
 import aiohttp
@@ -45,6 +47,17 @@ BILLED = "tokens 10 5 1 finish"
 """A question to the upstream that keeps a bill, and what it costs in nano-USD."""
 COST = 10 * NANO_INPUT + 5 * NANO_OUTPUT
 PAID = {"model": "scripted/m", "messages": [{"role": "user", "content": BILLED}], "max_tokens": 100}
+
+
+def quiet_port() -> int:
+    """A free port that the system gives to nobody who asks for any: it stays free until a gateway listens,
+    which takes seconds."""
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        port = randrange(10_000, lowest)
+        with socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @value
@@ -172,7 +185,7 @@ async def running_cluster(
         billing = await stack.enter_async_context(billing_upstream())
         config = _config(upstream.url, billing.url)
         gateways = [
-            Gateway(folder / f"gateway-{number}", _shared(place) + config, place, free_port())
+            Gateway(folder / f"gateway-{number}", _shared(place) + config, place, quiet_port())
             for number, place in enumerate(places, 1)
         ]
         store = await asyncio.to_thread(open_store, places[0].store)
