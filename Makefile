@@ -23,7 +23,7 @@ help:  ## list the targets
 	@touch $@
 
 # Programs of the tests: the sandbox of the Copilot provider, databases, a browser, the proxies and the service
-# manager of deploy/, shells, Python's documentation.
+# manager of deploy/, a shifted clock, shells, Python's documentation.
 # $(1) is a program or a pattern of its paths, $(2) the package that contains it.
 define needed
 	@command -v $(1) >/dev/null || ls $(1) >/dev/null 2>&1 || \
@@ -37,6 +37,7 @@ endef
 	$(call needed,redis-server,redis-server)
 	$(call needed,chromium,chromium)
 	$(call needed,/usr/sbin/nginx,nginx-light)
+	$(call needed,/usr/lib/*/faketime/libfaketime.so.1,faketime)
 	$(call needed,caddy,caddy)
 	$(call needed,systemd-analyze,systemd)
 	$(call needed,zsh,zsh)

@@ -7,15 +7,17 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import aiohttp
 
 BOUND = 20.0
 SOURCE = Path(__file__).parents[2] / "src"
+NO_ENV: Mapping[str, str] = MappingProxyType({})
 _ADDRESS = re.compile(r"serving at (http://\S+)")
 
 
@@ -26,6 +28,15 @@ class ServeProcess:
     process: asyncio.subprocess.Process
     url: str
     lines: list[str]
+
+    async def serving(self) -> None:
+        """Wait until it answers; fails if it ends before."""
+        async with asyncio.timeout(BOUND):
+            while not (found := _ADDRESS.search("\n".join(self.lines))):
+                assert self.process.returncode is None, self.lines
+                await asyncio.sleep(0.01)
+        self.url = found[1]
+        await _answers(self.url)
 
     async def ended(self, timeout: float = BOUND) -> int:
         """Wait for the exit code."""
@@ -39,26 +50,9 @@ class ServeProcess:
                 await asyncio.sleep(0.02)
 
 
-@asynccontextmanager
-async def running_serve(folder: Path, *arguments: str, config: str = "") -> AsyncIterator[ServeProcess]:
-    """Run `groundwire serve` on a free port until the block ends."""
-    async with start_serve(folder, ["--port", "0", *arguments], config=config) as one:
-        async with asyncio.timeout(BOUND):
-            while not (found := _ADDRESS.search("\n".join(one.lines))):
-                assert one.process.returncode is None, one.lines
-                await asyncio.sleep(0.01)
-        one.url = found[1]
-        await _answers(one.url)
-        yield one
-
-
-@asynccontextmanager
-async def start_serve(
-    folder: Path, arguments: Sequence[str], *, config: str = ""
-) -> AsyncIterator[ServeProcess]:
-    """Start `groundwire serve`, which may also fail; it is killed when the block ends."""
-    (folder / "config.toml").write_text(config, "utf-8")
-    env = {
+def command_env(folder: Path) -> dict[str, str]:
+    """The environment of the command line with the configuration and the data of a folder."""
+    return {
         "HOME": str(folder),
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(SOURCE),
@@ -67,9 +61,25 @@ async def start_serve(
         "GROUNDWIRE_BUILD_INDEX": "0",
         "GROUNDWIRE_SEMANTIC": "0",
     }
+
+
+@asynccontextmanager
+async def running_serve(folder: Path, *arguments: str, config: str = "") -> AsyncIterator[ServeProcess]:
+    """Run `groundwire serve` on a free port until the block ends."""
+    async with start_serve(folder, ["--port", "0", *arguments], config=config) as one:
+        await one.serving()
+        yield one
+
+
+@asynccontextmanager
+async def start_serve(
+    folder: Path, arguments: Sequence[str], *, config: str = "", env: Mapping[str, str] = NO_ENV
+) -> AsyncIterator[ServeProcess]:
+    """Start `groundwire serve`, which may also fail; it is killed when the block ends."""
+    (folder / "config.toml").write_text(config, "utf-8")
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "groundwire", "serve", *arguments),
-        env=env,
+        env={**command_env(folder), **env},
         cwd=folder,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,

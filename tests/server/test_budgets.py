@@ -148,6 +148,9 @@ async def test_a_lost_store_refuses_keys_with_a_budget_and_no_others(tmp_path: P
             def reserve_budget(self, *_: object) -> BudgetState:
                 raise GroundwireError("the database is away")
 
+            def settle_budget(self, *_: object) -> bool:
+                return False
+
         budgets._store = Lost()
         headers = {"authorization": f"Bearer {KEY}"}
         body = {"model": "scripted/m", "messages": [{"role": "user", "content": SMALL}]}

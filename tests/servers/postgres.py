@@ -38,9 +38,10 @@ def vector_programs() -> Path | None:
 
 
 class PostgresServer:
-    """Listens on a socket in its own folder, so that no ports collide."""
+    """Listens on a socket in its own folder, so that no ports collide; with a port, on loopback as well."""
 
-    def __init__(self, programs: Path | None = None) -> None:
+    def __init__(self, programs: Path | None = None, port: int = 0) -> None:
+        self._port = port
         self._folder = own_folder("postgres")
         self._numbers = count(1)
         data = str(self._folder / "data")
@@ -50,7 +51,9 @@ class PostgresServer:
             for name in ("initdb", "postgres")
         )
         run([initdb, *options, "-D", data])
-        settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
+        listening = {"listen_addresses": "127.0.0.1", "port": str(port)} if port else {}
+        values = {**_SETTINGS, **listening}
+        settings = [part for name, value in values.items() for part in ("-c", f"{name}={value}")]
         self._command = [server, "-D", data, "-k", str(self._folder), *settings]
         self._server = ServerProcess(self._command, self._answers, signal.SIGINT)
 
@@ -96,7 +99,8 @@ class PostgresServer:
         shutil.rmtree(self._folder)
 
     def _address(self, database: str) -> str:
-        return f"postgresql://tests@/{database}?host={self._folder}"
+        port = f"&port={self._port}" if self._port else ""
+        return f"postgresql://tests@/{database}?host={self._folder}{port}"
 
     def _answers(self) -> bool:
         try:

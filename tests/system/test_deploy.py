@@ -68,21 +68,22 @@ def load_yaml(path: Path) -> Any:
     return yaml.safe_load(path.read_text("utf-8"))
 
 
-def nginx(folder: Path, port: int, gateway: str) -> tuple[list[str], str]:
-    """The command that runs nginx.conf here, and the URL that it serves."""
+def nginx(folder: Path, port: int, gateway: str, other: str = "") -> tuple[list[str], str]:
+    """The command that runs nginx.conf here, and the URL that it serves. Without another gateway, one has
+    both roles."""
     text = (DEPLOY / "nginx.conf").read_text("utf-8")
     for old, new in (
         ("/tmp/", f"{folder}/"),  # noqa: S108  the path in the file
         ("/etc/nginx/tls/tls.crt", f"{folder}/certificate.pem"),
         ("/etc/nginx/tls/tls.key", f"{folder}/certificate.pem"),
         ("gateway-1:8484", gateway),
-        ("gateway-2:8484", gateway),
+        ("gateway-2:8484", other or gateway),
         ("listen 8443", f"listen 127.0.0.1:{port}"),
         ("/dev/stdout", f"{folder}/access.log"),
         ("/dev/stderr", f"{folder}/error.log"),
         ("worker_processes auto", "daemon off;\nworker_processes 1"),
         ("worker_rlimit_nofile 65536;", ""),
-        ("worker_connections 16384", "worker_connections 64"),
+        ("worker_connections 16384", "worker_connections 1024"),
     ):
         assert old in text
         text = text.replace(old, new)

@@ -120,6 +120,23 @@ async def test_a_redis_that_is_killed_comes_back_with_its_messages(
     assert "can be used again" in caplog.text
 
 
+async def test_connections_from_before_a_restart_do_not_make_it_lost_again(
+    redis: str, redis_server: RedisServer
+) -> None:
+    async with linked(redis) as link:
+
+        async def all_at_once() -> int:
+            replies = await asyncio.gather(*(link.run(COUNT, ("n",), ()) for _ in range(16)))
+            return sum(reply is not None for reply in replies)
+
+        assert await all_at_once() == 16  # each on a connection of its own
+        with redis_server.away():
+            await until(lambda: not link.is_up)
+        await until(lambda: link.is_up)
+        assert await all_at_once() == 16
+        assert link.losses == 1
+
+
 async def test_a_partition_heals_by_itself(redis: str, redis_server: RedisServer) -> None:
     async with (
         FaultProxy("127.0.0.1", redis_server.port) as proxy,

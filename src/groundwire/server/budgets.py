@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Coroutine
 from contextlib import aclosing
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -34,6 +35,9 @@ _RETRY_STORE = 5.0
 _RETRY_SETTLE = 1.0
 """Seconds between two attempts to settle while the store does not respond."""
 _SETTLE_ATTEMPTS = 30
+_UNCONFIRMED = 10_000
+"""Beyond so many, the oldest are forgotten and count as spent: their requests failed in one long outage, in
+which hardly any was reserved."""
 
 
 @value
@@ -67,6 +71,10 @@ class Budgets:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._settling: set[asyncio.Task[None]] = set()
+        self._unconfirmed: deque[str] = deque(maxlen=_UNCONFIRMED)
+        """Reservations that may have been made: only the response of the store was lost, or the client left
+        before it came."""
+        self._is_releasing = False
 
     def is_needed(self) -> bool:
         """Has the key of the request in progress a budget, and nothing been reserved for it yet?"""
@@ -110,6 +118,8 @@ class Budgets:
             reserving.add_done_callback(lambda done: self._release(reservation, done))
             raise
         except GroundwireError as error:
+            self._unconfirmed.append(reservation)
+            self._release_unconfirmed()
             log.warning("a budget cannot be checked: %s", error.message)
             raise TurnedAway(
                 status=503,
@@ -117,15 +127,39 @@ class Budgets:
                 message="the budget of this API key cannot be checked: the store does not respond",
                 retry_after=_RETRY_STORE,
             ) from error
+        self._release_unconfirmed()
         if not state.is_reserved:
             raise _refusal(state, spender)
 
     def _release(self, reservation: str, reserving: asyncio.Future[BudgetState]) -> None:
-        if not reserving.cancelled() and reserving.exception() is None:
-            self._settle(reservation, 0)
+        if not reserving.cancelled():
+            reserving.exception()  # also after an error it may have been made
+            self._unconfirmed.append(reservation)
+            self._release_unconfirmed()
+
+    def _release_unconfirmed(self) -> None:
+        """Release them in the background, one after the other: however many there are, they use one thread.
+        If the store does not respond, the next request for which it does tries again."""
+        if self._unconfirmed and not self._is_releasing:
+            self._is_releasing = True
+            self._run(self._release_all())
+
+    async def _release_all(self) -> None:
+        while self._unconfirmed:
+            reservation = self._unconfirmed.popleft()
+            try:
+                await asyncio.to_thread(self._store.settle_budget, reservation, 0)
+            except GroundwireError as error:
+                log.warning("a reservation cannot be released now: %s", error.message)
+                self._unconfirmed.appendleft(reservation)
+                break
+        self._is_releasing = False
 
     def _settle(self, reservation: str, amount: int) -> None:
-        task = asyncio.create_task(self._settle_until_stored(reservation, amount))
+        self._run(self._settle_until_stored(reservation, amount))
+
+    def _run(self, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.create_task(work)
         self._settling.add(task)
         task.add_done_callback(self._settling.discard)
 

@@ -279,6 +279,13 @@ class RedisLink:
             self._listening.cancel()
         self._listening = asyncio.create_task(self._receive())
 
+    async def _drop_idle(self) -> None:
+        """Close idle connections: those from before a restart would fail one by one, and each would count as
+        a loss. The client of a cluster repeats a call by itself."""
+        if isinstance(self._client, Redis):
+            with suppress(*_ERRORS):
+                await self._client.connection_pool.disconnect(inuse_connections=False)
+
     async def _beat_periodically(self) -> None:
         while True:
             await asyncio.sleep(self._beat_seconds)
@@ -292,6 +299,8 @@ class RedisLink:
         self.gateways = max(1, int(reply[0]))
         is_known, has_lost = bool(self._epoch), self._epoch not in (b"", reply[1])
         self._epoch = reply[1]
+        if not self.is_up:
+            await self._drop_idle()
         if not self.is_up or has_lost:
             self._find()
             for recover in self.on_recovery if is_known or self.losses else ():
