@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.figures import Figures
+
 # CI must not fail at random: the same cases in every run, new ones in `make test-all`.
 settings.register_profile("steady", derandomize=True, deadline=None, database=None)
 settings.register_profile("searching", deadline=None)
@@ -50,6 +52,12 @@ def recordings() -> Path:
     if not RECORDINGS.is_dir():
         pytest.skip("the recordings are not on this machine: not run")
     return RECORDINGS
+
+
+@pytest.fixture
+def figures(request: pytest.FixtureRequest) -> Figures:
+    """Where a thorough test writes down what it has measured."""
+    return Figures(request.node.nodeid)
 
 
 ASYNC_TEST_SECONDS = 120.0
