@@ -16,6 +16,7 @@ import aiohttp
 
 BOUND = 20.0
 SOURCE = Path(__file__).parents[2] / "src"
+PROGRAM = ("-m", "groundwire")
 _ADDRESS = re.compile(r"serving at (http://\S+)")
 
 
@@ -40,9 +41,11 @@ class ServeProcess:
 
 
 @asynccontextmanager
-async def running_serve(folder: Path, *arguments: str, config: str = "") -> AsyncIterator[ServeProcess]:
+async def running_serve(
+    folder: Path, *arguments: str, config: str = "", program: Sequence[str] = PROGRAM
+) -> AsyncIterator[ServeProcess]:
     """Run `groundwire serve` on a free port until the block ends."""
-    async with start_serve(folder, ["--port", "0", *arguments], config=config) as one:
+    async with start_serve(folder, ["--port", "0", *arguments], config=config, program=program) as one:
         async with asyncio.timeout(BOUND):
             while not (found := _ADDRESS.search("\n".join(one.lines))):
                 assert one.process.returncode is None, one.lines
@@ -54,7 +57,7 @@ async def running_serve(folder: Path, *arguments: str, config: str = "") -> Asyn
 
 @asynccontextmanager
 async def start_serve(
-    folder: Path, arguments: Sequence[str], *, config: str = ""
+    folder: Path, arguments: Sequence[str], *, config: str = "", program: Sequence[str] = PROGRAM
 ) -> AsyncIterator[ServeProcess]:
     """Start `groundwire serve`, which may also fail; it is killed when the block ends."""
     (folder / "config.toml").write_text(config, "utf-8")
@@ -68,7 +71,7 @@ async def start_serve(
         "GROUNDWIRE_SEMANTIC": "0",
     }
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "groundwire", "serve", *arguments),
+        *(sys.executable, *program, "serve", *arguments),
         env=env,
         cwd=folder,
         stdin=asyncio.subprocess.DEVNULL,
