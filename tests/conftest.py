@@ -60,6 +60,17 @@ def figures(request: pytest.FixtureRequest) -> Figures:
     return Figures(request.node.nodeid)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Write down how each thorough test ends."""
+    report = yield
+    if call.when == "call" and item.get_closest_marker("thorough"):
+        Figures(item.nodeid).end(report.outcome)
+    return report
+
+
 ASYNC_TEST_SECONDS = 120.0
 """Time limit of one async test: longer than this, it hangs."""
 
