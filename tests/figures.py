@@ -1,7 +1,7 @@
 """Measured figures: thorough tests write them down, `scripts/reliability.py` prints them.
 
-`GROUNDWIRE_FIGURES` names the file; without it nothing is written. Each line is JSON: a figure, or the outcome
-of a thorough test.
+`GROUNDWIRE_FIGURES` names the file; without it nothing is written. Each line is JSON: a figure, or the
+outcome of a thorough test.
 """
 
 from __future__ import annotations

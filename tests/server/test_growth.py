@@ -122,7 +122,8 @@ def test_a_hundred_thousand_requests_leave_no_memory_and_no_descriptor_behind(
 async def soak(folder: Path, minutes: int) -> dict[str, float]:
     """Requests for minutes of the gateway's clock; the other provider fails all the time.
 
-    Half of the questions are repeated, and cached for five minutes. In every tenth minute nothing is sent, so that idle connections end.
+    Half of the questions are repeated, and cached for five minutes. In every tenth minute nothing is sent,
+    so that idle connections end.
     """
     async with gateway_process(folder, failure(Overloaded("busy")), *FAST_CLOCK) as gateway:
         pid, loop = gateway.process.pid, asyncio.get_running_loop()
