@@ -104,6 +104,7 @@ check: .venv/.dev  ## format, lint, types, import rules, generated docs; needs o
 	$(BIN)/python scripts/api_reference.py --check
 	$(BIN)/python scripts/sample_answers.py --check
 	$(BIN)/python scripts/capacity.py --check
+	$(BIN)/python scripts/reliability.py --check
 
 bench: .venv/.test  ## benchmarks; the ratios within a table are comparable
 	$(BIN)/python bench/coding.py

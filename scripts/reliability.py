@@ -82,7 +82,8 @@ def _measured(guarantee: Guarantee, found: Measurements) -> str:
         parts.append(f"{count} of {len(guarantee.thorough)} thorough tests passed")
     if not parts:
         return "not measured yet" if guarantee.thorough else ""
-    return f"{'; '.join(parts)} ({max(one.day for one in (*figures, *ended))})"
+    days = [*(figure.day for figure in figures), *(one.day for one in ended)]
+    return f"{'; '.join(parts)} ({max(days)})"
 
 
 def _incidents() -> Iterator[str]:

@@ -102,8 +102,8 @@ def test_figures_are_written_only_if_a_file_is_named(tmp_path: Path) -> None:
 def test_every_figure_belongs_to_a_requirement_and_a_thorough_test() -> None:
     found = read_measurements(PROJECT / "bench" / "reliability.jsonl")
     assert {figure.requirement for figure in found.figures} <= {*RELIABILITY, *SECURITY}
-    for one in (*found.figures, *found.outcomes):
-        assert is_thorough(one.test.partition("[")[0])
+    for test in {*(figure.test for figure in found.figures), *(one.test for one in found.outcomes)}:
+        assert is_thorough(test.partition("[")[0])
 
 
 def test_the_page_about_reliability_is_up_to_date() -> None:
