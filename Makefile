@@ -39,6 +39,7 @@ endef
 	$(call needed,/usr/sbin/nginx,nginx-light)
 	$(call needed,caddy,caddy)
 	$(call needed,systemd-analyze,systemd)
+	$(call needed,strace,strace)
 	$(call needed,zsh,zsh)
 	$(call needed,fish,fish)
 	$(call needed,/usr/share/doc/python3.*/html/objects.inv,python3-doc)
