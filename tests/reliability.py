@@ -390,8 +390,9 @@ GUARANTEES = (
     ),
     Guarantee(
         "R23",
-        "On SIGTERM running answers finish or end with an error, and new requests are refused.",
-        "every stream ends in its dialect; 503 with Retry-After",
+        "On SIGTERM running answers finish or end with an error, and new requests are refused; a large store"
+        " does not delay the start.",
+        "every stream ends in its dialect; 503 with Retry-After; ready as soon as with a new store",
         (
             *tests_in("server/test_workers", "a_running_stream_finishes_while_new_requests_are_refused"),
             *tests_in(
@@ -401,8 +402,10 @@ GUARANTEES = (
             ),
             *tests_in("server/test_http_server", "during_the_drain_delay_only_readiness_fails"),
         ),
-        tests_in("server/test_workers", "streams_that_do_not_end_get_an_error_in_their_dialect"),
-        "the start with a large store is not measured",
+        (
+            *tests_in("server/test_workers", "streams_that_do_not_end_get_an_error_in_their_dialect"),
+            *tests_in("faces/web/test_busy", "a_large_store_does_not_delay_the_start"),
+        ),
     ),
     Guarantee(
         "R24",
