@@ -35,11 +35,11 @@ ALLOWED = {
 
 
 SUSPECT = re.compile(
-    r"\b(?:eval|exec|__import__|pickle|marshal|shelve|dill|yaml|code|codeop|system|popen|shell|getoutput|"
-    r"getstatusoutput|create_subprocess_shell|from_string|Template|SandboxedEnvironment|Queue|LifoQueue|"
-    r"PriorityQueue|SimpleQueue|executemany|executescript|execute)\b"
+    r"\b(?:eval|exec|__import__|system|popen|getoutput|getstatusoutput|create_subprocess_shell|from_string|"
+    r"Template|SandboxedEnvironment|\w*Queue|execute|executemany|executescript)\(|\bshell=|"
+    r"\b(?:import|from) (?:pickle|marshal|shelve|dill|yaml|code|codeop)\b"
 )
-"""Words without which no rule can be broken: most files need not be parsed."""
+"""Without such a text no rule can be broken: most files need not be parsed."""
 
 
 def called(node: ast.Call) -> str:

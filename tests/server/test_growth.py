@@ -103,7 +103,7 @@ async def grow(folder: Path, warm: int, total: int) -> dict[str, float]:
 
 
 async def test_hundreds_of_requests_leave_no_memory_and_no_descriptor_behind(tmp_path: Path) -> None:
-    added = await grow(tmp_path, 200, 700)
+    added = await grow(tmp_path, 150, 500)
     assert added["bytes"] <= MEMORY, added
     assert added["files"] <= CONCURRENT, added  # connections that are kept for the next request
 
