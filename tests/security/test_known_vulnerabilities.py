@@ -21,7 +21,7 @@ import pytest
 
 from groundwire.commands.http_app import GATEWAY_ROUTES
 from groundwire.config.schema import ProviderSettings
-from groundwire.dialects.json import load_json
+from groundwire.dialects.json import dump_json, load_json
 from groundwire.dialects.sse import FrameReader, encode_frame
 from groundwire.errors import FetchRefused, UpstreamWireError
 from groundwire.faces.mcp.calls import FetchAllowList
@@ -541,7 +541,7 @@ def test_httpx_sse_34_unusual_line_ends_do_not_end_a_line(char: str) -> None:
     data = f"a{char}b".encode()
     (frame,) = [*(reader := FrameReader()).feed(b"data: " + data + b"\n\n"), *reader.close()]
     assert frame.data == data
-    encoded = encode_frame("", json.dumps({"t": f"a{char}b"}))
+    encoded = encode_frame("", dump_json({"t": f"a{char}b"}))
     assert len(encoded.decode().rstrip("\n").splitlines()) == 1
 
 
@@ -553,4 +553,4 @@ def test_json_that_breaks_parsers_or_encoders_is_refused_or_repaired(text: str) 
         value = load_json(text, UpstreamWireError)
     except UpstreamWireError:
         return
-    json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    json.loads(dump_json(value).encode(), parse_constant=pytest.fail)
