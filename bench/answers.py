@@ -1,9 +1,9 @@
 """Answers of the embedded engine: right pages, silence, truth of quotes, and ranking, in one run.
 
-The questions are those of tests/engine/questions, in three parts: `tuning` may be looked at (`--misses`
-prints what failed), `unread` and `held_out` are only counted. The handbook is that of an invented company.
-Quotes and anchors are checked where the address leads: Debian's documentation, the installed sources, the
-interpreter.
+The questions are those of tests/engine/questions, in four parts: `tuning` and `tuning_2` may be looked at
+(`--misses` prints what failed), `unread` and `held_out` are only counted. The handbook is that of an invented
+company. Quotes and anchors are checked where the address leads: Debian's documentation, the installed
+sources, the interpreter.
 
     python bench/answers.py                      # all tables
     python bench/answers.py --only handbook      # one table
@@ -38,7 +38,15 @@ sys.path.insert(0, str(ROOT))
 from tests.engine.cited_text import cited_text, plain, section_text  # noqa: E402
 from tests.engine.grading import Grade, grade  # noqa: E402
 from tests.engine.misspellings import misspelt  # noqa: E402
-from tests.engine.question_sets import HANDBOOK, PARTS, Part, Question, Subject, load_questions  # noqa: E402
+from tests.engine.question_sets import (  # noqa: E402
+    HANDBOOK,
+    PARTS,
+    TUNING,
+    Part,
+    Question,
+    Subject,
+    load_questions,
+)
 
 from groundwire.engine.compose.answer import Composition  # noqa: E402
 from groundwire.engine.dense.build import complete_vectors  # noqa: E402
@@ -328,7 +336,7 @@ class Measurements:
             for item in graded:
                 question, answer = item.question, item.answer
                 if (
-                    item.part != "tuning"
+                    item.part not in TUNING
                     or item.grade.right_first
                     or not (question.is_answerable or item.grade.answered)
                 ):

@@ -29,7 +29,7 @@ search options. A provider is an API that answers questions. An engine only find
 the answer from them.
 
 ```sh
-groundwire providers          # which of them you can use, and why
+groundwire providers          # which of them you can use, and why; --all lists every one
 groundwire login gemini       # stores a key
 groundwire doctor             # where credentials were found
 ```
@@ -43,6 +43,14 @@ _SUPPORT = {"native": "yes", "emulated": "prompt", "ignored": "–", "refused": 
 _OTHERS = {
     "copilot": "the login of its own CLI; off unless named, or `providers.copilot.enabled = true`",
     "searxng": "none; `SEARXNG_URL` is the URL of the server",
+    "azure": "`AZURE_OPENAI_API_KEY`, `groundwire login azure`; `AZURE_OPENAI_ENDPOINT` is the address",
+    "vertex": "`VERTEX_ACCESS_TOKEN`, or application default credentials; `GOOGLE_CLOUD_PROJECT`",
+    "google_pse": "`GOOGLE_PSE_API_KEY`, `groundwire login google_pse`; `GOOGLE_PSE_ENGINE_ID`",
+    "ollama": "none; found on port 11434",
+    "vllm": "none, or `VLLM_API_KEY`; found on port 8000",
+    "lmstudio": "none, or `LM_API_TOKEN`; found on port 1234",
+    "llamacpp": "none, or `LLAMA_API_KEY`; found on port 8080",
+    "web": "none; it asks `ddgs`, then Tavily without a key",
 }
 
 _OPTIONS = """\
@@ -63,17 +71,52 @@ A model that you name is never replaced.
 The vendors' announcements were last checked on {CHECKED}.
 """
 
+_NOTES = """\
+## Notes
+
+**Models without web search** (`no search` in the table) answer requests without search. To let one search,
+give it an engine:
+
+```toml
+[providers.deepseek]
+search = "engine:web"
+```
+
+**Azure.** `AZURE_OPENAI_ENDPOINT` or `providers.azure.base_url` is the address of the resource, like
+`https://NAME.openai.azure.com`. The model is the name of a deployment; set `providers.azure.model` for a
+default.
+
+**Vertex AI** uses Gemini in a project of Google Cloud. `GOOGLE_CLOUD_PROJECT` names it, and
+`GOOGLE_CLOUD_LOCATION` the region (`global` by default). Credentials are an access token in
+`VERTEX_ACCESS_TOKEN`, or the file of `gcloud auth application-default login`, or that of a service account
+in `GOOGLE_APPLICATION_CREDENTIALS`, which needs the package `cryptography`.
+
+**Regions.** A key of DashScope (`qwen`), Z.ai or Moonshot is valid in one region. For the other one, set
+`base_url`; the error about a rejected key says to what.
+
+**Servers on this machine.** `groundwire doctor`, `groundwire providers` and `groundwire serve` connect to
+the ports of Ollama, vLLM, LM Studio and llama.cpp, for a tenth of a second at most. One that listens can be
+used, with the first model that it lists. A request waits for that only if it needs a model and there is no
+other. With `base_url` or `model` in the configuration, a server counts as running.
+
+**The live web.** `web` asks public search services through the package `ddgs`. If they fail or find
+nothing, it asks Tavily without a key, which is limited for each IP address; the warning
+`search_service_replaced` says so.
+
+"""
+
 _TAIL = """\
 ## Any other server
 
 To use any other compatible server, add a table to your [configuration](configuration.md#providersname):
 
 ```toml
-[providers.perplexity]
+[providers.acme]
 dialect = "openai_chat"
-base_url = "https://api.perplexity.ai"
-key_env = "PERPLEXITY_API_KEY"
-model = "sonar"
+base_url = "https://api.acme.example/v1"
+key_env = "ACME_API_KEY"
+model = "acme-large"
+search_form = "perplexity"    # how it declares a search, if not as OpenAI does
 ```
 
 The same keys adjust a built-in provider. Packages can add providers through the entry point group
@@ -88,7 +131,7 @@ def render(statuses: list[ProviderStatus]) -> str:
             *(_HEAD, *_credential_table(statuses), ""),
             *("## Search options", "", *_option_table(statuses), "", _OPTIONS),
             *("## Default models", "", _MODELS, *_models(), ""),
-            _TAIL,
+            _NOTES + _TAIL,
         ]
     )
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from decimal import Decimal
 from time import monotonic
 
+from groundwire.client import search_request
 from groundwire.client_protocol import AnswerStream
+from groundwire.compare.comparison import Comparison
+from groundwire.compare.run import ComparePolicy, Progress, compare_answers
 from groundwire.config.schema import Config
 from groundwire.credentials.lookup import LookupResult
 from groundwire.credentials.secret import Secret
@@ -14,11 +18,14 @@ from groundwire.engine.knowledge import BuildProgress
 from groundwire.engine.knowledge.background import BuildStatus
 from groundwire.engine.pages import Page
 from groundwire.errors import NotFound
-from groundwire.model import Event, Request, SearchOptions
+from groundwire.model import Answer, Event, Request, SearchOptions
 from groundwire.providers.catalog import ENGINES
 from groundwire.providers.spec import ProviderSpec, ProviderStatus
 from groundwire.routing.cache import ResponseCache
+from groundwire.routing.health import ProviderHealth
 from groundwire.routing.resolve import AUTO, ResolvedTarget, resolve
+from groundwire.verify.facts import VerifyReport
+from groundwire.verify.policy import VerifyPolicy
 
 
 class StubClient:
@@ -27,6 +34,10 @@ class StubClient:
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or Config()
         self.closed = False
+        self.sent = Request(())
+        """The last request."""
+        self.among: tuple[str, ...] = ()
+        """The providers to which it was limited."""
         self._cache: ResponseCache | None = None
 
     async def answer(
@@ -69,8 +80,10 @@ class StubClient:
         model: str = "",
         target: ResolvedTarget | None = None,
         cached: bool = False,
+        among: tuple[str, ...] = (),
     ) -> AnswerStream:
         provider, model = target or (provider, model)
+        self.sent, self.among = request, among
         stream = AnswerStream(ResolvedTarget(provider, model))
         if not cached:
             return stream.attach(self.answer(request, provider=provider, model=model))
@@ -87,6 +100,7 @@ class StubClient:
         provider: str = AUTO,
         model: str = "",
         options: SearchOptions | None = None,
+        max_cost: Decimal | float | None = None,
     ) -> AsyncGenerator[Event, None]:
         assert isinstance(query, Request)
         async with aclosing(self.batches(query, provider=provider, model=model)) as batches:
@@ -103,6 +117,32 @@ class StubClient:
     ) -> int | None:
         return None
 
+    async def acompare(
+        self,
+        query: str | Request,
+        providers: Sequence[str],
+        *,
+        options: SearchOptions | None = None,
+        policy: ComparePolicy | None = None,
+        report: Progress | None = None,
+    ) -> Comparison:
+        request = query if isinstance(query, Request) else search_request(query, options or SearchOptions())
+        return await compare_answers(
+            request,
+            providers,
+            lambda request, name: self.stream(request, provider=name),
+            policy or ComparePolicy(),
+            report or (lambda _, __: None),
+        )
+
+    async def averify(
+        self, answer: Answer, *, options: SearchOptions | None = None, policy: VerifyPolicy | None = None
+    ) -> VerifyReport:
+        return VerifyReport()
+
+    async def resolve_redirects(self, answer: Answer) -> Answer:
+        return answer
+
     async def page(self, url: str, *, live: bool = True) -> Page:
         raise NotFound(f"no page {url}")
 
@@ -111,6 +151,12 @@ class StubClient:
 
     def providers(self) -> list[ProviderStatus]:
         return []
+
+    def default_model(self, provider: str) -> str:
+        return next((status.model for status in self.providers() if status.name == provider), "")
+
+    def health(self) -> Mapping[str, ProviderHealth]:
+        return {}
 
     def findings(self, name: str) -> list[LookupResult]:
         return []
@@ -123,6 +169,9 @@ class StubClient:
 
     def watch_index(self, report: Callable[[BuildProgress], None]) -> None:
         """No index is built."""
+
+    def find_servers(self) -> None:
+        """There are none."""
 
     def prepare(self) -> None:
         """Nothing is imported."""

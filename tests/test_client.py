@@ -7,6 +7,7 @@ import threading
 from concurrent import futures
 from contextlib import aclosing
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,10 @@ from groundwire.client_protocol import SearchClient
 from groundwire.commands.main import parse
 from groundwire.config.load import load
 from groundwire.config.options import checked_options
-from groundwire.config.schema import Config, GatewaySettings, ProviderSettings
-from groundwire.errors import InvalidArguments, InvalidQuery
+from groundwire.config.schema import Config, ConfiguredPrices, GatewaySettings, ProviderSettings
+from groundwire.errors import CostLimit, InvalidArguments, InvalidQuery
 from groundwire.faces.cli.arguments import UsageError
-from groundwire.model import Source, TextDelta
+from groundwire.model import Source, TextDelta, Usage, UsageSeen
 from groundwire.providers.spec import flatten
 from groundwire.routing.cache import CacheStatus
 from groundwire.testing.answers import answer_events
@@ -240,3 +241,79 @@ def test_an_interrupt_cancels_the_call_in_the_other_thread() -> None:
         with pytest.raises(Stopped):
             run_in_loop_thread(forever)
     assert ended.wait(10)
+
+
+async def test_the_default_target_tries_only_the_given_providers_and_the_cache_keeps_them_apart(
+    tmp_path: Path,
+) -> None:
+    first, second = (answer("openai_chat", answer_events(text)) for text in ("First.", "Second."))
+
+    async with Upstream(first) as one, Upstream(second) as two:
+        providers = {
+            name: ProviderSettings(dialect="openai_chat", base_url=url, model="m", search="native")
+            for name, url in (("one", one.url), ("two", two.url))
+        }
+        config = Config(
+            providers=providers,
+            order=("unknown", "one", "two"),
+            gateway=GatewaySettings(cache_seconds=60),
+            data_dir=str(tmp_path),
+        )
+        async with Groundwire(config, env={"HOME": str(tmp_path)}) as groundwire:
+
+            async def text(*among: str) -> str:
+                request = search_request("q?", SearchOptions())
+                events = flatten(groundwire.batches(request, cached=True, among=among))
+                return "".join([event.text async for event in events if isinstance(event, TextDelta)])
+
+            assert await text("unknown", "two") == "Second."
+            assert await text() == "First."
+            assert await text("two") == "Second."
+            assert await text("one", "two") == "First."
+            assert len(two.requests) == 2
+
+
+# Costs
+
+
+def priced(upstream: Upstream, prices: ConfiguredPrices | None = None) -> Config:
+    return Config(
+        providers={"mine": ProviderSettings("openai_chat", f"{upstream.url}/v1", model="m")},
+        order=("mine",),
+        prices={"mine": prices} if prices else {},
+    )
+
+
+async def test_a_search_that_could_cost_too_much_is_not_sent(tmp_path: Path) -> None:
+    env = {"HOME": str(tmp_path)}
+    async with (
+        Upstream(answer("openai_chat", EVENTS)) as upstream,
+        Groundwire(priced(upstream, ConfiguredPrices(1.0, 10.0, search=5.0)), env=env) as groundwire,
+    ):
+        with pytest.raises(CostLimit, match=r"up to \$1\.\d{4}, more than the limit of \$0\.5"):
+            await groundwire.asearch("how long is the Nile?", max_cost=0.5)
+        assert not upstream.requests
+        found = await groundwire.asearch("how long is the Nile?", max_cost=Decimal(2))
+        assert found.text
+        assert len(upstream.requests) == 1
+
+
+async def test_a_limit_needs_a_known_price(tmp_path: Path) -> None:
+    async with (
+        Upstream(answer("openai_chat", EVENTS)) as upstream,
+        Groundwire(priced(upstream), env={"HOME": str(tmp_path)}) as groundwire,
+    ):
+        with pytest.raises(CostLimit, match="the price of mine is not known"):
+            await groundwire.asearch("how long is the Nile?", max_cost=10)
+        assert not upstream.requests
+        assert (await groundwire.asearch("how long is the Nile?")).usage.cost is None
+
+
+async def test_the_cost_is_in_the_usage_of_the_answer(tmp_path: Path) -> None:
+    events = [*EVENTS[:-1], UsageSeen(Usage(1000, 100)), EVENTS[-1]]
+    async with (
+        Upstream(answer("openai_chat", events)) as upstream,
+        Groundwire(priced(upstream, ConfiguredPrices(1.0, 10.0)), env={"HOME": str(tmp_path)}) as groundwire,
+    ):
+        found = await groundwire.asearch("how long is the Nile?")
+        assert found.usage.cost == 0.002

@@ -16,6 +16,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -42,8 +43,8 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 LINKING = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")))
 LINK = re.compile(r"\]\((?!https?:|@)([^)#\s]*)(?:#([^)\s]+))?\)")
 FENCE = re.compile(r"^( *)```([^\n]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
-OTHER_PROGRAMS = {"npx", "claude", "eval", "podman", "kubectl", "helm"}
-NEEDS_NETWORK = {"serve", "mcp"}
+OTHER_PROGRAMS = {"npx", "claude", "curl", "eval", "podman", "kubectl", "helm"}
+NEEDS_NETWORK = {"serve", "mcp", "verify"}
 EVENTS = answer_events("The Nile is 6650 km long.", Source("https://docs.python.org/3/"), query="nile")
 
 
@@ -180,12 +181,15 @@ async def test_shell_commands_are_parsed_and_run(block: Block, tmp_path: Path) -
     for folder in ("docs", "handbook"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "install.md").write_text("# Install\n\nRun the installer and follow it.\n")
+    with zipfile.ZipFile(tmp_path / "thing-1.2-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("thing/docs/usage.md", "# Usage\n\nTurn the crank twice.\n")
 
     async def main() -> None:
         async with Upstream(answer("anthropic_messages", EVENTS)) as upstream:
             for command in lines:
                 arguments = parse(command)
-                if command[0] in NEEDS_NETWORK or any(map(_is_downloaded, command[2:3])):
+                downloads = "--download" in command or any(map(_is_downloaded, command[2:3]))
+                if command[0] in NEEDS_NETWORK or downloads:
                     continue
                 out, err = io.StringIO(), io.StringIO()
                 console = Console(

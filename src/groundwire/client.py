@@ -12,25 +12,28 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
+from decimal import Decimal
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from groundwire import __version__
 from groundwire.client_protocol import AnswerStream
 from groundwire.config.load import load
 from groundwire.config.options import checked_options
-from groundwire.config.schema import DEFAULT_ORDER, Config
-from groundwire.credentials.lookup import Lookup, LookupContext, LookupResult, explain, find
+from groundwire.config.schema import DEFAULT_ORDER, Config, ProviderSettings
+from groundwire.credentials.lookup import CredentialFinder, Lookup, LookupContext, LookupResult, explain
 from groundwire.credentials.oauth import token_url
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential, Secret
 from groundwire.credentials.session import Refresher
 from groundwire.dialects.json import msgspec_library, use_library
 from groundwire.engine.engines.api import ApiEngineSpec
-from groundwire.errors import ConfigError, GroundwireError, InvalidQuery, MissingCredential
+from groundwire.errors import ConfigError, CostLimit, GroundwireError, InvalidQuery, MissingCredential
 from groundwire.model import (
     Answer,
     Assembler,
@@ -41,6 +44,7 @@ from groundwire.model import (
     SearchOptions,
     Text,
 )
+from groundwire.model.cost import Cost
 from groundwire.model.value import replace
 from groundwire.providers.catalog import CATALOG
 from groundwire.providers.count_tokens import can_count, count_tokens
@@ -53,8 +57,10 @@ from groundwire.providers.engine_factory import (
     api_engine_spec,
 )
 from groundwire.providers.http import HttpProvider
-from groundwire.providers.models import SuccessorProvider
+from groundwire.providers.local_servers import PortProbe
+from groundwire.providers.models import FirstModelProvider, SuccessorProvider
 from groundwire.providers.openai_session import oauth_sender, refresh_process
+from groundwire.providers.pricing import PriceList, is_listed, load_prices
 from groundwire.providers.registry import adjusted, describe, load_registered
 from groundwire.providers.spec import (
     Batches,
@@ -68,16 +74,26 @@ from groundwire.providers.spec import (
 )
 from groundwire.routing.cache import ResponseCache
 from groundwire.routing.failover import Router
-from groundwire.routing.health import Health
+from groundwire.routing.health import Health, ProviderHealth
+from groundwire.routing.metering import MeteredProvider, PricingTerms, Quote, SpendingGuard, terms_of
 from groundwire.routing.observe import AttemptObserver
 from groundwire.routing.resolve import AUTO, Plan, ResolvedTarget, plan_for, ranked, resolve, substituted
 from groundwire.transport.http import Deadlines, Http
 from groundwire.transport.threads import is_loop_running, run_in_loop_thread
+from groundwire.verify.policy import VerifyPolicy
 
 if TYPE_CHECKING:
+    from groundwire.compare.comparison import Comparison
+    from groundwire.compare.run import ComparePolicy, Progress
     from groundwire.engine.knowledge import ReportProgress
     from groundwire.engine.knowledge.background import BuildStatus
     from groundwire.engine.pages import Page
+    from groundwire.transport.redis import RedisLink
+    from groundwire.verify.facts import VerifyReport
+    from groundwire.verify.redirects import RedirectResolver
+    from groundwire.verify.verifier import Verifier
+
+T = TypeVar("T")
 
 __all__ = ["Groundwire", "ProviderStatus", "asearch", "search", "search_request", "stream"]
 
@@ -93,7 +109,7 @@ class Groundwire:
         self._env = dict(os.environ if env is None else env)
         self._home = self._env.get("HOME") or str(Path.home())
         self.config = config if config is not None else load(self._env, self._home, str(Path.cwd()))
-        self._lookup_context = LookupContext(self._env, self._home, self.config.config_dir)
+        self._finder = CredentialFinder(LookupContext(self._env, self._home, self.config.config_dir))
         self._redactor = Redactor()
         self._http = Http(self._env)
         self._refresher = Refresher(
@@ -105,15 +121,22 @@ class Groundwire:
         self._specs: dict[str, ProviderSpec] = {}
         self._added: dict[str, ProviderSpec] = {}
         self._keys: dict[str, Secret] = {}
+        self._price_list = PriceList(self.config.prices)
+        self._terms: dict[str, PricingTerms] = {}
+        self.spending_guard: SpendingGuard | None = None
+        """Decides before each request to a provider whether its budget allows it."""
         self._plugins = self._create_plugins()
+        self._ports = PortProbe({name: row.base_url for name, row in self._specs.items() if row.is_local})
         self._providers = {name: plugin.provider for name, plugin in self._plugins.items()}
+        self._health = Health(time.monotonic)
         self._router = Router(
             self._providers,
-            health=Health(time.monotonic),
+            health=self._health,
             sleep=asyncio.sleep,
             random=random.random,
         )
         self._cache = ResponseCache(self._route_target, self.config.gateway.cache_seconds, time.monotonic)
+        self._redirects: RedirectResolver | None = None
 
     async def __aenter__(self) -> Groundwire:
         return self
@@ -125,17 +148,51 @@ class Groundwire:
 
     async def aclose(self) -> None:
         """Close all connections."""
+        self._redirects = None
         await self._engine_factory.aclose()
         await self._http.aclose()
 
-    def search(
-        self, query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
-    ) -> Answer:
-        """Search and return the complete answer. Inside a running event loop (Jupyter), it uses a thread."""
+    def share(self, link: RedisLink) -> None:
+        """Share cached answers and the state of breakers with other gateways."""
+        # Imported on demand: the library of Redis is optional, and takes half a second.
+        from groundwire.routing.shared_cache import SharedAnswers  # noqa: PLC0415
+        from groundwire.routing.shared_health import SharedHealth  # noqa: PLC0415
 
-        async def run(groundwire: Groundwire) -> Answer:
+        SharedHealth(link, self._health)
+        cache = self._cache
+        if cache.seconds > 0:
+            cache.shared = SharedAnswers(link, cache.seconds, cache.limits.answer, _namespace(self.config))
+
+    def search(
+        self,
+        query: str,
+        *,
+        provider: str = AUTO,
+        model: str = "",
+        options: SearchOptions | None = None,
+        max_cost: Decimal | float | None = None,
+        verify: bool = False,
+    ) -> Answer:
+        """Search and return the complete answer. Inside a running event loop (Jupyter), it uses a thread.
+
+        A search that could cost more than `max_cost` USD raises `CostLimit`, and is not sent.
+        """
+        return self._run(
+            lambda client: client.asearch(
+                query, provider=provider, model=model, options=options, max_cost=max_cost, verify=verify
+            )
+        )
+
+    def verify(
+        self, answer: Answer, *, options: SearchOptions | None = None, policy: VerifyPolicy | None = None
+    ) -> VerifyReport:
+        """Verify the citations of an answer like `averify`, without an event loop."""
+        return self._run(lambda client: client.averify(answer, options=options, policy=policy))
+
+    def _run(self, call: Callable[[Groundwire], Awaitable[T]]) -> T:
+        async def run(groundwire: Groundwire) -> T:
             async with groundwire:
-                return await groundwire.asearch(query, provider=provider, model=model, options=options)
+                return await call(groundwire)
 
         # Connections belong to one event loop, so the thread gets a client of its own.
         return run_in_loop_thread(lambda: run(self._copy())) if is_loop_running() else asyncio.run(run(self))
@@ -147,17 +204,106 @@ class Groundwire:
         return copy
 
     async def asearch(
-        self, query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
+        self,
+        query: str,
+        *,
+        provider: str = AUTO,
+        model: str = "",
+        options: SearchOptions | None = None,
+        max_cost: Decimal | float | None = None,
+        verify: bool = False,
     ) -> Answer:
-        """Search and return the complete answer. If the answer is interrupted, raise its error."""
+        """Search and return the complete answer. If the answer is interrupted, raise its error.
+
+        With `verify`, the cited pages are read: the report is in the extras of the answer
+        (`answer.extras["groundwire"]["verification"]`), and each citation that fails is a warning.
+        """
         request = replace(search_request(query, options or self.config.search), stream=False)
+        assembler = Assembler()
+        async with aclosing(
+            self.stream(request, provider=provider, model=model, max_cost=max_cost)
+        ) as events:
+            async for event in events:
+                if isinstance(event, Failed):
+                    raise event.error
+                assembler.feed(event)
+        answer = assembler.answer()
+        if self.config.resolve_redirects:
+            answer = await self.resolve_redirects(answer)
+        if not verify:
+            return answer
+        from groundwire.verify.encode import with_report  # noqa: PLC0415  few searches are verified
+
+        return with_report(answer, await self.averify(answer, options=options))
+
+    async def averify(
+        self, answer: Answer, *, options: SearchOptions | None = None, policy: VerifyPolicy | None = None
+    ) -> VerifyReport:
+        """Read the pages that an answer cites, and return the facts about each citation.
+
+        Only cited addresses are contacted, and only public ones. `options` are the search options whose
+        domain lists the sources must obey; those of the configuration by default.
+        """
+        settings = self.config.verify
+        if policy is None:
+            policy = VerifyPolicy(follow=settings.follow, seconds=settings.timeout)
+        return await self._verifier().report(answer, options or self.config.search, policy)
+
+    async def acompare(
+        self,
+        query: str | Request,
+        providers: Sequence[str],
+        *,
+        options: SearchOptions | None = None,
+        policy: ComparePolicy | None = None,
+        report: Progress | None = None,
+    ) -> Comparison:
+        """Ask several providers (`name` or `name/model`) at once, and compare their answers.
+
+        `report` is called when a provider begins to search, begins to answer, and is done.
+        """
+        from groundwire.compare.run import ComparePolicy, compare_answers  # noqa: PLC0415  rarely needed
+
+        request = (
+            query if isinstance(query, Request) else search_request(query, options or self.config.search)
+        )
+
+        def ask(request: Request, name: str) -> AsyncGenerator[Event, None]:
+            provider, _, model = name.partition("/")
+            return self.stream(request, provider=provider, model=model)
+
+        return await compare_answers(
+            request, providers, ask, policy or ComparePolicy(), report or (lambda _, __: None)
+        )
+
+    async def resolve_redirects(self, answer: Answer) -> Answer:
+        """The answer with the addresses of the pages instead of Gemini's redirect addresses, which stay in
+        the extras of the sources."""
+        if self._redirects is None:
+            from groundwire.verify.redirects import RedirectResolver  # noqa: PLC0415  opt-in
+
+            self._redirects = RedirectResolver(self._engine_factory.fetcher(), time.monotonic)
+        return await self._redirects.resolved(answer)
+
+    def _verifier(self) -> Verifier:
+        from groundwire.verify.fetch import CitedPages  # noqa: PLC0415  few searches are verified
+        from groundwire.verify.verifier import Verifier  # noqa: PLC0415
+
+        factory = self._engine_factory
+        pages = CitedPages(factory.fetcher(), factory.read_document, factory.stored_page)
+        model = self.config.verify.model
+        return Verifier(pages, self._ask_verifying_model if model else None, model)
+
+    async def _ask_verifying_model(self, request: Request) -> str:
+        """The text of the answer of `verify.model`."""
+        provider, _, model = self.config.verify.model.partition("/")
         assembler = Assembler()
         async with aclosing(self.stream(request, provider=provider, model=model)) as events:
             async for event in events:
                 if isinstance(event, Failed):
                     raise event.error
                 assembler.feed(event)
-        return assembler.answer()
+        return assembler.answer().text
 
     async def stream(
         self,
@@ -166,6 +312,7 @@ class Groundwire:
         provider: str = AUTO,
         model: str = "",
         options: SearchOptions | None = None,
+        max_cost: Decimal | float | None = None,
     ) -> AsyncGenerator[Event, None]:
         """Yield the events of an answer as they arrive. Closing the generator cancels the request."""
         request = (
@@ -173,6 +320,9 @@ class Groundwire:
         )
         if request.search is not None:
             request = replace(request, search=checked_options(request.search, time.time()))
+        if max_cost is not None:
+            await asyncio.to_thread(load_prices)
+            check_cost(self.quote(request, self.resolve(model, provider=provider)), max_cost)
         async with aclosing(self.batches(request, provider=provider, model=model)) as batches:
             async for batch in batches:
                 for event in batch:
@@ -186,10 +336,12 @@ class Groundwire:
         model: str = "",
         target: ResolvedTarget | None = None,
         cached: bool = False,
+        among: tuple[str, ...] = (),
     ) -> AnswerStream:
         """The events of an answer in the batches in which they arrived.
 
         A caller that has resolved the names already passes the `target` instead of `provider` and `model`.
+        `among` limits the providers that the default target tries.
 
         With `cached`, a search that was answered within `gateway.cache_seconds`, or is being answered now, is
         not sent again; `AnswerStream.cache_status` says so.
@@ -202,9 +354,11 @@ class Groundwire:
             request = replace(request, model=model)
         answer = AnswerStream(target)
         if not cached:
-            return answer.attach(self._route(request, target))
+            return answer.attach(self._route(request, target, among))
+        # The cache knows a target by its name: another choice of providers is another target.
+        name = " ".join((target.provider, *among))
         return answer.attach(
-            self._cache.batches(request, provider=target.provider, model=target.model, note=answer.cache.set)
+            self._cache.batches(request, provider=name, model=target.model, note=answer.cache.set)
         )
 
     def resolve(self, model: str = "", *, provider: str = AUTO) -> ResolvedTarget:
@@ -212,18 +366,51 @@ class Groundwire:
         return resolve(model, self.config.aliases, self.usable(), provider)
 
     def _route_target(self, request: Request, *, provider: str, model: str) -> Batches:
-        return self._route(request, ResolvedTarget(provider, model))
+        name, *among = provider.split(" ")
+        return self._route(request, ResolvedTarget(name, model), tuple(among))
 
-    def _route(self, request: Request, target: ResolvedTarget) -> Batches:
+    def _route(self, request: Request, target: ResolvedTarget, among: tuple[str, ...] = ()) -> Batches:
+        plan = self._plan(request, target, among)
+        guard = self.spending_guard
+        if guard is None or not guard.is_needed():
+            return self._router.batches(request, plan)
+        quote = self._quote(request, plan)
+        priced = tuple(target for target in plan.targets if _label(target) not in quote.unpriced)
+        return guard.guard(
+            quote, lambda: self._router.batches(request, replace(plan, targets=priced or plan.targets))
+        )
+
+    def _plan(self, request: Request, target: ResolvedTarget, among: tuple[str, ...] = ()) -> Plan:
         if target.provider != AUTO:
-            return self._router.batches(request, Plan((target,), self._seconds((target,))))
+            return Plan((target,), self._seconds((target,)))
         searching = request.search is not None
         usable = self._able_to_search() if searching else self.usable()
-        plan = plan_for(target, self.order, usable, searching=searching, engines=self.engines)
-        warnings = substituted(request.model, self.config.aliases, self.usable())
-        return self._router.batches(
-            request, replace(plan, seconds=self._seconds(plan.targets), warnings=warnings)
-        )
+        known, order = self.usable(), self.order
+        if among:
+            order = tuple(name for name in order if name in among and name in self._providers)
+            known = LazyMapping(dict.fromkeys(order), self._is_usable)
+        if request.links_only:  # an engine finds them without a model
+            order = tuple(sorted(order, key=lambda name: name not in self.engines))
+        if not searching and not any(usable.get(name) for name in order if name not in self.engines):
+            self._ports.look()
+        plan = plan_for(target, order, usable, searching=searching, engines=self.engines)
+        warnings = substituted(request.model, self.config.aliases, known)
+        return replace(plan, seconds=self._seconds(plan.targets), warnings=warnings)
+
+    def quote(self, request: Request, target: ResolvedTarget) -> Quote:
+        """The most that a request can cost: the price of its dearest target."""
+        return self._quote(request, self._plan(request, target))
+
+    def _quote(self, request: Request, plan: Plan) -> Quote:
+        costs = {_label(target): self._dearest(request, target) for target in plan.targets}
+        known = [usd for usd in costs.values() if usd is not None]
+        unpriced = tuple(name for name, usd in costs.items() if usd is None)
+        return Quote(max(known) if known else None, unpriced, plan.seconds)
+
+    def _dearest(self, request: Request, target: ResolvedTarget) -> Decimal | None:
+        provider = self._providers[target.provider]
+        model = target.model or provider.model
+        return self._terms[target.provider].dearest(request, model, provider.capabilities).usd
 
     def _seconds(self, targets: Sequence[ResolvedTarget]) -> float:
         """The time limit of a request, over all attempts."""
@@ -233,10 +420,8 @@ class Groundwire:
     def _able_to_search(self) -> Mapping[str, bool]:
         """The usable providers that can search."""
 
-        def can(name: str) -> bool:
-            return self.can_search(name) and self._is_usable(name)
-
-        return LazyMapping(self._providers, can)
+        usable = self.usable()
+        return LazyMapping(self._providers, lambda name: self.can_search(name) and usable[name])
 
     def can_search(self, provider: str) -> bool:
         """Can the provider search the web? True for `auto`, which chooses one that can."""
@@ -261,11 +446,19 @@ class Groundwire:
         request = replace(request, model=model)
         return await count_tokens(row, self._http, await self._credential(row), self._redactor, request)
 
+    def find_servers(self) -> None:
+        """Find out which model servers run on this machine. Blocks for a tenth of a second at most."""
+        self._ports.look()
+
     def prepare(self) -> None:
-        """Import the modules that the first request needs, so that it does not wait for them."""
+        """Import the modules that the first request needs, so that it does not wait for them, and find local
+        model servers."""
+        self.find_servers()
         for name in ("transport.response", *(f"dialects.{row.dialect}" for row in self._specs.values())):
             import_module(f"groundwire.{name}")
         use_library(msgspec_library())
+        if any(is_listed(terms.vendor) for terms in self._terms.values()):
+            load_prices()
 
     async def page(self, url: str, *, live: bool = True) -> Page:
         """Return a page from the index; if it is not there and `live` is set, fetch it from the web."""
@@ -273,10 +466,24 @@ class Groundwire:
 
     def usable(self) -> Mapping[str, bool]:
         """Map the name of every provider to whether it is usable now."""
-        return LazyMapping(self._providers, self._is_usable)
+        snapshot = self._finder.snapshot()
+
+        def is_usable(name: str) -> bool:
+            with self._finder.using(snapshot):
+                return self._is_usable(name)
+
+        return LazyMapping(self._providers, is_usable)
 
     def _is_usable(self, name: str) -> bool:
         return self._plugins[name].is_usable()
+
+    def default_model(self, provider: str) -> str:
+        """The default model of a provider; empty if it has none."""
+        return self._providers[provider].model if provider in self._providers else ""
+
+    def health(self) -> Mapping[str, ProviderHealth]:
+        """The circuit breaker and the last error of every provider that was called."""
+        return self._router.health.report()
 
     def providers(self) -> list[ProviderStatus]:
         """Return the status of every known provider."""
@@ -294,7 +501,7 @@ class Groundwire:
 
     def findings(self, name: str) -> list[LookupResult]:
         """Return where a provider's credentials were looked for, and what was found."""
-        return explain(self._plugins[name].lookups, self._lookup_context) if name in self.names else []
+        return explain(self._plugins[name].lookups, self._finder.context) if name in self.names else []
 
     def observe_attempts(self, observer: AttemptObserver) -> None:
         """Call a function when a provider is called, and the function that it returns when that ends."""
@@ -341,7 +548,7 @@ class Groundwire:
             engines,
             self._http,
             self._redactor,
-            self._lookup_context,
+            self._finder,
             IndexSettings(
                 Path(self.config.data_dir) / "index", self.config.store, is_built=self.config.build_index
             ),
@@ -350,16 +557,33 @@ class Groundwire:
         write = self._writing_model()
         return {
             **{name: self._http_plugin(row) for name, row in self._specs.items()},
-            **{name: factory(self._context(name)) for name, factory in factories.items()},
-            **{name: self._engine_factory.plugin(name, write) for name in engines},
+            **{name: self._metered_plugin(make(self._context(name))) for name, make in factories.items()},
+            **{name: self._metered_plugin(self._engine_factory.plugin(name, write)) for name in engines},
         }
+
+    def _metered_plugin(self, plugin: ProviderPlugin) -> ProviderPlugin:
+        provider = plugin.provider
+        is_engine = provider.name in self._engines
+        terms = terms_of(
+            self._price_list, provider.name, "" if is_engine else plugin.base_url, plugin.dialect
+        )
+        if is_engine and self.config.compose:
+            terms = replace(terms, writer=self._most_for_writing)
+        self._terms[provider.name] = terms
+        return replace(plugin, provider=MeteredProvider(provider, terms))
+
+    def _most_for_writing(self, request: Request) -> Cost:
+        """The most that the model costs that writes the answers of engines."""
+        provider, _, model = self.config.compose.partition("/")
+        written = replace(request, search=None)
+        return self._terms[provider].dearest(written, model, self._providers[provider].capabilities)
 
     def _configured(self, row: ProviderSpec) -> ProviderSpec:
         settings = self.config.provider(row.name)
         timeout = settings.timeout or self.config.timeout
         row = adjusted(
             row,
-            base_url=settings.base_url,
+            base_url=settings.base_url or self._env.get(row.base_url_env, "").strip(),
             model=settings.model,
             search=settings.search,
             search_form=settings.search_form,
@@ -384,7 +608,7 @@ class Groundwire:
             home=self._home,
             http=self._http,
             redactor=self._redactor,
-            credential=lambda lookups: find(lookups, self._lookup_context),
+            credential=self._finder.find,
         )
 
     def _writing_model(self) -> StreamModel | None:
@@ -402,15 +626,24 @@ class Groundwire:
         return ProviderPlugin(
             self._http_provider(row),
             row.title,
-            is_usable=lambda: not row.missing or find(row.lookups, self._lookup_context) is not None,
+            is_usable=lambda: self._has_access(row),
             reason=lambda: self._reason(row),
             lookups=row.lookups,
             dialect=row.dialect,
             base_url=row.base_url,
         )
 
+    def _has_access(self, row: ProviderSpec) -> bool:
+        """Can requests be sent: is there an address, a key if it needs one, a server if it is a local one?"""
+        if row.is_local:
+            return row.name in self._ports or _is_configured(self.config.provider(row.name))
+        has_key = not row.missing or self._finder.find(row.lookups) is not None
+        return bool(row.base_url) and has_key
+
     def _reason(self, row: ProviderSpec) -> str:
-        findings = explain(row.lookups, self._lookup_context)
+        if row.is_local or not row.base_url:
+            return f"server at {row.base_url}" if self._has_access(row) else row.advice
+        findings = explain(row.lookups, self._finder.context)
         origin = next((finding.place for finding in findings if finding.found), "")
         return origin or (row.advice if row.missing else "needs no key")
 
@@ -420,8 +653,12 @@ class Groundwire:
 
         renew = self._refresher.after_refusal
         provider: Provider = HttpProvider(row, self._http, credential, self._redactor, renew=renew)
+        if row.is_local and not row.model:
+            provider = FirstModelProvider(provider, row, self._http, credential)
         if row.family:
             provider = SuccessorProvider(provider, row, self._http, credential)
+        terms = self._terms[row.name] = terms_of(self._price_list, row.name, row.base_url, row.dialect)
+        provider = MeteredProvider(provider, terms)
         kind, _, engine = self.config.provider(row.name).search.partition(":")
         return self._with_engine(provider, engine) if kind == "engine" else provider
 
@@ -433,14 +670,24 @@ class Groundwire:
             raise ConfigError(
                 f"providers.{provider.name}.search: there is no engine {engine!r}; known: {known}"
             )
-        from groundwire.routing.tool_loop.provider import ToolLoopProvider  # noqa: PLC0415  rarely needed
+        from groundwire.routing.tool_loop.provider import (  # noqa: PLC0415  rarely needed
+            MAX_ROUNDS,
+            ToolLoopProvider,
+        )
 
-        return ToolLoopProvider(provider, lambda: factory.engine(engine), factory.capabilities(engine))
+        searches = terms_of(self._price_list, engine)
+        self._terms[provider.name] = replace(self._terms[provider.name], rounds=MAX_ROUNDS, engine=searches)
+        return ToolLoopProvider(
+            provider,
+            lambda: factory.engine(engine),
+            factory.capabilities(engine),
+            prices=searches.prices(""),
+        )
 
     async def _credential(self, row: ProviderSpec) -> Credential | None:
         key = self._keys.get(row.name)
-        found = Credential(key, "api", row.title) if key else find(row.lookups, self._lookup_context)
-        if found is None:
+        found = Credential(key, "api", row.title) if key else self._finder.find(row.lookups)
+        if found is None or not row.base_url:
             if row.missing:
                 raise _missing(row)
             return None
@@ -460,6 +707,40 @@ def search_request(query: str, options: SearchOptions) -> Request:
     return Request((Message("user", (Text(query),)),), search=options, stream=True)
 
 
+def _is_configured(settings: ProviderSettings) -> bool:
+    """Has the user described this server, so that it need not be found?"""
+    return bool(settings.base_url or settings.model or settings.enabled)
+
+
+def check_cost(quote: Quote, max_cost: Decimal | float) -> None:
+    """Raise `CostLimit` if a request could cost more."""
+    limit = max_cost if isinstance(max_cost, Decimal) else Decimal(repr(max_cost))
+    if quote.unpriced:
+        raise CostLimit(
+            f"the price of {', '.join(quote.unpriced)} is not known, so the cost cannot be limited; set it "
+            "in [prices] of the configuration, or name another provider"
+        )
+    if quote.usd is not None and quote.usd > limit:
+        raise CostLimit(
+            f"this request could cost up to ${quote.usd:.4f}, more than the limit of ${limit}; allow more, "
+            "set a smaller max_uses, or choose a cheaper model"
+        )
+
+
+def _label(target: ResolvedTarget) -> str:
+    return f"{target.provider}/{target.model}" if target.model else target.provider
+
+
+def _namespace(config: Config) -> str:
+    """Digest of what decides an answer besides the request: gateways that differ in it share no answers."""
+    decisive = (
+        __version__,
+        *(config.providers, config.order, config.aliases),
+        *(config.compose, config.search),
+    )
+    return sha256(repr(decisive).encode()).hexdigest()[:16]
+
+
 def _limited(deadlines: Deadlines, seconds: float) -> Deadlines:
     return replace(
         deadlines,
@@ -476,22 +757,40 @@ def _missing(row: ProviderSpec) -> GroundwireError:
 
 
 def search(
-    query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
+    query: str,
+    *,
+    provider: str = AUTO,
+    model: str = "",
+    options: SearchOptions | None = None,
+    max_cost: Decimal | float | None = None,
+    verify: bool = False,
 ) -> Answer:
     """Search the web with the user's configuration and return the complete answer.
 
     `provider` and `model` take the names that the command line takes; `auto` tries the usable providers in
-    order. An answer that failed or was interrupted raises a `GroundwireError`.
+    order. An answer that failed or was interrupted raises a `GroundwireError`. A search that could cost more
+    than `max_cost` USD raises `CostLimit`, and is not sent. With `verify`, its citations are verified; see
+    `Groundwire.asearch`.
     """
-    return Groundwire().search(query, provider=provider, model=model, options=options)
+    return Groundwire().search(
+        query, provider=provider, model=model, options=options, max_cost=max_cost, verify=verify
+    )
 
 
 async def asearch(
-    query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
+    query: str,
+    *,
+    provider: str = AUTO,
+    model: str = "",
+    options: SearchOptions | None = None,
+    max_cost: Decimal | float | None = None,
+    verify: bool = False,
 ) -> Answer:
     """Search the web like `search`, in an event loop."""
     async with Groundwire() as groundwire:
-        return await groundwire.asearch(query, provider=provider, model=model, options=options)
+        return await groundwire.asearch(
+            query, provider=provider, model=model, options=options, max_cost=max_cost, verify=verify
+        )
 
 
 async def stream(

@@ -10,20 +10,34 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from groundwire.providers.passthrough.writer import PassthroughWriter
+from groundwire.routing.health import ProviderHealth
 from groundwire.routing.resolve import ResolvedTarget
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from groundwire.compare.comparison import Comparison
+    from groundwire.compare.run import ComparePolicy, Progress
     from groundwire.config.schema import Config
     from groundwire.credentials.lookup import LookupResult
     from groundwire.credentials.secret import Secret
     from groundwire.engine.knowledge import BuildProgress
     from groundwire.engine.knowledge.background import BuildStatus
     from groundwire.engine.pages import Page
-    from groundwire.model import Event, Request, SearchOptions
+    from groundwire.model import Answer, Event, Request, SearchOptions
     from groundwire.providers.spec import ProviderSpec, ProviderStatus
     from groundwire.routing.cache import CacheStatus
+    from groundwire.verify.facts import VerifyReport
+    from groundwire.verify.policy import VerifyPolicy
 
-__all__ = ["AnswerStream", "PassthroughWriter", "ResolvedTarget", "SearchClient", "no_model_message"]
+__all__ = [
+    "AnswerStream",
+    "PassthroughWriter",
+    "ProviderHealth",
+    "ResolvedTarget",
+    "SearchClient",
+    "no_model_message",
+]
 
 _NO_MODEL = (
     "no model can be asked without searching: {advice}, or configure the key of a model's provider "
@@ -133,10 +147,12 @@ class SearchClient(Protocol):
         model: str = ...,
         target: ResolvedTarget | None = None,
         cached: bool = False,
+        among: tuple[str, ...] = (),
     ) -> AnswerStream:
         """The answer, in the batches in which its events arrived; `cached` uses the response cache.
 
-        `target` replaces `provider` and `model` if they are resolved already.
+        `target` replaces `provider` and `model` if they are resolved already. `among` are the only providers
+        that the default target may try; empty for all.
         """
         ...
 
@@ -147,8 +163,32 @@ class SearchClient(Protocol):
         provider: str = ...,
         model: str = ...,
         options: SearchOptions | None = ...,
+        max_cost: Decimal | float | None = ...,
     ) -> AsyncGenerator[Event, None]:
-        """The events of an answer, one by one."""
+        """The events of an answer, one by one; raises `CostLimit` if it could cost more than `max_cost`
+        USD."""
+        ...
+
+    async def acompare(
+        self,
+        query: str | Request,
+        providers: Sequence[str],
+        *,
+        options: SearchOptions | None = None,
+        policy: ComparePolicy | None = None,
+        report: Progress | None = None,
+    ) -> Comparison:
+        """Ask several providers at once, and compare their answers."""
+        ...
+
+    async def averify(
+        self, answer: Answer, *, options: SearchOptions | None = ..., policy: VerifyPolicy | None = ...
+    ) -> VerifyReport:
+        """The facts about each citation of an answer, from the pages it cites."""
+        ...
+
+    async def resolve_redirects(self, answer: Answer) -> Answer:
+        """The answer with the addresses of pages instead of redirect addresses."""
         ...
 
     async def count_tokens(self, request: Request, *, provider: str, model: str) -> int | None:
@@ -171,6 +211,14 @@ class SearchClient(Protocol):
         """The status of every known provider."""
         ...
 
+    def default_model(self, provider: str) -> str:
+        """The default model of a provider; empty if it has none."""
+        ...
+
+    def health(self) -> Mapping[str, ProviderHealth]:
+        """The circuit breaker and the last error of every provider that was called."""
+        ...
+
     def findings(self, name: str) -> list[LookupResult]:
         """What each credential lookup of a provider found."""
         ...
@@ -185,6 +233,10 @@ class SearchClient(Protocol):
 
     def build_index(self) -> BuildStatus | None:
         """Complete the embedded index in the background; returns how far it is, None if that is off."""
+        ...
+
+    def find_servers(self) -> None:
+        """Find out which model servers run on this machine."""
         ...
 
     def prepare(self) -> None:

@@ -7,7 +7,9 @@
     │   ├── InvalidQuery
     │   ├── InvalidArguments
     │   ├── UnsupportedFeature
+    │   ├── CostLimit               it could cost more than the caller allows
     │   ├── FetchRefused            a URL that must not be fetched; the reason is never given
+    │   ├── ForbiddenForKey         the API key does not allow it (403)
     │   └── UnknownModel            no configured provider has this model (404)
     ├── TurnedAway                  the server rejected the request: authentication, limits, routes
     ├── WireError                   bytes that violate their dialect; has the JSON path
@@ -89,10 +91,23 @@ class UnsupportedFeature(RequestError):
     code = "UNSUPPORTED_FEATURE"
 
 
+class CostLimit(RequestError):
+    """The request could cost more than the caller allows, and was not sent."""
+
+    code = "COST_LIMIT"
+
+
 class FetchRefused(RequestError):
     """The URL is not that of a public web page. The reason is not given: it would describe the network."""
 
     code = "FETCH_REFUSED"
+
+
+class ForbiddenForKey(RequestError):
+    """The scope or role of the API key does not allow the request."""
+
+    code = "FORBIDDEN_FOR_KEY"
+    status_hint = 403
 
 
 class UnknownModel(RequestError):

@@ -14,7 +14,7 @@ from tests.clients.packages import INSPECTOR
 from tests.clients.pages import ANSWER_URL, FACT, QUESTION
 from tests.clients.running_gateway import RunningGateway
 
-KEYLESS = {"websearch", "websearch_web", "websearch_local", "search", "fetch"}
+KEYLESS = {"websearch", "websearch_web", "websearch_local", "search", "fetch", "verify_citations"}
 ARGUMENTS = {"query": QUESTION}
 
 

@@ -25,7 +25,7 @@ LINES = [
     ("groundwire ind", {"index"}),
     ("groundwire index ", set(INDEX_ACTIONS)),
     ("groundwire index re", {"remove", "refresh"}),
-    ("groundwire keys ", {"create", "list", "revoke", "import"}),
+    ("groundwire keys ", {"create", "list", "change", "revoke", "import", "log"}),
     ("groundwire tool websearch_g", {"websearch_gemini"}),
     ("groundwire completion ", {"bash", "zsh", "fish"}),
     ("groundwire login bra", {"brave"}),

@@ -6,7 +6,10 @@ from groundwire.commands import config
 from groundwire.commands.main import parse
 from groundwire.config.keys import SEARCH
 
-OTHER_ARGUMENTS = {"json", "jsonl", "markdown", "raw", "no_stream", "query", "provider", "model"}
+OTHER_ARGUMENTS = {
+    *("json", "jsonl", "markdown", "raw", "format", "no_stream", "verify", "resolve"),
+    *("query", "provider", "model", "max_cost"),
+}
 
 
 def test_every_search_option_of_the_command_line_becomes_a_setting() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from decimal import Decimal
 from importlib import metadata
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -26,9 +27,10 @@ from groundwire.store.migrations import ON_POSTGRES
 from groundwire.store.postgres import open_postgres
 from groundwire.transport.migrations import Migration
 from tests.faces.fakes import FakeClient
-from tests.servers.fixtures import postgres, postgres_server
+from tests.servers.fixtures import postgres, postgres_server, redis, redis_server
+from tests.servers.redis import RedisServer
 
-__all__ = ["postgres", "postgres_server"]
+__all__ = ["postgres", "postgres_server", "redis", "redis_server"]
 
 
 def test_versions_are_printed() -> None:
@@ -79,6 +81,7 @@ class Silent(FakeClient):
         provider: str = "auto",
         model: str = "",
         options: SearchOptions | None = None,
+        max_cost: Decimal | float | None = None,
     ) -> AsyncGenerator[Event, None]:
         await asyncio.Event().wait()
         yield TextDelta(0, "never")
@@ -94,7 +97,7 @@ async def test_a_provider_that_breaks_off_or_never_answers_has_failed(
     assert isinstance(silent.error, TimedOut)
 
 
-@pytest.mark.parametrize("extra", ["documents", "postgres", "semantic"])
+@pytest.mark.parametrize("extra", ["documents", "postgres", "redis", "semantic"])
 def test_an_extra_that_is_missing_is_named_with_the_command_that_adds_it(
     extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,10 +112,10 @@ def test_an_extra_that_is_missing_is_named_with_the_command_that_adds_it(
         return metadata.version(name)
 
     monkeypatch.setattr(doctor, "version", version)
-    found = {check.what: check for check in doctor.extras("postgresql://db/x")}
+    found = {check.what: check for check in doctor.extras("postgresql://db/x", "redis://cache")}
     assert f"pip install 'groundwire[{extra}]'" in found[extra].detail
     assert all(name in found[extra].detail for name in gone)
-    assert found[extra].state == ("problem" if extra == "postgres" else "note")
+    assert found[extra].state == ("problem" if extra in ("postgres", "redis") else "note")
     assert all(check.state == "ok" for name, check in found.items() if name != extra)
 
 
@@ -167,3 +170,13 @@ def test_a_shared_store_without_an_answer_or_a_secret_is_a_problem(tmp_path: Pat
     store, secret = shared_store(f"postgresql://user:PASSWORD@/x?host={tmp_path}", {})
     assert (store.state, secret.state) == ("problem", "problem")
     assert "PASSWORD" not in store.detail
+
+
+@pytest.mark.server
+def test_a_redis_is_asked_what_it_is(redis: str, redis_server: RedisServer) -> None:
+    (usable,) = doctor.shared_redis(redis)
+    assert usable.state == "ok"
+    assert usable.detail.endswith(f"at 127.0.0.1:{redis_server.port}, standalone")
+    (lost,) = doctor.shared_redis("redis://:open-sesame@127.0.0.1:1/0")
+    assert (lost.state, lost.detail) == ("problem", "127.0.0.1:1: no connection")
+    assert list(doctor.shared_redis("")) == []

@@ -50,12 +50,16 @@ def test_the_schema_has_exactly_the_known_keys() -> None:
             "max_answer_mb",
             "data_dir",
             "store",
+            "redis",
             "compose",
             "build_index",
+            "resolve_redirects",
             "search",
             "gateway",
+            "verify",
             "aliases",
             "providers",
+            "prices",
         )
     ]
     assert at("properties", "search")["additionalProperties"] is False

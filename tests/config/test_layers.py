@@ -72,3 +72,15 @@ def test_a_variable_of_an_unknown_provider_is_a_warning(machine: Machine) -> Non
         "did you mean GROUNDWIRE_GEMINI_BASE_URL?"
     )
     assert unknown == "GROUNDWIRE_QQQQ_MODEL: there is no provider 'qqqq'; the variable is ignored"
+
+
+def test_the_password_of_redis_is_neither_shown_nor_repeated(machine: Machine) -> None:
+    config = machine.load({"GROUNDWIRE_REDIS": "rediss://user:open-sesame@cache.example:6380/1"})
+    assert config.redis == "rediss://user:open-sesame@cache.example:6380/1"
+    (shown,) = [setting for setting in config.settings if setting.name == "redis"]
+    assert "sesame" not in str(shown.value)
+    assert "cache.example:6380/1" in str(shown.value)
+    for unusable in ("redis://:open/sesame@host", "http://open-sesame", "redis://"):
+        message = machine.load_error({"GROUNDWIRE_REDIS": unusable})
+        assert message.startswith("GROUNDWIRE_REDIS: expected redis://HOST:PORT/DATABASE")
+        assert "sesame" not in message

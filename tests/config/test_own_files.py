@@ -80,7 +80,7 @@ UNKNOWN = {
     "providers.gemini.modle = 'x'": "providers.gemini.modle: unknown key; did you mean model?",
     "providers.gemini.baseURL = 'x'": "providers.gemini.baseURL: unknown key; did you mean base_url?",
     "providers.gemini.base-url = 'x'": "providers.gemini.base-url: unknown key; did you mean base_url?",
-    "zzz = 1": "zzz: unknown key; known are: order, timeout, max_answer_mb, data_dir, store, compose, ",
+    "zzz = 1": "zzz: unknown key; known are: order, timeout, max_answer_mb, data_dir, store, redis, ",
     "providers.gemini.api_key = 'sk-1'": "providers.gemini.api_key: this file may not hold keys; put the key",
     '"a b" = 1': '"a b": unknown key',
     '"a\\u001bb" = 1': '"a\\x1bb": unknown key',
@@ -88,7 +88,7 @@ UNKNOWN = {
     "providers.gemni.model = 'x'": "providers.gemni: there is no provider 'gemni'; did you mean gemini? "
     "To define one, set its dialect and base_url in your configuration",
     "order = ['opnai']": "order: there is no provider 'opnai'; did you mean openai?",
-    "order = ['zzzzzz']": "order: there is no provider 'zzzzzz'; known are: anthropic, brave, copilot,",
+    "order = ['zzzzzz']": "order: there is no provider 'zzzzzz'; known are: anthropic, azure, brave, cohere,",
 }
 
 

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.credentials.lookup import Lookup, explain, find
+from groundwire.credentials import lookup as lookup_module
+from groundwire.credentials.lookup import CredentialFinder, Lookup, LookupContext, explain, find
 from groundwire.credentials.secret import Credential, Secret
+from groundwire.credentials.stores import StoreContents
 from groundwire.errors import ConfigError
 from tests.credentials.builders import lookup_context, write_opencode
 
@@ -80,3 +82,23 @@ def test_every_lookup_is_explained_in_order_and_without_secrets(tmp_path: Path) 
         ("OpenCode's auth.json (google)", True, "a session"),
     ]
     assert [(item.kind, item.expires) for item in findings[-1:]] == [("oauth", 5.0)]
+
+
+def test_in_a_snapshot_a_store_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    original = lookup_module._READERS["own"]
+
+    def reader(context: LookupContext) -> StoreContents:
+        read.append("own")
+        return original(context)
+
+    monkeypatch.setattr(lookup_module, "_READERS", {**lookup_module._READERS, "own": reader})
+    finder = CredentialFinder(LookupContext({}, str(tmp_path), str(tmp_path)))
+    names = [Lookup("own", "a")], [Lookup("own", "b")]
+    snapshot = finder.snapshot()
+    for _ in range(2):
+        with finder.using(snapshot):
+            assert [finder.find(lookups) for lookups in names] == [None, None]
+    assert read == ["own"]
+    assert [finder.find(lookups) for lookups in names] == [None, None]
+    assert read == ["own"] * 3

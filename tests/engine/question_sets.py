@@ -1,10 +1,11 @@
 """Question sets in `questions/`, written as people type them, before their answers were seen.
 
-A file is named for its part and its subject. Questions of the part `tuning` may be looked at while the engine
-is tuned. Questions of the other parts are never printed; only counts over many of them are. Counts of
-`unread` guided some choices, so that part is not a held-out set. `held_out` was written by somebody who had
-neither read nor used the engine. It is evaluated after a change, never to decide about one: a set whose
-counts led to a change must be renamed. One change was rejected with its counts in view (bench/RESULTS.md).
+A file is named for its part and its subject. Questions of the parts `tuning` and `tuning_2` may be looked at
+while the engine is tuned; two people wrote them. Questions of the other parts are never printed; only counts
+over many of them are. Counts of `unread` guided some choices, so that part is not a held-out set. `held_out`
+was written by somebody who had neither read nor used the engine. It is evaluated after a change, never to
+decide about one: a set whose counts led to a change must be renamed. One change was rejected with its counts
+in view (bench/RESULTS.md).
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-Part: TypeAlias = Literal["tuning", "unread", "held_out"]
+Part: TypeAlias = Literal["tuning", "tuning_2", "unread", "held_out"]
 Subject: TypeAlias = Literal["python", "handbook", "unanswerable"]
 
 PARTS: tuple[Part, ...] = get_args(Part)
+TUNING: tuple[Part, ...] = ("tuning", "tuning_2")
 SUBJECTS: tuple[Subject, ...] = get_args(Subject)
 FOLDER = Path(__file__).parent / "questions"
 HANDBOOK = Path(__file__).parent / "handbook"

@@ -16,6 +16,7 @@ from groundwire.engine.words import (
     code_names,
     dotted_names,
     fingerprint,
+    fingerprint_of_tokens,
     guess_language,
     name_parts,
     query_terms,
@@ -200,3 +201,16 @@ def test_forms_of_a_separable_verb_have_one_stem(forms: tuple[str, ...]) -> None
 
 def test_a_mail_address_is_not_read_as_words() -> None:
     assert analyse("Write to people@acme.example today.").stems == analyse("Write to today.").stems
+
+
+@given(st.text(st.sampled_from("abAB01 _.-–’“…→é")))
+def test_camel_case_is_found_alike_in_ascii_and_other_text(text: str) -> None:
+    # A letter at the end that is not ASCII does not change the names before it.
+    assert camel_parts(f"{text} e") == camel_parts(f"{text} é")
+
+
+@given(st.text(st.sampled_from("abAB01 _.-–’“…→é")))
+def test_typographic_punctuation_separates_words(text: str) -> None:
+    spaced = re.sub(r"[^\w]|_", " ", text)
+    assert tokenize(text) == spaced.casefold().split()
+    assert fingerprint(text) == fingerprint(spaced) == fingerprint_of_tokens(" ".join(tokenize(text)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from decimal import Decimal
 
 from groundwire.client import ProviderStatus
 from groundwire.commands.main import parse
@@ -95,6 +96,7 @@ class FakeClient(StubClient):
         provider: str = "auto",
         model: str = "",
         options: SearchOptions | None = None,
+        max_cost: Decimal | float | None = None,
     ) -> AsyncGenerator[Event, None]:
         assert isinstance(query, Request)
         self.requests.append((query, provider, model))

@@ -5,16 +5,19 @@ What is expected of a case on the wire is written here by hand, not derived from
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from dataclasses import replace as replace_case
+
+import pytest
 
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential, Secret
 from groundwire.errors import GroundwireError
 from groundwire.model import Answer, Event, Failed, Finished, Message, Request, SearchOptions, Text, assemble
 from groundwire.model.value import replace
+from groundwire.providers.gemini import vertex_spec
 from groundwire.providers.http import HttpProvider
 from groundwire.providers.models import default_model
 from groundwire.providers.registry import adjusted, describe, find_spec
@@ -42,6 +45,10 @@ class ProviderCase:
     is_configured: bool = False
     searches: bool = True
     """Has the model a web search of its own?"""
+    model: str = ""
+    """Named in the configuration, where the vendor has no default."""
+    is_local: bool = False
+    """Is it a server on this machine?"""
 
     def __str__(self) -> str:
         return self.name
@@ -60,14 +67,20 @@ class ProviderCase:
             described = describe(self.name, self.dialect, url + self.base, "MY_KEY")
             row = adjusted(described, model=MODEL, search=search)
         else:
-            found = find_spec(self.name)
-            assert found is not None
-            row = adjusted(found, base_url=url + self.base)
+            row = adjusted(built_in(self.name), base_url=url + self.base, model=self.model)
         return replace(row, deadlines=deadlines) if deadlines else row
+
+
+def built_in(name: str) -> ProviderSpec:
+    """The spec of a built-in provider; that of Vertex AI depends on the environment."""
+    found = vertex_spec("my-project", "europe-west4") if name == "vertex" else find_spec(name)
+    assert found is not None
+    return found
 
 
 _GEMINI = "/v1beta/models/{}:generateContent"
 _GEMINI_STREAM = "/v1beta/models/{}:streamGenerateContent?alt=sse"
+_VERTEX = "/v1/projects/my-project/locations/europe-west4/publishers/google/models/{}:{}"
 _VERSION = {"anthropic-version": "2023-06-01"}
 
 VENDORS = (
@@ -91,6 +104,44 @@ VENDORS = (
         always_streams=True,
     ),
     ProviderCase("openai_chat", "openai_chat", "/v1", "/v1/chat/completions"),
+    ProviderCase("xai", "openai_responses", "/v1", "/v1/responses"),
+    ProviderCase("perplexity", "openai_chat", "", "/chat/completions"),
+    ProviderCase("perplexity_responses", "openai_responses", "/v1", "/v1/responses"),
+    ProviderCase("azure", "openai_responses", "", "/openai/v1/responses", "api-key", model="my-deployment"),
+    ProviderCase(
+        "vertex",
+        "gemini",
+        "",
+        _VERTEX.format(default_model("gemini"), "generateContent"),
+        stream_path=_VERTEX.format(default_model("gemini"), "streamGenerateContent?alt=sse"),
+    ),
+    ProviderCase("groq", "openai_chat", "/openai/v1", "/openai/v1/chat/completions"),
+    ProviderCase("qwen", "openai_chat", "/compatible-mode/v1", "/compatible-mode/v1/chat/completions"),
+    ProviderCase("mistral_conversations", "openai_responses", "/v1", "/v1/conversations"),
+    ProviderCase("zai", "openai_chat", "/api/paas/v4", "/api/paas/v4/chat/completions"),
+    *(
+        ProviderCase(name, "openai_chat", base, f"{base}/chat/completions", searches=False)
+        for name, base in (
+            ("mistral", "/v1"),
+            ("deepseek", "/v1"),
+            ("moonshot", "/v1"),
+            ("cohere", "/compatibility/v1"),
+            ("together", "/v1"),
+            ("fireworks", "/inference/v1"),
+        )
+    ),
+    *(
+        ProviderCase(
+            name,
+            "openai_chat",
+            "/v1",
+            "/v1/chat/completions",
+            searches=False,
+            model="llama",
+            is_local=True,
+        )
+        for name in ("ollama", "vllm", "lmstudio", "llamacpp")
+    ),
 )
 CONFIGURED = tuple(
     replace_case(case, is_configured=True)
@@ -123,6 +174,25 @@ WITHOUT_SEARCH = (
 )
 STREAMING = tuple(case for case in PROVIDER_CASES if case.dialect != "websearch")
 """Cases that can stream an answer; the others return whole search results."""
+
+
+_READ_LIKE_ANOTHER = frozenset(
+    {
+        *("xai", "perplexity", "perplexity_responses", "azure", "vertex", "groq", "qwen", "zai"),
+        "mistral_conversations",
+    }
+)
+"""Vendors that differ from another one in their requests only."""
+
+
+def sampled(cases: Iterable[ProviderCase]) -> list[object]:
+    """Cases for tests of answers and errors: one for each way to read them, the others in the long form."""
+    return [
+        pytest.param(
+            case, id=case.name, marks=pytest.mark.thorough if case.name in _READ_LIKE_ANOTHER else ()
+        )
+        for case in cases
+    ]
 
 
 def case_named(name: str) -> ProviderCase:

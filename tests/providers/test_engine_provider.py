@@ -72,6 +72,47 @@ async def test_a_later_part_may_refer_to_the_first() -> None:
     assert "How do I undo that?\n\n" in answer.text
 
 
+class LinkService(Handbook):
+    """An engine that can list pages without opening them."""
+
+    async def links(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
+        found = tuple(
+            Passage(f"https://{name}.example/", name, f"About {name}.", 0, score, "2026-01-02")
+            for name, score in (("a", 4.0), ("b", 1.0), ("blocked", 0.5))
+        )
+        return EngineResult(found, (query,), service="service")
+
+
+async def links_of(engine: Handbook, options: SearchOptions) -> Answer:
+    assembler = Assembler()
+    request = Request((Message("user", (Text("rate"),)),), search=options, links_only=True)
+    async for batch in EngineProvider(engine).batches(request):
+        for event in batch:
+            assembler.feed(event)
+    return assembler.answer()
+
+
+async def test_links_are_listed_without_an_answer_and_without_opening_pages() -> None:
+    engine = LinkService()
+    answer = await links_of(engine, SearchOptions(blocked_domains=("blocked.example",)))
+    assert (answer.text, answer.finish, answer.usage.searches) == ("", "stop", 1)
+    assert [(source.url, source.excerpts, source.date) for source in answer.sources] == [
+        ("https://a.example/", ("About a.",), "2026-01-02"),
+        ("https://b.example/", ("About b.",), "2026-01-02"),
+    ]
+    assert [source.extras["engine"] for source in answer.sources] == [
+        {"score": 1.0, "service": "service"},
+        {"score": 0.25, "service": "service"},
+    ]
+    assert engine.queries == []
+
+
+async def test_an_engine_that_cannot_list_pages_finds_each_page_once() -> None:
+    answer = await links_of(Handbook(), SearchOptions())
+    assert len(answer.sources) == 1
+    assert answer.sources[0].excerpts
+
+
 def test_only_the_embedded_engine_searches_each_part() -> None:
     specs = [load_registered(entry.name) for entry in CATALOG if entry.kind == "engine"]
     assert [spec.name for spec in specs if isinstance(spec, EngineSpec) and spec.searches_parts] == ["local"]

@@ -34,6 +34,7 @@ from tests.providers.harness import (
     ProviderWorld,
     case_named,
     question,
+    sampled,
     world,
 )
 
@@ -74,7 +75,7 @@ async def errors(
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("body", [b"", PAGE, b"{}", b'{"error":', b"null", b"[]"], ids=repr)
-@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+@pytest.mark.parametrize("case", sampled(PROVIDER_CASES))
 async def test_without_an_error_body_the_status_decides(
     case: ProviderCase, body: bytes, stream: bool
 ) -> None:
@@ -167,7 +168,7 @@ BY_WORDS: dict[str, list[tuple[int, Json, Kind]]] = {
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+@pytest.mark.parametrize("case", sampled(PROVIDER_CASES))
 async def test_the_error_body_of_the_vendor_decides(case: ProviderCase, stream: bool) -> None:
     table = BY_WORDS[case.dialect]
     # With `alt=sse` Google names its bare JSON an event stream.
@@ -208,7 +209,7 @@ IN_STREAM: dict[str, list[tuple[str, Kind]]] = {
 }
 
 
-@pytest.mark.parametrize("case", STREAMING, ids=str)
+@pytest.mark.parametrize("case", sampled(STREAMING))
 async def test_an_error_at_the_beginning_of_a_stream_is_raised_once(case: ProviderCase) -> None:
     table = IN_STREAM[case.dialect]
     responses = [text_response(text) for text, _ in table]
@@ -217,7 +218,7 @@ async def test_an_error_at_the_beginning_of_a_stream_is_raised_once(case: Provid
         assert len(outcome.ends) + (outcome.raised is not None) == 1
 
 
-@pytest.mark.parametrize("case", STREAMING, ids=str)
+@pytest.mark.parametrize("case", sampled(STREAMING))
 async def test_an_error_inside_a_stream_keeps_the_text_before_it(case: ProviderCase) -> None:
     table = IN_STREAM[case.dialect]
     begun = encode_answer(case.dialect, [Started("1", "m"), TextDelta(0, "So far. ")]).stream
@@ -244,7 +245,7 @@ def _until_text(name: str, stream: bytes, text: str) -> bytes:
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("case", STREAMING, ids=str)
+@pytest.mark.parametrize("case", sampled(STREAMING))
 async def test_a_successful_status_with_an_error_body_is_an_error(case: ProviderCase, stream: bool) -> None:
     table = [(body, kind) for _, body, kind in BY_WORDS[case.dialect] if isinstance(body, dict)]
     table = [(body, kind) for body, kind in table if "error" in body]
@@ -258,7 +259,7 @@ async def test_a_successful_status_with_an_error_body_is_an_error(case: Provider
 
 
 @pytest.mark.parametrize("status", [300, 301, 302, 303, 304, 307, 308])
-@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+@pytest.mark.parametrize("case", sampled(PROVIDER_CASES))
 async def test_a_redirect_is_refused_with_advice(case: ProviderCase, status: int) -> None:
     moved = ScriptedResponse(status, {"location": "http://evil.example/steal"})
     async with world(case, moved) as here:
@@ -268,7 +269,7 @@ async def test_a_redirect_is_refused_with_advice(case: ProviderCase, status: int
         assert len(here.upstream.requests) == 1
 
 
-@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+@pytest.mark.parametrize("case", sampled(PROVIDER_CASES))
 async def test_an_error_is_known_by_its_status_even_if_its_body_never_ends(case: ProviderCase) -> None:
     hostile = [
         ScriptedResponse(401, body=b'{"error"', stall_at=4),
@@ -282,7 +283,7 @@ async def test_an_error_is_known_by_its_status_even_if_its_body_never_ends(case:
         assert kinds == [AuthRejected, RateLimited, Overloaded]
 
 
-@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+@pytest.mark.parametrize("case", sampled(PROVIDER_CASES))
 async def test_a_very_long_explanation_is_cut(case: ProviderCase) -> None:
     body = json_response({"error": {"message": "x" * 100_000, "type": "t"}, "type": "error"}, 400)
 
@@ -292,7 +293,7 @@ async def test_a_very_long_explanation_is_cut(case: ProviderCase) -> None:
         assert len(str(error)) <= 2000
 
 
-@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+@pytest.mark.parametrize("case", sampled(PROVIDER_CASES))
 async def test_a_server_that_does_not_speak_http_is_reported_as_such(case: ProviderCase) -> None:
     outcome = (await errors(case, [ScriptedResponse(raw=b"SSH-2.0-OpenSSH_9.2\r\n")], stream=False))[0]
     assert type(outcome.raised) is UpstreamWireError
@@ -333,7 +334,7 @@ async def error_of(here: ProviderWorld) -> UpstreamError:
     return error
 
 
-@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+@pytest.mark.parametrize("case", sampled(PROVIDER_CASES))
 async def test_retry_headers_are_in_seconds_in_milliseconds_or_a_date(case: ProviderCase) -> None:
     async with world(case, [ScriptedResponse(429, headers) for headers, _ in HEADERS]) as here:
         here.clock = lambda: NOON_SECONDS
@@ -383,7 +384,7 @@ async def test_retry_delays_in_error_bodies_are_read(name: str, body: Json, expe
         assert (await error_of(here)).retry_after == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+@pytest.mark.parametrize("case", sampled(PROVIDER_CASES))
 async def test_a_provider_may_declare_an_error_retryable(case: ProviderCase) -> None:
     table = [(503, "", "retry"), (503, "false", "next"), (409, "true", "retry"), (409, "", "stop")]
 

@@ -76,7 +76,28 @@ SEARCHES: dict[str, JsonObject] = {
     "gemini_interactions": {"tools": [{"type": "google_search"}]},
     "websearch": {"query": QUERY},
 }
-OPENROUTER: JsonObject = {"tools": [{"type": "openrouter:web_search", "parameters": {}}]}
+OWN_SEARCHES: dict[str, JsonObject] = {
+    "openrouter": {"tools": [{"type": "openrouter:web_search", "parameters": {}}]},
+    "perplexity": {},
+    "groq": {},
+    "qwen": {
+        "enable_search": True,
+        "search_options": {
+            "enable_source": True,
+            "enable_citation": True,
+            "citation_format": "[ref_<number>]",
+        },
+    },
+    "zai": {
+        "tools": [
+            {
+                "type": "web_search",
+                "web_search": {"search_engine": "search-prime", "search_result": True, "enable": True},
+            }
+        ]
+    },
+}
+"""Vendors that declare a search in their own way; some always search."""
 
 
 def sent(case: ProviderCase, request: Request) -> Received:
@@ -98,7 +119,7 @@ def body_of(seen: Received) -> JsonObject:
 
 
 def test_the_suite_covers_every_provider() -> None:
-    rows = {name for name in KNOWN_PROVIDERS if isinstance(find_spec(name), ProviderSpec)}
+    rows = {name for name in KNOWN_PROVIDERS if isinstance(find_spec(name), ProviderSpec)} | {"vertex"}
     assert rows == {case.name for case in VENDORS}
     assert {case.dialect for case in CONFIGURED} == set(DIALECTS)
 
@@ -133,8 +154,9 @@ def test_the_body_requests_streaming_as_its_dialect_does(case: ProviderCase, str
 def test_the_body_declares_the_search_and_contains_the_question(case: ProviderCase) -> None:
     seen = sent(case, question())
     body = body_of(seen)
-    expected = OPENROUTER if case.name == "openrouter" else SEARCHES[case.dialect]
+    expected = OWN_SEARCHES.get(case.name, SEARCHES[case.dialect])
     assert expected.items() <= body.items()
+    assert "web_search_options" in expected or "web_search_options" not in body
     assert QUERY in seen.body.decode()
 
 

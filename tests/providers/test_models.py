@@ -13,10 +13,10 @@ from groundwire.errors import NotFound
 from groundwire.model import Json, Source
 from groundwire.providers.catalog import DEFAULT_ORDER, ENGINES
 from groundwire.providers.models import CHECKED, MODELS, default_model, successor_of
-from groundwire.providers.registry import find_spec
 from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
+from tests.providers.harness import built_in
 
 pytestmark = pytest.mark.server
 
@@ -41,9 +41,8 @@ def test_no_default_model_is_past_the_end_that_its_vendor_announced() -> None:
 def test_every_provider_has_its_default_from_the_table() -> None:
     date.fromisoformat(CHECKED)
     for name in (name for name in DEFAULT_ORDER if name not in ENGINES):
-        row = find_spec(name)
-        assert row is not None
-        assert row.model
+        row = built_in(name)
+        assert row.model or row.base_url_env or row.is_local
         if any(model.provider == name for model in MODELS):
             assert row.model == default_model(name)
             assert row.family

@@ -82,6 +82,15 @@ TABLE: dict[str, tuple[Support, ...]] = {
     "openrouter":    (N,    N,    R,   N,    I,   I,    I,    N,   N,      N),
     "openai_oauth":  (N,    N,    N,   N,    I,   I,    I,    I,   E,      N),
     "openai_chat":   (E,    E,    R,   N,    I,   I,    I,    I,   E,      N),
+    "xai":           (N,    N,    R,   I,    I,   I,    I,    I,   E,      I),
+    "perplexity":    (N,    N,    R,   N,    N,   N,    N,    I,   E,      N),
+    "perplexity_responses": (N, N, R,  N,    I,   I,    I,    I,   E,      N),
+    "azure":         (N,    N,    R,   N,    I,   I,    I,    N,   E,      N),
+    "vertex":        (E,    E,    R,   N,    N,   N,    N,    I,   E,      I),
+    "mistral_conversations": (E, E, R, I,    I,   I,    I,    I,   E,      I),
+    "groq":          (N,    N,    R,   I,    I,   I,    I,    I,   E,      I),
+    "qwen":          (E,    E,    R,   I,    I,   I,    I,    I,   E,      I),
+    "zai":           (E,    E,    R,   I,    I,   I,    I,    I,   N,      I),
     **{case.name: (E, E, R, I, I, I, I, I, E, I) for case in CONFIGURED},
     "my_websearch":  (N,    N,    N,   N,    N,   N,    N,    N,   N,      N),
 }  # fmt: skip
@@ -105,7 +114,7 @@ async def test_every_option_is_treated_as_in_the_table(
     case: ProviderCase, option: str, support: Support
 ) -> None:
     async with world(case, answer(case.dialect, answer_events("Yes."))) as here:
-        located = case.name == "gemini" and option == "location"
+        located = case.dialect == "gemini" and not case.is_configured and option == "location"
         outcome = await here.ask(question(search=BY_DEGREES if located else OPTION_VALUES[option]))
         codes = [event.code for event in outcome.answer.warnings if option in event.message]
         if support == "refused":

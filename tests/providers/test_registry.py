@@ -11,23 +11,24 @@ from groundwire.errors import ConfigError
 from groundwire.model import SearchOptions
 from groundwire.providers.registry import adjusted, describe, find_spec
 from groundwire.providers.spec import ProviderSpec, path
-from tests.providers.harness import PROVIDER_CASES, VENDORS, question
+from tests.providers.harness import PROVIDER_CASES, VENDORS, ProviderCase, built_in, question
 
 pytestmark = pytest.mark.server
 
 
 @pytest.mark.parametrize("case", VENDORS, ids=str)
-def test_a_built_in_spec_has_all_that_a_user_needs(case: object) -> None:
-    row = find_spec(str(case))
+def test_a_built_in_spec_has_all_that_a_user_needs(case: ProviderCase) -> None:
+    row = built_in(case.name)
     assert isinstance(row, ProviderSpec)
-    assert row.name == str(case)
+    assert row.name == case.name
     assert row.dialect in DIALECTS
-    assert row.base_url.startswith("https://")
+    assert row.base_url.startswith("http://127.0.0.1:" if case.is_local else "https://") or row.base_url_env
     assert not row.base_url.endswith("/")
-    assert row.model
-    assert row.lookups
-    assert row.missing.startswith("MISSING_")
+    assert bool(row.model) == (not case.model)
     assert row.advice.endswith(".")
+    if not case.is_local:
+        assert row.lookups
+        assert row.missing.startswith("MISSING_")
 
 
 def test_an_unknown_name_has_no_spec() -> None:

@@ -37,6 +37,7 @@ from tests.providers.harness import (
     ask,
     case_named,
     question,
+    sampled,
     world,
 )
 from tests.transport.bounded import run
@@ -148,7 +149,7 @@ def _chain(error: BaseException) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("secret", CANARIES, ids=lambda text: text[:12])
-@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+@pytest.mark.parametrize("case", sampled(PROVIDER_CASES))
 def test_an_echoed_key_is_never_shown(
     case: ProviderCase, secret: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -159,7 +160,7 @@ def test_an_echoed_key_is_never_shown(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("secret", CANARIES, ids=lambda text: text[:12])
-@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+@pytest.mark.parametrize("case", sampled(PROVIDER_CASES))
 def test_an_echoed_key_is_never_shown_however_it_is_encoded(case: ProviderCase, secret: str) -> None:
     check_responses(case, secret, list(echoes(secret)))
 
@@ -181,7 +182,7 @@ def check_responses(case: ProviderCase, secret: str, responses: list[ScriptedRes
     run(main())
 
 
-@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+@pytest.mark.parametrize("case", sampled(PROVIDER_CASES))
 async def test_no_failure_of_the_network_shows_the_key(case: ProviderCase) -> None:
     secret = CANARIES[0]
     scripts = [
@@ -216,7 +217,7 @@ async def test_credentials_in_a_url_are_not_shown() -> None:
 
 
 @pytest.mark.parametrize("secret", KNOWN, ids=lambda text: text[:12])
-@pytest.mark.parametrize("case", STREAMING, ids=str)
+@pytest.mark.parametrize("case", sampled(STREAMING))
 async def test_an_error_inside_an_answer_is_redacted_too(case: ProviderCase, secret: str) -> None:
     failed: list[Event] = [TextDelta(0, "So far. "), Failed(GroundwireError(f"bad key {secret}"))]
     warned: list[Event] = [

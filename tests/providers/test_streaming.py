@@ -23,6 +23,7 @@ from tests.providers.harness import (
     ProviderWorld,
     case_named,
     question,
+    sampled,
     world,
 )
 
@@ -44,7 +45,7 @@ def first_text(case: ProviderCase) -> tuple[int, list[Event]]:
     raise AssertionError("no text was emitted")
 
 
-@pytest.mark.parametrize("case", STREAMING, ids=str)
+@pytest.mark.parametrize("case", sampled(STREAMING))
 async def test_the_first_text_is_emitted_while_the_rest_is_still_missing(case: ProviderCase) -> None:
     size, expected = first_text(case)
     assert size < len(answer(case.dialect, EVENTS).stream or b"")
@@ -59,7 +60,7 @@ async def test_the_first_text_is_emitted_while_the_rest_is_still_missing(case: P
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
-@pytest.mark.parametrize("case", STREAMING, ids=str)
+@pytest.mark.parametrize("case", sampled(STREAMING))
 async def test_a_stream_split_anywhere_gives_the_same_answer(case: ProviderCase, size: int) -> None:
     whole = answer(case.dialect, EVENTS)
     decoder = dialect(case.dialect).decoder()
@@ -158,7 +159,7 @@ def scripted(phase: str) -> ScriptedResponse:
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+@pytest.mark.parametrize("case", sampled(PROVIDER_CASES))
 async def test_a_cancelled_caller_is_a_disconnect_for_the_provider(
     case: ProviderCase, phase: str, stream: bool
 ) -> None:
@@ -174,7 +175,7 @@ async def test_a_cancelled_caller_is_a_disconnect_for_the_provider(
 
 
 @pytest.mark.parametrize("way", ["closed", "cancelled", "forgotten"])
-@pytest.mark.parametrize("case", STREAMING, ids=str)
+@pytest.mark.parametrize("case", sampled(STREAMING))
 async def test_closing_the_events_in_the_middle_of_a_stream_closes_the_connection(
     case: ProviderCase, way: str
 ) -> None:
@@ -233,7 +234,7 @@ async def test_fifty_disconnecting_callers_are_all_noticed() -> None:
         await here.upstream.closed()
 
 
-@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+@pytest.mark.parametrize("case", sampled(PROVIDER_CASES))
 async def test_one_connection_serves_answers_and_errors_one_after_the_other(case: ProviderCase) -> None:
     good = answer(case.dialect, EVENTS)
     async with world(case, [good, ScriptedResponse(503, body=b"busy"), good, good]) as here:

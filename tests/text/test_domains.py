@@ -119,6 +119,25 @@ def test_a_page_is_covered_by_its_own_address(host: str, path: str, below: str) 
     assert covers_entry(entry, entry)
 
 
+@pytest.mark.parametrize(
+    ("outer", "inner", "covered"),
+    [
+        ("example.com/api", "example.com/api", True),
+        ("example.com/api", "example.com/api/*", True),
+        ("example.com/api", "example.com/api*", False),
+        ("example.com/api*", "example.com/api*", True),
+        ("example.com/a*", "example.com/api*", True),
+        ("example.com/a*/x", "example.com/a*/x", True),
+        ("example.com/a", "example.com", False),
+        ("example.com", "*.example.com/a*", True),
+    ],
+)
+def test_an_entry_covers_another_only_if_it_matches_all_its_pages(
+    outer: str, inner: str, covered: bool
+) -> None:
+    assert covers_entry(outer, inner) is covered
+
+
 @given(HOST, HOST, PATH)
 def test_a_page_is_never_both_allowed_and_blocked(host: str, other: str, path: str) -> None:
     source = Source(f"https://{other}/{path}")

@@ -13,8 +13,7 @@ import re
 import unicodedata
 from collections.abc import Container, Iterator
 
-from groundwire.client import Groundwire
-from groundwire.client_protocol import no_model_message
+from groundwire.client_protocol import SearchClient, no_model_message
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import load_json
 from groundwire.dialects.openai_responses.search import TOOLS
@@ -102,7 +101,7 @@ def title_of(text: str, longest: int = 60) -> str:
     return (cut.rpartition(" ")[0] if " " in cut[longest // 2 :] else cut).rstrip(" ,.;:") + "…"
 
 
-def target_for(agent: Agent, groundwire: Groundwire) -> tuple[str, str]:
+def target_for(agent: Agent, groundwire: SearchClient) -> tuple[str, str]:
     """Provider and model of an agent. Without web search it never uses an engine, which can only search."""
     provider, model = groundwire.resolve(agent.model, provider=agent.provider or AUTO)
     if agent.web_search:
@@ -242,7 +241,7 @@ def names_google(agent: Agent) -> bool:
 
 
 def named_target(
-    agent: Agent, target: tuple[str, str], groundwire: Groundwire
+    agent: Agent, target: tuple[str, str], groundwire: SearchClient
 ) -> tuple[tuple[str, str], Warned | None]:
     """The target with the search that the agent names, or a warning that another search is used."""
     if not names_google(agent):

@@ -15,9 +15,12 @@ from groundwire.chat.questions import ChatQuestion, question_message
 from groundwire.chat.storage import StoreThreads, generic_errors
 from groundwire.chat.turns import SessionReader, SessionTurns, StreamBatches, Turn, Turns, missing, timestamp
 from groundwire.client import Groundwire
+from groundwire.client_protocol import SearchClient
 from groundwire.errors import ClientWireError
+from groundwire.model import Answer
 from groundwire.model.value import replace
-from groundwire.store.base import Agent, Session, Store, StoredMessage, UsageTotal
+from groundwire.store.base import Agent, KeyUsageTotal, Session, Store, StoredMessage, UsageTotal
+from groundwire.verify.facts import VerifyReport
 
 _READ_AT_ONCE = 20
 """Number of turns that are read at a time when a whole session is read."""
@@ -140,16 +143,38 @@ class Chat:
         sessions = await self._threads.run(lambda: {name: self._store.session(name) for name in names})
         return [(session, turn) for turn in found if (session := sessions[turn.session]) is not None]
 
+    async def verify(self, owner: str, session: str, number: int) -> VerifyReport:
+        """Verify the citations of one answer of a session: the facts about each of them.
+
+        Raises `TurnedAway` if there is no such answer, and contacts only the pages that it cites.
+        """
+        await self.session(owner, session)
+        found = await self._threads.run(lambda: self._store.messages(session, number + 1, 1))
+        content = found[-1].content if found and found[-1].number == number else None
+        if not isinstance(content, Answer):
+            raise missing("answer")
+        return await self.groundwire.averify(content)
+
     async def usage(self, owner: str, since: str = "") -> list[UsageTotal]:
         """Usage of an owner, by day and model."""
         return await self._threads.run(lambda: self._store.usage(owner, since))
 
+    async def usage_by_key(self, since: str = "") -> list[KeyUsageTotal]:
+        """Usage of each API key, of all owners."""
+        return await self._threads.run(lambda: self._store.usage_by_key(since))
+
     async def ask(
-        self, question: ChatQuestion, stream: StreamBatches | None = None
+        self,
+        question: ChatQuestion,
+        stream: StreamBatches | None = None,
+        client: SearchClient | None = None,
     ) -> AsyncGenerator[Turn, None]:
-        """A turn as it grows. Leaving the loop cancels the request; the answer is stored as stopped."""
+        """A turn as it grows. Leaving the loop cancels the request; the answer is stored as stopped.
+
+        `client` is the one that the user may use; without it, the full one.
+        """
         conversation = await self._conversation(question)
-        async with aclosing(self._turns.run(question, conversation, stream)) as turns:
+        async with aclosing(self._turns.run(question, conversation, stream, client)) as turns:
             async for turn in turns:
                 yield turn
 

@@ -59,6 +59,8 @@ class ChatQuestion:
     controls: Controls = Controls()
     replaces: str = ""
     language: str = "en"
+    key: str = ""
+    """The fingerprint of the user's API key, for the usage."""
 
 
 class InvalidDomain(InvalidArguments):

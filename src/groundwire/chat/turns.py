@@ -19,7 +19,7 @@ from groundwire.chat.answers import lost, state_of, stopped
 from groundwire.chat.questions import ChatQuestion, controls_of, question_message, request_for
 from groundwire.chat.storage import SessionLease, StoreThreads, busy, renew
 from groundwire.client import Groundwire
-from groundwire.client_protocol import ResolvedTarget
+from groundwire.client_protocol import ResolvedTarget, SearchClient
 from groundwire.errors import GroundwireError, RequestError, TurnedAway
 from groundwire.model import (
     Answer,
@@ -174,9 +174,14 @@ class Turns:
         self._abandoned: set[asyncio.Task[None]] = set()
 
     async def run(
-        self, question: ChatQuestion, conversation: SessionTurns, stream: StreamBatches | None
+        self,
+        question: ChatQuestion,
+        conversation: SessionTurns,
+        stream: StreamBatches | None,
+        client: SearchClient | None = None,
     ) -> AsyncGenerator[Turn, None]:
         """A turn as it grows: the first state when the question is stored, the last when the answer is.
+        `client` is the one that the user may use.
 
         Raises `TurnedAway` (409) while another answer is being written in the session.
         """
@@ -187,13 +192,14 @@ class Turns:
         try:
             turn, past = await asyncio.shield(beginning)
         except asyncio.CancelledError:
-            abandoning = asyncio.create_task(self._abandon(beginning, lease))
+            abandoning = asyncio.create_task(self._abandon(beginning, lease, question.key))
             self._abandoned.add(abandoning)
             abandoning.add_done_callback(self._abandoned.discard)
             raise
         renewing = asyncio.create_task(renew(lease, self._threads))
         began, answer = self._clock(), turn.answer
-        call = partial(self._call, turn.agent, (*past, turn.question), question.language, stream)
+        turns = (*past, turn.question)
+        call = partial(self._call, turn.agent, turns, question.language, stream, client or self._groundwire)
         try:
             yield turn
             async with follow_answer(call) as live, aclosing(self._grow(turn.answer, live, lease)) as growing:
@@ -201,17 +207,17 @@ class Turns:
                     yield replace(turn, answer=answer, searching=live.searching)
         finally:
             # Also when the client has disconnected and this task is cancelled.
-            ending = self._end(turn, _closed(answer), began, lease)
+            ending = self._end(turn, _closed(answer), began, lease, question.key)
             answer = await asyncio.shield(self._released(ending, lease, renewing))
         yield replace(turn, answer=answer)
 
-    async def _abandon(self, beginning: asyncio.Future[StoredTurn], lease: SessionLease) -> None:
+    async def _abandon(self, beginning: asyncio.Future[StoredTurn], lease: SessionLease, key: str) -> None:
         """End a turn whose client has disconnected, as soon as it is stored."""
         try:
             turn, _ = await beginning
         except GroundwireError:
             return
-        ending = self._end(turn, _closed(turn.answer), self._clock(), lease)
+        ending = self._end(turn, _closed(turn.answer), self._clock(), lease, key)
         await self._released(ending, lease, None)
 
     async def _released(
@@ -249,17 +255,18 @@ class Turns:
         return ended
 
     def _call(
-        self, agent: Agent, turns: tuple[StoredMessage, ...], language: str, stream: StreamBatches | None
+        self,
+        agent: Agent,
+        turns: tuple[StoredMessage, ...],
+        language: str,
+        stream: StreamBatches | None,
+        client: SearchClient,
     ) -> Batches:
-        target = target_for(agent, self._groundwire)
-        named, warning = named_target(agent, target, self._groundwire)
+        target = target_for(agent, client)
+        named, warning = named_target(agent, target, client)
         resolved = ResolvedTarget(*named)
-        request = request_for(agent, turns, language, self._groundwire.config.search)
-        batches = (
-            self._groundwire.batches(request, target=resolved)
-            if stream is None
-            else stream(request, resolved)
-        )
+        request = request_for(agent, turns, language, client.config.search)
+        batches = client.batches(request, target=resolved) if stream is None else stream(request, resolved)
         return with_warning(batches, warning) if warning else batches
 
     def _begin(self, question: ChatQuestion, conversation: SessionTurns, lease: SessionLease) -> StoredTurn:
@@ -323,7 +330,7 @@ class Turns:
         self._store.add_message(replace(answer, created=now))
 
     async def _end(
-        self, turn: Turn, answer: StoredMessage, began: float, lease: SessionLease
+        self, turn: Turn, answer: StoredMessage, began: float, lease: SessionLease, key: str
     ) -> StoredMessage:
         """Store the complete answer and its usage."""
         content = answer.content
@@ -339,6 +346,7 @@ class Turns:
             "chat",
             content.error.code if content.error else "",
             self._clock() - began,
+            key,
         )
         try:
             await self._threads.run(lambda: self._keep(answer, self._now(), lease))

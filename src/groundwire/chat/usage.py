@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date, timedelta
 
 from groundwire.model.value import value
-from groundwire.store.base import UsageTotal
+from groundwire.store.base import KeyUsageTotal, UsageTotal
 
 
 @value
@@ -35,12 +35,12 @@ class Series:
         return not any(any(numbers) for numbers in self.values.values())
 
 
-def tokens_of(total: UsageTotal) -> float:
+def tokens_of(total: UsageTotal | KeyUsageTotal) -> float:
     """Input and output tokens."""
     return (total.usage.input_tokens or 0) + (total.usage.output_tokens or 0)
 
 
-def searches_of(total: UsageTotal) -> float:
+def searches_of(total: UsageTotal | KeyUsageTotal) -> float:
     """The number of searches."""
     return total.usage.searches or 0
 

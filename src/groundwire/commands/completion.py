@@ -15,13 +15,14 @@ from groundwire.tools.registry import TOOLS
 
 _VALUES: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("search", "--provider"): ("auto", *KNOWN_PROVIDERS),
+    ("find", "--provider"): ("auto", *KNOWN_PROVIDERS),
     ("tool", "name"): tuple(TOOLS),
     ("login", "provider"): tuple(
         name for name in KNOWN_PROVIDERS if name not in ("openai_oauth", "copilot", "searxng", "web", "local")
     ),
 }
 """Names that the parsers do not list, because they depend on the configuration."""
-_FILES = frozenset({"what", "--data-dir"})
+_FILES = frozenset({"what", "answer", "--data-dir", "--pages"})
 
 
 @value

@@ -23,7 +23,7 @@ from groundwire import __version__
 from groundwire.client import ProviderStatus
 from groundwire.client_protocol import SearchClient
 from groundwire.commands.config import load_config
-from groundwire.commands.providers import SWITCHED_OFF, encode_status, switched_off
+from groundwire.commands.providers import SWITCHED_OFF, encode_status, listed, switched_off
 from groundwire.commands.runner import error_line, report_error
 from groundwire.config import opencode, paths
 from groundwire.credentials.lookup import LookupResult
@@ -47,6 +47,7 @@ _EXTRAS: Mapping[str, str] = {
     "documents": "PDF, reStructuredText and web archives for `groundwire index add`",
     "otel": "traces and metrics for an OpenTelemetry collector",
     "postgres": "sessions and index in PostgreSQL",
+    "redis": "limits, cache and breakers that several gateways share",
     "semantic": "search by meaning in the embedded index, in 16 languages",
 }
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([\w-]+)['"]""")
@@ -88,8 +89,9 @@ def versions() -> Iterator[Check]:
             yield Check("problem", name, "not installed; run: pip install --force-reinstall groundwire")
 
 
-def extras(store: str) -> Iterator[Check]:
+def extras(store: str, redis: str = "") -> Iterator[Check]:
     """The optional extras, and the command that installs a missing one."""
+    needed = {"postgres": store.startswith("postgres"), "redis": bool(redis)}
     for name, packages in _extra_packages().items():
         if name not in _EXTRAS:
             continue  # `all` includes the others
@@ -98,9 +100,19 @@ def extras(store: str) -> Iterator[Check]:
         if not missing:
             yield _semantic(about) if name == "semantic" else Check("ok", name, about)
             continue
-        needed = name == "postgres" and store.startswith("postgres")
         detail = f"{about}: {', '.join(missing)} not installed; run: pip install 'groundwire[{name}]'"
-        yield Check("problem" if needed else "note", name, detail)
+        yield Check("problem" if needed.get(name) else "note", name, detail)
+
+
+def shared_redis(url: str) -> Iterator[Check]:
+    """Can the configured Redis be used?"""
+    if not url or not _is_installed("redis"):
+        return
+    # Imported on demand: the library of Redis is optional, and takes half a second.
+    from groundwire.transport.redis import probe  # noqa: PLC0415
+
+    usable, detail = probe(url)
+    yield Check("ok" if usable else "problem", "redis", detail)
 
 
 def _semantic(about: str) -> Check:
@@ -197,6 +209,21 @@ def _store_version(found: int, known: int) -> tuple[State, str, str]:
     return "note", what, f"answers; the next gateway that starts migrates it from version {found} to {known}"
 
 
+def meaning_in_store(store: str) -> Iterator[Check]:
+    """Can an index in PostgreSQL be searched by meaning?"""
+    if not store.startswith(("postgresql://", "postgres://")) or encoder_problem():
+        return
+    try:
+        from groundwire.engine.index.postgres_vectors import extension_state  # noqa: PLC0415  brings psycopg
+
+        version, problem = extension_state(store)
+    except GroundwireError as error:
+        yield Check("problem", "PostgreSQL", error.message)
+        return
+    detail = problem or f"in PostgreSQL, by pgvector {version}"
+    yield Check("note" if problem else "ok", "search by meaning", detail)
+
+
 def _is_writable(directory: str) -> bool:
     # Permissions are not enough: root has all of them, also on a read-only file system.
     try:
@@ -260,20 +287,24 @@ def run_doctor(arguments: Namespace, console: Console) -> int:
         if not arguments.json:
             _print_sections(console, checks)
         return report_error(error, console)
-    checks["extras"] = list(extras(client.config.store))
+    checks["extras"] = list(extras(client.config.store, client.config.redis))
     checks["data"] = [
         data_directory(client.config.data_dir),
         built_index(client.config.data_dir),
         *shared_store(client.config.store, console.env),
+        *meaning_in_store(client.config.store),
+        *shared_redis(client.config.redis),
     ]
-    statuses = client.providers()
+    client.find_servers()
+    everything = client.providers()
+    statuses = listed(everything, client.config)
     probes = asyncio.run(_live(client, statuses)) if arguments.ask else []
     if arguments.json:
         body = _encode_report(client, checks, statuses, probes, console)
         console.write(escape_invisible_json(dump_json(body)) + "\n")
     else:
         _print_sections(console, checks)
-        _print_providers(console, client, statuses)
+        _print_providers(console, client, statuses, len(everything) - len(statuses))
         _print_answers(console, probes)
         _print_verdict(console, client, statuses)
     return _code(checks, statuses, probes)
@@ -304,7 +335,9 @@ def _print_sections(console: Console, checks: Mapping[str, list[Check]]) -> None
         console.write("\n")
 
 
-def _print_providers(console: Console, client: SearchClient, statuses: list[ProviderStatus]) -> None:
+def _print_providers(
+    console: Console, client: SearchClient, statuses: list[ProviderStatus], more: int
+) -> None:
     _title(console, "Providers")
     for status in statuses:
         symbol = _SYMBOLS["ok" if status.usable else "note"]
@@ -312,6 +345,8 @@ def _print_providers(console: Console, client: SearchClient, statuses: list[Prov
         _print_checks(console, credentials(client.findings(status.name), console.clock()), "    ")
     for name in switched_off(client.config):
         console.print(f"  {one_line(name)}: {SWITCHED_OFF}")
+    if more:
+        console.print(f"  {more} more need a key or a server: groundwire providers --all")
     console.write("\n")
 
 

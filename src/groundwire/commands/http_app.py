@@ -8,6 +8,7 @@ import errno
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import time
 from typing import TYPE_CHECKING
@@ -15,26 +16,34 @@ from typing import TYPE_CHECKING
 from groundwire.chat.chat import chat_for
 from groundwire.client import Groundwire
 from groundwire.client_protocol import SearchClient
+from groundwire.commands.keys import announcer
 from groundwire.errors import ConfigError
 from groundwire.faces.gateway.count_tokens import COUNT_TOKENS_ROUTES
 from groundwire.faces.gateway.endpoints import DIALECT_ROUTES
+from groundwire.faces.gateway.keys import KEY_ROUTES
 from groundwire.faces.gateway.meta import DOCS_ROUTES, HEALTH_ROUTES
 from groundwire.faces.gateway.models import MODEL_ROUTES
+from groundwire.faces.gateway.search_apis.shared_path import SEARCH_API_ROUTES
 from groundwire.faces.mcp.http import mcp_app, mcp_route
 from groundwire.faces.web.app import routes_for
 from groundwire.model.value import value
 from groundwire.server.access_log import RequestLog, log_request
 from groundwire.server.app import AccessRecord, HttpApp
+from groundwire.server.audit import AuditLog
 from groundwire.server.auth import AccessControl
+from groundwire.server.budgets import Budgets
 from groundwire.server.http_server import HttpServer
-from groundwire.server.keys import KeyFile, Keyring, load_secret
+from groundwire.server.key_manager import KeyManager
+from groundwire.server.keys import KeyFile, Keyring, KeyStore, load_secret
 from groundwire.server.metrics import share_metrics
+from groundwire.server.rate_limits import RateLimiter, SqliteWindows
 from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.server.routes import Route, RouteTable
-from groundwire.server.shared_access import SharedAccess
+from groundwire.server.shared_access import ACCESS_TOPIC, SharedAccess, StoredKeys
 from groundwire.server.telemetry import open_telemetry
 from groundwire.server.usage import UsageRecorder
 from groundwire.server.workers import WorkerProcesses, bind_socket, tune_gc
+from groundwire.store.base import Store
 from groundwire.store.open import StoreProbe, is_shared, open_store, store_address
 
 if TYPE_CHECKING:
@@ -42,8 +51,10 @@ if TYPE_CHECKING:
 
 GATEWAY_ROUTES: tuple[Route, ...] = (
     *DIALECT_ROUTES,
+    *SEARCH_API_ROUTES,
     *COUNT_TOKENS_ROUTES,
     *MODEL_ROUTES,
+    *KEY_ROUTES,
     *HEALTH_ROUTES,
     *DOCS_ROUTES,
 )
@@ -58,8 +69,12 @@ def create_app(
     host: str = "",
     timeouts: ResponseTimeouts | None = None,
     shared: SharedAccess | None = None,
+    store: Store | None = None,
 ) -> HttpApp:
-    """The application with the routes of the gateway and MCP; `shared` has the keys of a shared store."""
+    """The application with the routes of the gateway and MCP.
+
+    `shared` has the keys of a shared store. Without a `store`, there is no audit log.
+    """
     config = groundwire.config
     settings = config.gateway
     observers: tuple[Callable[[AccessRecord], None], ...] = (log_request,)
@@ -81,9 +96,27 @@ def create_app(
         timeouts=timeouts,
         observers=observers,
     )
+    keys: KeyStore = KeyFile(config.data_dir)
+    if shared is not None and store is not None:
+        keys = StoredKeys(store, _on_key_change(shared, config.redis))
+    manager = app.key_manager = KeyManager(keys, AuditLog(store), providers=lambda: groundwire.names)
+    app.access.on_burst = lambda what, address: manager.audit.add_in_background(
+        "failed_logins" if what == "logins" else "wrong_keys", address
+    )
     app.ended_logins = shared
     app.on_close.insert(0, mcp.aclose)
     return app
+
+
+def _on_key_change(shared: SharedAccess, redis: str) -> Callable[[], None]:
+    """A change made here holds here at once, and on other gateways as soon as they are told."""
+    announce = announcer(redis)
+
+    def changed() -> None:
+        shared.refresh()
+        announce()
+
+    return changed
 
 
 def create_service(
@@ -92,13 +125,21 @@ def create_service(
     *,
     host: str = "",
     timeouts: ResponseTimeouts | None = None,
+    workers: Workers | None = None,
 ) -> HttpApp:
     """The application with all routes, and a store that is open until it closes."""
     config = groundwire.config
     store = open_store(store_address(config.store, config.data_dir))
-    shared = SharedAccess(store) if is_shared(config.store) else None
-    app = create_app(groundwire, env, host=host, timeouts=timeouts, shared=shared)
+    shared = SharedAccess(store, on_change=announcer(config.redis)) if is_shared(config.store) else None
+    app = create_app(groundwire, env, host=host, timeouts=timeouts, shared=shared, store=store)
+    if config.redis:
+        _share_through_redis(app, groundwire, shared, workers)
+    elif workers is not None:
+        # Not `.db`: the library of the metrics reads all files of that name in the directory.
+        windows = SqliteWindows(str(Path(workers.directory) / "limits.sqlite"))
+        app.rate_limiter = RateLimiter(windows=windows, processes=workers.count)
     recorder = app.usage_recorder = UsageRecorder(store)
+    budgets = groundwire.spending_guard = Budgets(store)
     app.readiness_checks.append(StoreProbe(store).problem)
     if telemetry := open_telemetry(config.gateway, env):
         app.tracer = telemetry
@@ -108,12 +149,37 @@ def create_service(
 
     async def close() -> None:
         await recorder.aclose()
+        await budgets.aclose()
         if shared is not None:
             await asyncio.to_thread(shared.close)
         await asyncio.to_thread(store.close)
 
     app.on_close.append(close)
     return app
+
+
+@value
+class Workers:
+    """The processes that serve one address, and a directory of theirs that does not outlive them."""
+
+    count: int
+    directory: str
+
+
+def _share_through_redis(
+    app: HttpApp, groundwire: Groundwire, shared: SharedAccess | None, workers: Workers | None
+) -> None:
+    # Imported on demand: the library of Redis is optional, and takes half a second.
+    from groundwire.transport.redis import RedisLink  # noqa: PLC0415
+
+    link = RedisLink(groundwire.config.redis)
+    groundwire.share(link)
+    app.rate_limiter = RateLimiter(link, processes=workers.count if workers is not None else 1)
+    if shared is not None:
+        link.listen(ACCESS_TOPIC, lambda _: shared.wake())
+    app.on_start.append(link.start)
+    app.on_close.insert(0, link.aclose)
+    app.degradations.append(lambda: f"Redis: {link.problem}" if link.problem else "")
 
 
 @value
@@ -176,7 +242,10 @@ def serve(
 
         def work(parent_alive: int) -> int:
             own = bind_socket(options.host, listener.getsockname()[1], shared=True)
-            return asyncio.run(_serve(options, own, connect(), env, parent_alive=parent_alive))
+            workers = Workers(options.workers, directory)
+            return asyncio.run(
+                _serve(options, own, connect(), env, parent_alive=parent_alive, workers=workers)
+            )
 
         return WorkerProcesses(options.workers, work, options.drain_delay + options.drain + _KILL_AFTER).run()
 
@@ -188,9 +257,10 @@ async def _serve(
     env: Mapping[str, str],
     *,
     parent_alive: int | None = None,
+    workers: Workers | None = None,
 ) -> int:
     if isinstance(groundwire, Groundwire):
-        app = create_service(groundwire, env, host=options.host)
+        app = create_service(groundwire, env, host=options.host, workers=workers)
     else:
         app = create_app(groundwire, env, host=options.host)
     server = HttpServer(app, drain=options.drain, drain_delay=options.drain_delay, sheds_load=True)

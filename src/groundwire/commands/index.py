@@ -32,6 +32,8 @@ from groundwire.transport.ssrf import PUBLIC, REFUSED, SsrfPolicy
 
 PYTHON = "python"
 """The argument of `index add` that means Python's documentation; a folder of this name is `./python`."""
+PACKAGE = "package"
+"""The argument that means documentation of the packages that follow; a folder of this name is `./package`."""
 PAGE_SECONDS = 5.0
 _POLL_SECONDS = 0.1
 _WITHOUT_ADDRESS = (
@@ -39,11 +41,14 @@ _WITHOUT_ADDRESS = (
 )
 
 
-def open_store(folder: Path, store: str = "") -> Index:
-    """Open the index."""
+def open_store(folder: Path, store: str, console: Console) -> Index:
+    """Open the index; says so if it had to be built again."""
     from groundwire.engine.index.location import open_configured_index  # noqa: PLC0415  imports the engine
 
-    return open_configured_index(folder, store)
+    index = open_configured_index(folder, store)
+    if index.notice:
+        console.note(index.notice)
+    return index
 
 
 def open_fetcher(sources: Iterable[CrawlSource], *, private: bool, seconds: float = PAGE_SECONDS) -> Fetcher:
@@ -64,19 +69,20 @@ def open_fetcher(sources: Iterable[CrawlSource], *, private: bool, seconds: floa
 
 def add(arguments: Namespace, console: Console, folder: Path, store: str) -> int:
     """Run `index add`."""
-    is_python = arguments.what[0] == PYTHON
-    sources = [] if is_python else [parse_source(text, console.cwd) for text in arguments.what]
-    with open_store(folder, store) as index:
+    kind = _kind(arguments)
+    sources = [] if kind else [parse_source(text, console.cwd) for text in arguments.what]
+    with open_store(folder, store, console) as index:
         adding = _IndexAdd(arguments, console, index, folder.parent / "crawls")
+        runs = {PYTHON: adding.run_python, PACKAGE: adding.run_packages}
         try:
-            tally = asyncio.run(adding.run_python() if is_python else adding.run(sources))
+            tally = asyncio.run(runs[kind]() if kind else adding.run(sources))
         except KeyboardInterrupt:
             adding.conclude()
             console.note("Stopped. What is stored stays; the same command goes on from there.")
             raise
         adding.conclude()
         add_vectors(index, console)
-    if is_python:
+    if kind == PYTHON:
         settle_documentation(folder)
     if tally.pages or tally.removed:
         return exit_codes.OK
@@ -111,6 +117,23 @@ class _IndexAdd:
 
     def _stored_urls(self, collection: str) -> set[str]:
         return {info.url for info in self._index.pages(collection)}
+
+    async def run_packages(self) -> CrawlTally:
+        """Store the documentation of packages."""
+        from groundwire.commands.index_package import package_sources  # noqa: PLC0415  starts processes
+
+        downloads = self._kept.parent / "downloads" if self._arguments.download else None
+        spinning = asyncio.create_task(self._progress.status.spin())
+        try:
+            sources = await package_sources(
+                self._arguments.what[1:], self._console, downloads, self._progress.show
+            )
+        finally:
+            spinning.cancel()
+            with suppress(asyncio.CancelledError):
+                await spinning
+            self._progress.clear()
+        return await self.run(sources)
 
     async def run_python(self) -> CrawlTally:
         """Store Python's documentation."""
@@ -222,12 +245,22 @@ def encode_stored(stored: Stored) -> JsonObject:
 
 _EMPTY = "groundwire: nothing is indexed yet; begin with: groundwire index add FOLDER"
 _ADDING = frozenset(
-    ("base_url", "as_html", "max_depth", "max_pages", "language", "private", "docs_version", "everything")
+    (
+        *("base_url", "as_html", "max_depth", "max_pages", "language", "private", "collection"),
+        *("docs_version", "everything", "download"),
+    )
 )
-_PYTHON_ONLY = {"docs_version": "--version", "everything": "--all"}
-_NOT_FOR_PYTHON = _ADDING - _PYTHON_ONLY.keys() | {"collection"}
+_ONLY_FOR = {"docs_version": PYTHON, "everything": PYTHON, "download": PACKAGE}
+"""Options that need a kind of `index add`."""
+_OPTIONS_OF: Mapping[str, frozenset[str]] = {
+    PYTHON: frozenset(("docs_version", "everything")),
+    PACKAGE: frozenset(("base_url", "as_html", "language", "collection", "download")),
+    "": _ADDING - _ONLY_FOR.keys(),
+}
+"""Options of each kind of `index add`."""
+_OPTION_NAMES = {"what": "an address", "docs_version": "--version", "everything": "--all"}
 _ALLOWED_OPTIONS: Mapping[str, frozenset[str]] = {
-    "add": _ADDING | {"what", "collection"},
+    "add": _ADDING | {"what"},
     "list": frozenset(("collection", "prefix")),
     "show": frozenset(("what",)),
     "remove": frozenset(("what", "collection")),
@@ -246,12 +279,12 @@ def run_index(arguments: Namespace, console: Console) -> int:
         if arguments.action == "add":
             return add(arguments, console, Path(folder), config.store)
         if arguments.action == "refresh":
-            with open_store(Path(folder), config.store) as index:
+            with open_store(Path(folder), config.store, console) as index:
                 return _refresh(index, Path(folder), arguments, console)
         if not config.store and not os.path.isdir(folder):
             console.note(_EMPTY)
             return exit_codes.NOTHING_FOUND
-        with open_store(Path(folder), config.store) as index:
+        with open_store(Path(folder), config.store, console) as index:
             return _ACTIONS[arguments.action](index, Path(folder), arguments, console)
     except GroundwireError as error:
         if arguments.json:
@@ -275,15 +308,21 @@ def _check(arguments: Namespace) -> None:
 
 
 def _check_add(arguments: Namespace) -> None:
-    is_python = arguments.what[0] == PYTHON
-    for name in sorted(_NOT_FOR_PYTHON if is_python else _PYTHON_ONLY):
+    kind = _kind(arguments)
+    for name in sorted(_ADDING - _OPTIONS_OF[kind]):
         if getattr(arguments, name):
-            other = "does not go with" if is_python else "needs"
-            raise UsageError(f"{_option(name)} {other} `index add python`")
+            needed = _ONLY_FOR.get(name)
+            why = f"needs `index add {needed}`" if needed else f"does not go with `index add {kind}`"
+            raise UsageError(f"{_option(name)} {why}")
+
+
+def _kind(arguments: Namespace) -> str:
+    """What `index add` adds: Python's documentation, packages, or anything else."""
+    return arguments.what[0] if arguments.what[0] in (PYTHON, PACKAGE) else ""
 
 
 def _option(name: str) -> str:
-    return "an address" if name == "what" else _PYTHON_ONLY.get(name, f"--{name.replace('_', '-')}")
+    return _OPTION_NAMES.get(name, f"--{name.replace('_', '-')}")
 
 
 def _list(index: Index, _: Path, arguments: Namespace, console: Console) -> int:

@@ -22,6 +22,7 @@ from groundwire.faces.cli.arguments import UsageError
 from groundwire.faces.cli.console import BOLD, Console, styled
 from groundwire.faces.cli.style import align_columns
 from groundwire.model import JsonObject
+from groundwire.providers.catalog import CATALOG
 from groundwire.providers.policy import OPTIONS, Support
 from groundwire.text.sanitise import escape_invisible_json, one_line
 
@@ -52,7 +53,9 @@ SWITCHED_OFF = "switched off in the configuration"
 def run_providers(arguments: Namespace, console: Console) -> int:
     """Print the tables."""
     client = open_client(arguments, console)
-    statuses = client.providers()
+    client.find_servers()
+    everything = client.providers()
+    statuses = everything if arguments.all else listed(everything, client.config)
     if arguments.json:
         providers = [encode_status(status) for status in statuses]
         console.write(escape_invisible_json(dump_json({"version": 1, "providers": list(providers)})) + "\n")
@@ -62,7 +65,15 @@ def run_providers(arguments: Namespace, console: Console) -> int:
     console.write("\n")
     _print(console, [("PROVIDER", "CITES", *_COLUMNS.values()), *map(_abilities, statuses)])
     console.write(f"\n{_LEGEND}\n")
+    if more := len(everything) - len(statuses):
+        console.write(f"{more} more need a key or a server: groundwire providers --all\n")
     return exit_codes.OK
+
+
+def listed(statuses: Sequence[ProviderStatus], config: Config) -> list[ProviderStatus]:
+    """The providers that can be used or are configured, and the best-known ones."""
+    unlisted = {entry.name for entry in CATALOG if not entry.listed}
+    return [item for item in statuses if item.usable or item.name not in unlisted - config.providers.keys()]
 
 
 def encode_status(status: ProviderStatus) -> JsonObject:

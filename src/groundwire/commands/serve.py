@@ -13,7 +13,7 @@ from groundwire.commands.runner import redactor
 from groundwire.config.schema import Config
 from groundwire.faces.cli.console import BOLD, Console
 from groundwire.server.access_log import set_up_logging
-from groundwire.server.auth import check_bind
+from groundwire.server.auth import check_bind, is_expired
 from groundwire.server.keys import KeyFile, load_secret
 from groundwire.server.shared_access import check_own_keys
 from groundwire.store.open import is_shared
@@ -35,7 +35,7 @@ def run_serve(arguments: Namespace, console: Console) -> int:
         own = KeyFile(config.data_dir)
         check_own_keys(entries, own.entries(), str(own.path))
         load_secret(config.data_dir, console.env, shared=True)
-    keys = sum(not key.revoked for key in entries)
+    keys = sum(not key.revoked and not is_expired(key.rights, console.clock()) for key in entries)
     check_bind(place.host, has_keys=keys > 0)
     with open_socket(place) as listener:
         connect = _connect(config, console)

@@ -86,6 +86,24 @@ PROVIDER = SettingTable(
     },
 )
 
+PRICES = SettingTable(
+    "Prices of a provider, or of provider/model; * for models whose price is not known.",
+    {
+        "input": SettingKey(kinds.AMOUNT, "USD for a million input tokens.", project="never"),
+        "output": SettingKey(kinds.AMOUNT, "USD for a million output tokens.", project="never"),
+        "cached": SettingKey(
+            kinds.AMOUNT, "USD for a million input tokens from the provider's cache.", project="never"
+        ),
+        "cache_write": SettingKey(
+            kinds.AMOUNT, "USD for a million input tokens written to the cache.", project="never"
+        ),
+        "search": SettingKey(kinds.AMOUNT, "USD for 1,000 searches.", project="never"),
+        "max_output_tokens": SettingKey(
+            kinds.COUNT, "The most output tokens of an answer, for estimates.", project="never"
+        ),
+    },
+)
+
 GATEWAY = SettingTable(
     "Settings of the gateway.",
     {
@@ -128,6 +146,24 @@ GATEWAY = SettingTable(
         "propagate_trace": SettingKey(
             kinds.FLAG, "true: send the header traceparent to providers.", project="never"
         ),
+        "verify": SettingKey(
+            kinds.choice("off", "request", "always"),
+            "Whether citations are verified: never, if the request asks for it, or always.",
+            project="never",
+        ),
+    },
+)
+
+VERIFY = SettingTable(
+    "Verification of citations.",
+    {
+        "model": SettingKey(
+            kinds.TEXT, "The model that is asked about claims that stay open: provider/model."
+        ),
+        "timeout": SettingKey(kinds.SECONDS, "Seconds for fetching all cited pages of an answer."),
+        "follow": SettingKey(
+            kinds.FLAG, "true: follow redirects of cited pages to other sites.", project="never"
+        ),
     },
 )
 
@@ -147,6 +183,11 @@ ROOT = SettingTable(
         "store": SettingKey(
             kinds.STORE, "Where sessions, keys and the index are kept, if not in data_dir.", project="never"
         ),
+        "redis": SettingKey(
+            kinds.REDIS,
+            "What gateways share rate limits, cached answers and breakers through.",
+            project="never",
+        ),
         "compose": SettingKey(
             kinds.TEXT, "The model that writes answers from the pages that an engine found."
         ),
@@ -155,13 +196,20 @@ ROOT = SettingTable(
             "false: complete the embedded index only with `groundwire index refresh`.",
             project="off",
         ),
+        "resolve_redirects": SettingKey(
+            kinds.FLAG,
+            "true: replace Gemini's redirect addresses by the addresses of the pages.",
+            project="never",
+        ),
         "search": SEARCH,
         "gateway": GATEWAY,
+        "verify": VERIFY,
         "aliases": SettingTable(
             "Names of your own for models.",
             others=SettingKey(kinds.TEXT, "The model of this name: provider/model."),
         ),
         "providers": SettingTable("Providers by name.", others=PROVIDER),
+        "prices": SettingTable("Prices that replace those of the price list.", others=PRICES),
     },
 )
 

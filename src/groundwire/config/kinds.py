@@ -64,6 +64,7 @@ _DOMAIN = r"[^\s:/@?#]+(?:/[^\s@?#]*)?"
 _SEARCH = r"native|none|engine:[A-Za-z0-9_.-]+"
 _COLLECTOR = r"https?://[^\s?#@]+"
 _STORE = r"(?:sqlite:///|postgres(?:ql)?://)\S+"
+_REDIS = r"rediss?://(?:[^\s/@]*@)?[^\s/@]+(?:/[^\s@]*)?"
 _LOOPBACK = r"localhost|127\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}|::1"
 
 
@@ -144,6 +145,12 @@ def _seconds(item: object, _: Context) -> Json:
 
 def _seconds_or_none(item: object, context: Context) -> Json:
     return 0 if type(item) in (int, float) and item == 0 else _seconds(item, context)
+
+
+def _amount(item: object, _: Context) -> Json:
+    if not isinstance(item, int | float) or isinstance(item, bool):
+        return None
+    return item if 0 <= item < math.inf else None
 
 
 def _count(item: object, _: Context) -> Json:
@@ -228,6 +235,11 @@ STORE = Kind(
     {"type": "string", "pattern": f"^{_STORE}$"},
     _pattern(_STORE),
 )
+REDIS = Kind(
+    "redis://HOST:PORT/DATABASE, or rediss:// for TLS",
+    {"type": "string", "pattern": f"^{_REDIS}$"},
+    _pattern(_REDIS),
+)
 NAMES = Kind(
     "a list of texts without blanks", {"type": "array", "items": _STRING}, _listed(r"[^\s]+", MAX_DOMAINS)
 )
@@ -235,6 +247,7 @@ SECONDS = Kind("a positive number of seconds", {"type": "number", "exclusiveMini
 SECONDS_OR_NONE = Kind(
     "a number of seconds, 0 for not at all", {"type": "number", "minimum": 0}, _seconds_or_none
 )
+AMOUNT = Kind("a number from 0", {"type": "number", "minimum": 0}, _amount)
 COUNT = Kind("a whole number from 1", {"type": "integer", "minimum": 1}, _count)
 FLAG = Kind("true or false", {"type": "boolean"}, _flag)
 PATH = Kind("the path of a directory", _STRING, _path)

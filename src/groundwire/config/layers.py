@@ -200,6 +200,7 @@ def _unchanged(text: str) -> object:
 _SETTINGS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "GROUNDWIRE_DATA_DIR": ("data_dir", _unchanged),
     "GROUNDWIRE_STORE": ("store", _unchanged),
+    "GROUNDWIRE_REDIS": ("redis", _unchanged),
     "GROUNDWIRE_TIMEOUT": ("timeout", _number),
     "GROUNDWIRE_ORDER": ("order", _names),
     "GROUNDWIRE_BUILD_INDEX": ("build_index", _flag),

@@ -30,10 +30,12 @@ from groundwire.config.schema import (
     DEFAULT_ORDER,
     KNOWN_PROVIDERS,
     Config,
+    ConfiguredPrices,
     GatewaySettings,
     HiddenKey,
     ProviderSettings,
     Setting,
+    VerifySettings,
 )
 from groundwire.credentials.redact import redact_patterns
 from groundwire.credentials.secret import PLACEHOLDER
@@ -118,7 +120,11 @@ def _config(
             GatewaySettings(),
             **{path[1]: _frozen(item) for path, item in found.items() if path[0] == "gateway"},
         ),
+        verify=replace(
+            VerifySettings(), **{path[1]: item for path, item in found.items() if path[0] == "verify"}
+        ),
         aliases={path[1]: str(item) for path, item in found.items() if path[0] == "aliases"},
+        prices=_prices(found),
         config_dir=config_dir,
         geminisearch=HiddenKey({name: str(entry.value) for name, entry in opencode.geminisearch.items()}),
         settings=_settings(merged, opencode),
@@ -129,11 +135,20 @@ def _config(
 
 
 def _providers(found: Mapping[Path, Json]) -> dict[str, ProviderSettings]:
+    return {name: replace(ProviderSettings(), **table) for name, table in _tables(found, "providers")}
+
+
+def _prices(found: Mapping[Path, Json]) -> dict[str, ConfiguredPrices]:
+    return {name: replace(ConfiguredPrices(), **table) for name, table in _tables(found, "prices")}
+
+
+def _tables(found: Mapping[Path, Json], section: str) -> list[tuple[str, dict[str, Json]]]:
+    """The tables of a section by the names that the user chose."""
     tables: dict[str, dict[str, Json]] = {}
     for path, item in found.items():
-        if path[0] == "providers":
+        if path[0] == section:
             tables.setdefault(path[1], {})[path[2]] = item
-    return {name: replace(ProviderSettings(), **table) for name, table in sorted(tables.items())}
+    return sorted(tables.items())
 
 
 def _search(found: Mapping[str, Json]) -> SearchOptions:

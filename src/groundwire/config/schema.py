@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from groundwire.model import Json, SearchOptions
+from groundwire.model.cost import ConfiguredPrices
 from groundwire.model.value import value
 from groundwire.providers.catalog import DEFAULT_ORDER, KNOWN_PROVIDERS
 
@@ -17,10 +18,12 @@ __all__ = [
     "DEFAULT_ORDER",
     "KNOWN_PROVIDERS",
     "Config",
+    "ConfiguredPrices",
     "GatewaySettings",
     "HiddenKey",
     "ProviderSettings",
     "Setting",
+    "VerifySettings",
 ]
 
 
@@ -56,7 +59,8 @@ class GatewaySettings:
     host: str = "127.0.0.1"
     port: int = 8484
     search: str = ""
-    """The target that serves Claude Code's own searches; empty for the target of the request's model."""
+    """The target that serves Claude Code's own searches and the search APIs of other services; empty for the
+    target of the request's model."""
     citations: Literal["exact", "live"] = "exact"
     render: Literal["auto", "structured", "markers", "both"] = "auto"
     hosts: tuple[str, ...] = ()
@@ -70,6 +74,17 @@ class GatewaySettings:
     """Where traces and metrics are sent; empty for `OTEL_EXPORTER_OTLP_ENDPOINT`, if that is set."""
     propagate_trace: bool = False
     """Are providers told which trace a request belongs to?"""
+    verify: Literal["off", "request", "always"] = "request"
+
+
+@value
+class VerifySettings:
+    """`[verify]`: how citations are verified."""
+
+    model: str = ""
+    """The model that is asked about claims that stay open: `provider/model`; empty for none."""
+    timeout: float = 30.0
+    follow: bool = False
 
 
 @value
@@ -91,6 +106,8 @@ class Config:
     contains `*`; the default order is followed by the providers that the user has configured."""
     search: SearchOptions = SearchOptions()
     aliases: Mapping[str, str] = {}
+    prices: Mapping[str, ConfiguredPrices] = {}
+    """Prices by `provider/model` or provider; `*` for models whose price is not known."""
     timeout: float | None = None
     max_answer_mb: int = 0
     """The largest response of a provider, in megabytes; zero for the default."""
@@ -99,8 +116,13 @@ class Config:
     build_index: bool = False
     """Is the embedded index completed in the background? On by default in a loaded configuration."""
     gateway: GatewaySettings = GatewaySettings()
+    verify: VerifySettings = VerifySettings()
+    resolve_redirects: bool = False
+    """Are Gemini's redirect addresses replaced by those of the pages?"""
     store: str = ""
     """`sqlite:///PATH` or `postgresql://…`; empty for SQLite in the data directory."""
+    redis: str = ""
+    """`redis://…` or `rediss://…` (TLS), of a server or a cluster that gateways share; empty for none."""
     data_dir: str = ""
     config_dir: str = ""
     geminisearch: Mapping[str, str] = {}

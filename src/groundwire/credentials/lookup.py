@@ -7,7 +7,8 @@ unsafe or broken; a file of another program that cannot be read is skipped, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Literal, NamedTuple, TypeAlias
 
 from groundwire.credentials.secret import Credential, CredentialKind, is_sendable, sendable
@@ -15,7 +16,15 @@ from groundwire.credentials.stores import LookupContext, StoreContents, read_cod
 from groundwire.errors import ConfigError
 from groundwire.model.value import value
 
-__all__ = ["Lookup", "LookupContext", "LookupResult", "defined_variables", "explain", "find"]
+__all__ = [
+    "CredentialFinder",
+    "Lookup",
+    "LookupContext",
+    "LookupResult",
+    "defined_variables",
+    "explain",
+    "find",
+]
 
 LookupKind: TypeAlias = Literal["environment", "own", "opencode", "codex"]
 
@@ -66,9 +75,11 @@ class _Stores:
         return self._read[kind]
 
 
-def find(lookups: Iterable[Lookup], context: LookupContext) -> Credential | None:
+def find(
+    lookups: Iterable[Lookup], context: LookupContext, stores: _Stores | None = None
+) -> Credential | None:
     """The first credential found. Raises `ConfigError` if our own file or a variable is broken."""
-    stores = _Stores(context)
+    stores = stores or _Stores(context)
     for lookup in lookups:
         outcome = _look_up(lookup, stores)
         if outcome.fatal:
@@ -76,6 +87,33 @@ def find(lookups: Iterable[Lookup], context: LookupContext) -> Credential | None
         if outcome.credential is not None:
             return outcome.credential
     return None
+
+
+class CredentialFinder:
+    """Finds credentials in one context. Stores are read again for each search, except by a `snapshot`."""
+
+    def __init__(self, context: LookupContext) -> None:
+        self.context = context
+        self._stores: _Stores | None = None
+
+    def find(self, lookups: Iterable[Lookup]) -> Credential | None:
+        """The first credential found."""
+        return find(lookups, self.context, self._stores)
+
+    def snapshot(self) -> CredentialFinder:
+        """A finder that reads each store at most once: a plan looks for the keys of all providers."""
+        finder = CredentialFinder(self.context)
+        finder._stores = _Stores(self.context)
+        return finder
+
+    @contextmanager
+    def using(self, snapshot: CredentialFinder) -> Iterator[None]:
+        """Inside the block, the stores are those of the snapshot."""
+        before, self._stores = self._stores, snapshot._stores
+        try:
+            yield
+        finally:
+            self._stores = before
 
 
 def explain(lookups: Iterable[Lookup], context: LookupContext) -> list[LookupResult]:

@@ -113,6 +113,10 @@ class StreamDecoder(ABC):
         events += self._collect(self._end, b"")
         return events
 
+    def usage_so_far(self) -> Usage | None:
+        """The usage that was reported but not emitted yet; of an answer that is aborted, it is the last."""
+        return None
+
     def emit(self, event: Event) -> None:
         """Queue an event; events after a terminal one are dropped."""
         if self._ended:

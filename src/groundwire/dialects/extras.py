@@ -13,6 +13,8 @@ from groundwire.text.domains import display_domain
 
 FIELD = "groundwire"
 VERSION = 1
+VERIFICATION = "verification"
+"""The facts about the citations, in the extras `groundwire` of an answer and in the extension."""
 
 _SEARCH_FEATURES = frozenset(
     {
@@ -32,6 +34,16 @@ _CITATION_FEATURES = frozenset(
 def add_extension(body: JsonObject, answer: Answer, lost: Collection[Feature]) -> JsonObject:
     """Add the extension to a final object: what this answer has and the dialect cannot express."""
     lost = {feature for feature in lost if project(answer, feature)}
+    extension = {**_encode_lost(answer, lost), **_encode_verdicts(answer)}
+    if Feature.COST in lost and answer.usage.cost is not None:
+        extension["cost"] = answer.usage.cost
+    if extension:
+        body[FIELD] = {"version": VERSION, **extension}
+    return body
+
+
+def _encode_lost(answer: Answer, lost: Collection[Feature]) -> JsonObject:
+    """The warnings, and the searches, sources and citations that the dialect cannot express."""
     extension: JsonObject = {}
     if answer.warnings:
         extension["warnings"] = [
@@ -52,11 +64,20 @@ def add_extension(body: JsonObject, answer: Answer, lost: Collection[Feature]) -
     ]
     if Feature.SUGGESTIONS in lost and suggestions:
         extension["suggestions"] = suggestions
-    if Feature.COST in lost and answer.usage.cost is not None:
-        extension["cost"] = answer.usage.cost
-    if extension:
-        body[FIELD] = {"version": VERSION, **extension}
-    return body
+    return extension
+
+
+def _encode_verdicts(answer: Answer) -> JsonObject:
+    """Whether the answer is grounded, and the facts about its citations."""
+    verdicts: JsonObject = {"grounded": False} if is_ungrounded(answer) else {}
+    if isinstance(verification := answer.extras.get(FIELD, {}).get(VERIFICATION), dict):
+        verdicts[VERIFICATION] = verification
+    return verdicts
+
+
+def is_ungrounded(answer: Answer) -> bool:
+    """Was the web to be searched, and does the text name no source?"""
+    return answer.extras.get(FIELD, {}).get("grounded") is False and bool(answer.text.strip())
 
 
 def encode_search(search: Search) -> JsonObject:

@@ -12,7 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from groundwire.engine.outline import (
     HEADINGS,
@@ -80,6 +80,8 @@ class EngineResult:
     """That they do, if the engine judges that."""
     understood: str = ""
     """The question as the engine interpreted it: an error extracted, words corrected, translated."""
+    service: str = ""
+    """The service that answered, if the engine has several."""
 
 
 class Engine(Protocol):
@@ -99,6 +101,18 @@ class Engine(Protocol):
         """Searches: the best passages, at most `limit`."""
         ...
 
+
+@runtime_checkable
+class LinkEngine(Protocol):
+    """An engine that can list pages without opening them."""
+
+    async def links(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
+        """Searches: the pages, best first, each with the passage that the service quotes."""
+        ...
+
+
+LINK_EXTRAS = "engine"
+"""Extras of a source that an engine listed: `score`, at most 1, and `service`."""
 
 SHORTEST_PASSAGE = 600
 LONGEST_PASSAGE = 1000

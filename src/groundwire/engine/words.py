@@ -31,6 +31,8 @@ _CACHED_WORDS = 16384
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _CJK_RUN = re.compile(rf"([{_CJK}]+)")
 _TOKEN = re.compile(r"[^\W_]+")
+# The punctuation of English texts that are ASCII otherwise.
+_TYPOGRAPHY = re.compile("[\u00a0\u2010-\u2027\u2190-\u2194\u2500-\u257f]+")
 # Four times as fast as the pattern.
 _ASCII_SEPARATORS = {code: " " for code in range(128) if not chr(code).isalnum()}
 # CJK runs, numbers with separators, words with an apostrophe.
@@ -42,6 +44,9 @@ _MAIL_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _CODE_NAME = re.compile(r"\b[^\W\d]\w*(?:\.\w+)*")
 # Begins with capitals in either case: texts have few, so little else is tried.
 _CAMEL_CASE = re.compile(r"[A-ZÀ-Þ](?:(?<=[a-zß-ÿ].)|[A-ZÀ-Þ][a-zß-ÿ])")
+_LETTER_CASES = bytes(
+    ord("A" if chr(code).isupper() else "a" if chr(code).islower() else " ") for code in range(128)
+) + bytes(128)
 _CAMEL_PART = re.compile(r"[A-ZÀ-Þ]+(?![a-zß-ÿ])|[A-ZÀ-Þ]?[a-zß-ÿ]+|\d+|[^\W\d_]+")
 _URL_SYNTAX = re.compile(
     r"^https://github\.com/[^/]+/[^/]+/blob/[^/]+|^local:(?:python/[^/]+|\w+)|^[a-z+]+://[^/]*"
@@ -113,9 +118,14 @@ def stem_synonyms() -> Mapping[str, tuple[str, ...]]:
 
 def tokenize(text: str) -> list[str]:
     """The runs of letters and digits of a text, case-folded, in order."""
-    if text.isascii():
+    if text.isascii() or (text := _TYPOGRAPHY.sub(" ", text)).isascii():
         return text.lower().translate(_ASCII_SEPARATORS).split()
     return _TOKEN.findall(text.casefold())
+
+
+def joined_tokens(text: str) -> str:
+    """The tokens of a text, separated by spaces."""
+    return " ".join(tokenize(text))
 
 
 def split_words(text: str) -> list[str]:
@@ -200,7 +210,7 @@ def name_parts(name: str) -> list[str]:
 
 def camel_parts(text: str) -> str:
     """The parts of the camel-case names in a text; `tokenize` splits at dots and underscores anyway."""
-    if not _CAMEL_CASE.search(text):
+    if not _has_camel_case(text):
         return ""
     names = [word for word in _TOKEN.findall(text) if _is_camel_case(word)]
     return " ".join(part for name in names for part in name_parts(name))
@@ -236,8 +246,21 @@ def guess_language(text: str) -> str:
 
 def fingerprint(text: str) -> int:
     """Equal for texts with the same tokens in the same order; fits a signed 64-bit integer."""
-    digest = blake2b(" ".join(tokenize(text)).encode("utf-8", "replace"), digest_size=8).digest()
+    return fingerprint_of_tokens(joined_tokens(text))
+
+
+def fingerprint_of_tokens(tokens: str) -> int:
+    """The fingerprint of a text by its tokens, separated by spaces."""
+    digest = blake2b(tokens.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
+
+
+def _has_camel_case(text: str) -> bool:
+    if not text.isascii():
+        return _CAMEL_CASE.search(text) is not None
+    # The same for ASCII, in a seventh of the time: few passages have such a name.
+    cases = text.encode().translate(_LETTER_CASES)
+    return b"aA" in cases or b"AAa" in cases
 
 
 def _is_camel_case(word: str) -> bool:

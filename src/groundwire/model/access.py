@@ -1,10 +1,22 @@
-"""What an API key may do: its routes, providers, models and search options, and how much it may use."""
+"""What an API key may do: its role, owner, routes, providers, models and search options, and how much it may
+use."""
 
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Literal, TypeAlias
 
 from groundwire.model.value import value
+
+Role: TypeAlias = Literal["member", "admin", "owner"]
+ROLES: tuple[Role, ...] = ("member", "admin", "owner")
+"""From the least rights to the most. Admins and owners manage keys."""
+
+ROUTE_GROUPS = (
+    *("messages", "responses", "chat", "gemini", "interactions", "search", "models"),
+    *("mcp", "page", "keys"),
+)
+"""The groups of routes that a key can be restricted to."""
 
 
 @value
@@ -37,3 +49,29 @@ class KeyScope:
 
 
 FULL_SCOPE = KeyScope()
+
+
+@value
+class KeyRights:
+    """Everything that a key may do, and for how long."""
+
+    role: Role = "member"
+    owner: str = ""
+    """Name of the tenant. Keys of one owner share sessions, agents and usage; a key without an owner shares
+    them with no other key. An admin or owner key without one manages all keys."""
+    expires: str = ""
+    """RFC 3339 in UTC with seconds (`2027-01-01T00:00:00Z`): the texts sort like the times. Empty: never."""
+    scope: KeyScope = FULL_SCOPE
+
+
+MEMBER_RIGHTS = KeyRights()
+OPERATOR_RIGHTS = KeyRights("owner")
+"""The rights of the command line, and of every visitor while no key is needed."""
+
+
+def tenant_id(fingerprint: str, rights: KeyRights) -> str:
+    """The owner of the sessions, agents and usage of a key: its fingerprint, unless it has an owner.
+
+    The prefix keeps an owner's name from being the fingerprint of another key.
+    """
+    return f"owner:{rights.owner}" if rights.owner else fingerprint

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from groundwire.model.events import Event, ReasoningDelta, TextDelta
+from groundwire.model.events import Event, ReasoningDelta, TextDelta, Usage
 
 _CONTENT = frozenset({TextDelta, ReasoningDelta})
 
@@ -22,13 +22,15 @@ class FastPath:
     Both functions return False if they cannot take the content now; then it must go through the layers.
     """
 
-    __slots__ = ("write_bytes", "write_events")
+    __slots__ = ("usage_so_far", "write_bytes", "write_events")
 
     def __init__(self) -> None:
         self.write_events: Callable[[Sequence[Event]], bool] | None = None
         """Takes events that `is_content` allows."""
         self.write_bytes: Callable[[bytes], bool] | None = None
         """Takes verbatim bytes of content."""
+        self.usage_so_far: Callable[[], Usage | None] | None = None
+        """The usage that the provider has reported, where it is not emitted before the end."""
 
 
 class OpeningBatch(list[Event]):

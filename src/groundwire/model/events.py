@@ -20,7 +20,8 @@ class Usage:
     """Usage of one request: token counts, searches and cost. `None` means not reported.
 
     `input_tokens` includes cached and tool input, `output_tokens` includes reasoning; the other counts are
-    parts of those two. `searches` is the number the provider counts or bills.
+    parts of those two. `searches` is the number the provider counts or bills. `cost` is in USD, `search_cost`
+    the part of it that the searches cost.
     """
 
     input_tokens: int | None = None
@@ -32,6 +33,7 @@ class Usage:
     searches: int | None = None
     fetches: int | None = None
     cost: float | None = None
+    search_cost: float | None = None
 
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "pause", "filtered", "refused", "other"]

@@ -185,6 +185,8 @@ class Request:
     """The client's original request, for passthrough."""
     stored: StoredContext | None = None
     """Text that the request refers to and that only one vendor has."""
+    links_only: bool = False
+    """True if the pages that a search finds are enough: a search engine then composes no answer."""
 
     @property
     def query(self) -> str:

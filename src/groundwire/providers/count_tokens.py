@@ -19,8 +19,8 @@ from groundwire.model import JsonObject, Request, Wire
 from groundwire.model.value import replace, value
 from groundwire.providers.passthrough.rules import forwarded_headers
 from groundwire.providers.response_reader import error_from_response
-from groundwire.providers.spec import LOOP_HEADER, ProviderSpec
-from groundwire.transport.http import Http, HttpRequest
+from groundwire.providers.spec import ProviderSpec
+from groundwire.transport.http import LOOP_HEADER, Http, HttpRequest
 
 _OWN_MARK = b'"gw1.'
 _NO_ENDPOINT = (404, 405, 501)

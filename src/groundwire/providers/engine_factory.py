@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from groundwire.credentials.lookup import Lookup, LookupContext, find
+from groundwire.credentials.lookup import CredentialFinder, Lookup
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential
 from groundwire.errors import NotFound
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from groundwire.engine.knowledge import ReportProgress
     from groundwire.engine.knowledge.background import BackgroundBuild
     from groundwire.engine.pages import Engine, Page
+    from groundwire.engine.read.document import Document, ReadResult
     from groundwire.engine.read.sandbox import PageReader
     from groundwire.transport.safe_fetch import SafeFetcher
 
@@ -50,6 +51,7 @@ class EngineContext:
     """The database URL of the index; empty for SQLite in `index_folder`."""
     report: ReportProgress
     """Receives the progress while the embedded index is built."""
+    environment: Mapping[str, str] = {}
     background: BackgroundBuild | None = None
     """Completes the embedded index; None if nothing is built in the background."""
 
@@ -68,6 +70,8 @@ class EngineSpec:
     base_url_env: str = ""
     """Environment variable with the base URL."""
     lookups: tuple[Lookup, ...] = ()
+    variables: tuple[str, ...] = ()
+    """Further environment variables that it needs."""
     advice: str = ""
     """What the user should do where the key or the base URL is missing."""
     searches_parts: bool = False
@@ -75,9 +79,14 @@ class EngineSpec:
 
 
 def _create_web(context: EngineContext) -> Engine:
-    from groundwire.engine.engines.web import WebEngine  # noqa: PLC0415  imported on first use
+    from groundwire.engine.engines.api import ApiEngine  # noqa: PLC0415  imported on first use
+    from groundwire.engine.engines.tavily import KEYLESS  # noqa: PLC0415
+    from groundwire.engine.engines.web import WebEngine  # noqa: PLC0415
 
-    return WebEngine(context.opener())
+    opener = context.opener()
+    keyless = replace(KEYLESS, base_url=context.base_url)
+    tavily = ApiEngine(keyless, context.http, context.credential, context.redactor, opener)
+    return WebEngine(opener, others=(tavily,))
 
 
 def _create_local(context: EngineContext) -> Engine:
@@ -97,6 +106,7 @@ WEB = EngineSpec(
     title="live web search",
     honours=frozenset({"allowed_domains", "blocked_domains", "location", "language", "since", "max_sources"}),
     create=_create_web,
+    base_url="https://api.tavily.com",  # of its second service
 )
 LOCAL = EngineSpec(
     name="local",
@@ -113,7 +123,8 @@ def api_engine_spec(row: ApiEngineSpec) -> EngineSpec:
     def create(context: EngineContext) -> Engine:
         from groundwire.engine.engines.api import ApiEngine  # noqa: PLC0415  imported on first use
 
-        configured = replace(row, base_url=context.base_url)
+        settings = {name: context.environment.get(name, "") for name in row.variables}
+        configured = replace(row, base_url=context.base_url, settings=settings)
         return ApiEngine(configured, context.http, context.credential, context.redactor, context.opener())
 
     return EngineSpec(
@@ -125,6 +136,7 @@ def api_engine_spec(row: ApiEngineSpec) -> EngineSpec:
         base_url=row.base_url,
         base_url_env=row.base_url_env,
         lookups=row.lookups,
+        variables=row.variables,
         advice=row.advice,
     )
 
@@ -147,13 +159,13 @@ class EngineFactory:
         specs: Mapping[str, EngineSpec],
         http: Http,
         redactor: Redactor,
-        lookup_context: LookupContext,
+        finder: CredentialFinder,
         index: IndexSettings,
     ) -> None:
         self._specs = specs
         self._http = http
         self._redactor = redactor
-        self._lookup_context = lookup_context
+        self._finder = finder
         self._index = index
         self._background: BackgroundBuild | None = None
         self.report: ReportProgress | None = None
@@ -206,6 +218,15 @@ class EngineFactory:
             raise NotFound("the page is not stored here")
         return await self._opener().page(url)
 
+    async def stored_page(self, url: str) -> Page | None:
+        """A page of the embedded index; None if it is not there. An index is not built for this."""
+        if not self._index.store and not self._index.folder.is_dir():
+            return None
+        try:
+            return await self.page(url, live=False)
+        except NotFound:
+            return None
+
     def background(self) -> BackgroundBuild | None:
         """The background build of the embedded index; None if it is switched off."""
         if self._index.is_built and LOCAL.name in self._specs and self._background is None:
@@ -233,6 +254,14 @@ class EngineFactory:
             self._fetcher = SafeFetcher()
         return self._fetcher
 
+    def read_document(self, document: Document, seconds: float) -> ReadResult:
+        """Reads a document in a worker process. Blocks."""
+        from groundwire.engine.read.sandbox import PageReader, read_isolated  # noqa: PLC0415  on first use
+
+        if self._reader is None:
+            self._reader = PageReader()
+        return read_isolated(document, seconds)
+
     def _opener(self) -> PageOpener:
         from groundwire.engine.engines.results import PageOpener  # noqa: PLC0415  imported on first use
         from groundwire.engine.read.sandbox import PageReader  # noqa: PLC0415
@@ -256,23 +285,26 @@ class EngineFactory:
             index_folder=self._index.folder,
             store=self._index.store,
             report=self.report or ignore_progress,
+            environment=self._finder.context.env,
             background=self.background() if spec.name == LOCAL.name else None,
         )
 
     def _credential(self, spec: EngineSpec) -> Credential | None:
-        return find(spec.lookups, self._lookup_context) if spec.lookups else None
+        return self._finder.find(spec.lookups) if spec.lookups else None
 
     def _is_usable(self, spec: EngineSpec) -> bool:
         if spec.needs_base_url and not spec.base_url:
             return False
+        if not all(self._finder.context.env.get(name) for name in spec.variables):
+            return False
         return not spec.lookups or self._credential(spec) is not None
 
     def _reason(self, spec: EngineSpec) -> str:
+        if not self._is_usable(spec):
+            return spec.advice
         credential = self._credential(spec)
         if credential is not None:
             return credential.origin
-        if not self._is_usable(spec):
-            return spec.advice
         return "address set" if spec.needs_base_url else "needs no key"
 
 

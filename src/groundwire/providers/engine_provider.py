@@ -8,9 +8,9 @@ from itertools import cycle, islice
 from typing import NamedTuple
 
 from groundwire.engine.compose.answer import Composition, QuestionPart, compose_parts
-from groundwire.engine.compose.events import SEARCH_ID, composition_events
+from groundwire.engine.compose.events import SEARCH_ID, composition_events, link_events
 from groundwire.engine.compose.synthesis import build_request, verify_answer
-from groundwire.engine.pages import Engine, EngineResult, Passage
+from groundwire.engine.pages import Engine, EngineResult, LinkEngine, Passage
 from groundwire.engine.retrieve.question import complete_question, split_question
 from groundwire.errors import GroundwireError, InvalidQuery
 from groundwire.model import (
@@ -31,6 +31,8 @@ from groundwire.providers.spec import Batches
 from groundwire.text.domains import admits
 
 _MAX_QUERY = 1000
+_LINKS = 20
+"""Passages of a search whose pages are the result, unless it asks for more."""
 
 
 class ExtractedAnswer(NamedTuple):
@@ -77,10 +79,20 @@ class EngineProvider:
             yield prepared.warnings
         options = prepared.request.search or SearchOptions()
         yield (Started(), SearchStarted(0, SEARCH_ID))  # the search may take a while
+        if request.links_only:
+            yield tuple(islice(link_events(query, await self._links(query, options)), 2, None))
+            return
         extracted = await self.extract(query, options, earlier_question(request))
         composition = await self._written(query, extracted.found, extracted.composition)
         events = composition_events(query, extracted.found, composition, searches=extracted.searches)
         yield tuple(islice(events, 2, None))
+
+    async def _links(self, query: str, options: SearchOptions) -> EngineResult:
+        """The pages that the engine finds, as many as the options ask for."""
+        limit = max(_LINKS, options.max_sources or 0)
+        engine = self._engine
+        search = engine.links if isinstance(engine, LinkEngine) else engine.find
+        return _allowed(await search(query, options, limit), options)
 
     async def extract(self, query: str, options: SearchOptions, earlier: str = "") -> ExtractedAnswer:
         """Search, and compose an answer of quotations. `earlier` is the question before this one."""

@@ -16,7 +16,14 @@ from groundwire.credentials.secret import Credential
 from groundwire.dialects.base import Dialect
 from groundwire.dialects.json import dump_json
 from groundwire.dialects.registry import dialect
-from groundwire.errors import ConfigError, GroundwireError, UnsupportedFeature, UpstreamError
+from groundwire.errors import (
+    AuthRejected,
+    ConfigError,
+    GroundwireError,
+    NotFound,
+    UnsupportedFeature,
+    UpstreamError,
+)
 from groundwire.model import (
     Event,
     Failed,
@@ -33,8 +40,8 @@ from groundwire.model.value import replace
 from groundwire.providers.passthrough.rules import can_forward, forwarded_headers
 from groundwire.providers.policy import RESTRICTIONS, Audit, prepare, refuse_foreign_context
 from groundwire.providers.response_reader import VerbatimForm, error_from_response, read_response
-from groundwire.providers.spec import LOOP_HEADER, Batches, ProviderSpec
-from groundwire.transport.http import TRACE_PARENT, Http, HttpRequest
+from groundwire.providers.spec import Batches, ProviderSpec
+from groundwire.transport.http import LOOP_HEADER, TRACE_PARENT, Http, HttpRequest
 
 if TYPE_CHECKING:
     from groundwire.transport.response import Response
@@ -118,9 +125,8 @@ class HttpProvider:
             ids = ToolCallIds(sent) or None
             async with self._send(sent, body, credential) as exchange:
                 if not 200 <= exchange.status < 300:
-                    raise self._with_advice(
-                        await error_from_response(self.name, language, exchange, self._clock()), credential
-                    )
+                    error = await error_from_response(self.name, language, exchange, self._clock())
+                    raise self._with_advice(error, credential, sent.model)
                 form: VerbatimForm = ("stream" if sent.stream else "body") if forwarded else ""
                 fast_path = FastPath()
                 reading = await read_response(
@@ -150,13 +156,16 @@ class HttpProvider:
             model=request.model or row.model,
             stream=request.stream or row.always_streams,
             search=row.spelling(request.search) if request.search else None,
-            wire=request.wire if request.wire and request.wire.dialect == row.dialect else None,
+            wire=request.wire if request.wire and self._can_pass(request.wire) else None,
         )
         if row.needs_model and not completed.model:
             raise ConfigError(
                 f"{self.name} has no default model; name one, or set providers.{self.name}.model"
             )
         return completed
+
+    def _can_pass(self, wire: Wire) -> bool:
+        return wire.dialect == self._row.dialect and self._row.passes_through
 
     def _forwarded(self, sent: Request) -> tuple[bytes, tuple[Warned, ...]]:
         """The client's own body, for a provider of the same dialect."""
@@ -173,7 +182,7 @@ class HttpProvider:
         if broken:
             raise UnsupportedFeature(f"{self.name} cannot honour {', '.join(sorted(broken))}")
         adjusted: JsonObject = self._row.adjust(body, sent)
-        lost = (*dropped, *(name for name in body if name not in adjusted))
+        lost = (*dropped, *(name for name in body if name not in adjusted and name not in self._row.carried))
         warnings = tuple(Warned("not_carried", f"{self.name} has no {name}") for name in lost)
         return dump_json(adjusted).encode(), warnings
 
@@ -217,10 +226,15 @@ class HttpProvider:
             }
         )
 
-    def _with_advice(self, error: UpstreamError, credential: Credential | None) -> UpstreamError:
-        """Add the login advice to the error of a renewed session that is refused again."""
-        if error.status == 401 and _is_session(credential) and self._row.advice:
-            error.message = f"{error.message}; the session of {credential.origin} is over. {self._row.advice}"
+    def _with_advice(self, error: UpstreamError, credential: Credential | None, model: str) -> UpstreamError:
+        """Add what to do: about a renewed session that is refused again, a rejected key, an unknown model."""
+        row, message = self._row, error.message.rstrip(". ")
+        if error.status == 401 and _is_session(credential) and row.advice:
+            error.message = f"{error.message}; the session of {credential.origin} is over. {row.advice}"
+        elif isinstance(error, AuthRejected) and row.key_hint:
+            error.message = f"{message}. {row.key_hint}."
+        elif isinstance(error, NotFound) and row.models_page:
+            error.message = f"{message}. If {row.title} has no {model}, choose one of {row.models_page}."
         return error
 
     def _redacted(self, event: Event) -> Event:

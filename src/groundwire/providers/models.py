@@ -19,12 +19,12 @@ from contextlib import aclosing
 from groundwire.credentials.secret import Credential
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import load_json
-from groundwire.errors import GroundwireError, NotFound, Refused, UpstreamWireError
+from groundwire.errors import ConfigError, GroundwireError, NotFound, Refused, UpstreamWireError
 from groundwire.model import Event, Json, Request, Warned
 from groundwire.model.value import replace, value
 from groundwire.providers.policy import Capabilities
-from groundwire.providers.spec import LOOP_HEADER, Batches, Provider, ProviderSpec
-from groundwire.transport.http import Deadlines, Http, HttpRequest
+from groundwire.providers.spec import Batches, Provider, ProviderSpec
+from groundwire.transport.http import LOOP_HEADER, Deadlines, Http, HttpRequest
 
 CHECKED = "2026-11-16"
 """When the vendors' announcements were last checked."""
@@ -51,6 +51,11 @@ MODELS: tuple[DefaultModel, ...] = (
     # Announced by Vertex AI, which also names the successor.
     DefaultModel("gemini", "gemini-2.5-flash", "2026-10-20", "gemini-3.8-flash"),
     DefaultModel("openrouter", "openai/gpt-5.6-terra", successor="openai/gpt-5.5"),
+    DefaultModel("xai", "grok-4.6", successor="grok-4.3"),
+    DefaultModel("deepseek", "deepseek-v4-flash", successor="deepseek-v4-pro"),
+    DefaultModel("zai", "glm-5.2", successor="glm-5"),
+    DefaultModel("moonshot", "kimi-k2.6", successor="kimi-k2.5"),
+    DefaultModel("cohere", "command-a-plus-05-2026", successor="command-a-03-2025"),
     DefaultModel("openrouter", "openai/o4-mini", "2026-10-23", "openai/gpt-5.6-terra"),
 )
 """The first entry of each provider is its default; the others were before."""
@@ -78,6 +83,8 @@ _LISTS: Mapping[str, str] = {
 }
 """Path of the model list for each dialect, after the base URL."""
 _LIST_DEADLINES = Deadlines(connect=5.0, first_byte=10.0, idle=10.0, total=15.0)
+_NO_CHAT = re.compile(r"embed|rerank|whisper|tts", re.IGNORECASE)
+"""Models that write no text."""
 _SHUT_DOWN = re.compile(
     r"not (?:found|exist|a valid model|supported|available)|does not exist|deprecated|retired|shut ?down",
     re.IGNORECASE,
@@ -161,15 +168,63 @@ class SuccessorProvider:
         return max(family, key=_version, default="") or successor_of(self._row.name, self._row.model)
 
     async def _list_models(self) -> list[str]:
-        row = self._row
-        if row.dialect not in _LISTS:
+        return await list_models(self._row, self._http, await self._credential())
+
+
+class FirstModelProvider:
+    """A provider without a default model: the first one that its server lists is used."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        row: ProviderSpec,
+        http: Http,
+        credential: Callable[[], Awaitable[Credential | None]],
+    ) -> None:
+        self._provider = provider
+        self._row = row
+        self._http = http
+        self._credential = credential
+        self._first = ""
+
+    @property
+    def name(self) -> str:
+        return self._provider.name
+
+    @property
+    def model(self) -> str:
+        return self._first
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._provider.capabilities
+
+    async def batches(self, request: Request) -> Batches:
+        """The answer of the requested model, or of the first one."""
+        if not request.model:
+            request = replace(request, model=self._first or await self._find())
+        async with aclosing(self._provider.batches(request)) as batches:
+            async for batch in batches:
+                yield batch
+
+    async def _find(self) -> str:
+        listed = await list_models(self._row, self._http, await self._credential())
+        self._first = next((name for name in listed if not _NO_CHAT.search(name)), "")
+        if not self._first:
+            raise ConfigError(f"{self._row.title} has no model: load one, or set providers.{self.name}.model")
+        return self._first
+
+
+async def list_models(row: ProviderSpec, http: Http, credential: Credential | None) -> list[str]:
+    """The models that a provider lists; none if it lists them in an unknown way, or not at all."""
+    if row.dialect not in _LISTS:
+        return []
+    headers = {"accept": "application/json", LOOP_HEADER: "1", **row.headers(credential)}
+    call = HttpRequest("GET", row.base_url.rstrip("/") + _LISTS[row.dialect], headers)
+    async with http.open(call, _LIST_DEADLINES) as response:
+        if response.status != 200:
             return []
-        headers = {"accept": "application/json", LOOP_HEADER: "1", **row.headers(await self._credential())}
-        call = HttpRequest("GET", row.base_url.rstrip("/") + _LISTS[row.dialect], headers)
-        async with self._http.open(call, _LIST_DEADLINES) as response:
-            if response.status != 200:
-                return []
-            return list(_model_names(load_json(await response.body(), UpstreamWireError)))
+        return list(_model_names(load_json(await response.body(), UpstreamWireError)))
 
 
 def _model_names(body: Json) -> Iterator[str]:

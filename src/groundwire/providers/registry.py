@@ -35,7 +35,10 @@ _PATHS: Mapping[str, str] = {
 }
 _SEARCH_FORMS: Mapping[str, tuple[str, frozenset[str]]] = {
     "openai_responses": ("type", frozenset({"web_search", "web_search_preview", _SERVER_TOOL, "plugin"})),
-    "openai_chat": ("form", frozenset({"web_search_options", "openrouter", "plugin", "perplexity"})),
+    "openai_chat": (
+        "form",
+        frozenset({"web_search_options", "openrouter", "plugin", "perplexity", "groq", "qwen", "zai"}),
+    ),
 }
 """Dialects with several forms of the search tool: the key in the options' extras, and its values."""
 _EMULATED_LISTS: Mapping[str, Support] = {"allowed_domains": "emulated", "blocked_domains": "emulated"}

@@ -107,6 +107,7 @@ class EventStream:
         self._decoder = language.decoder()
         self._feed = self._decoder.feed
         self._fast_path = fast_path
+        fast_path.usage_so_far = self._decoder.usage_so_far
         self._ready: list[Event] = []
 
     def receive(self, chunk: bytes) -> bool:

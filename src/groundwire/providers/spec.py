@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from groundwire.transport.http import Http
 
 
-LOOP_HEADER = "x-groundwire-hop"
-"""Sent upstream and refused inbound, so that a gateway never forwards a request to itself in a loop."""
-
 Adjust: TypeAlias = Callable[[JsonObject, Request], JsonObject]
 Headers: TypeAlias = Callable[[Credential | None], Mapping[str, str]]
 Url: TypeAlias = Callable[[str, Request], str]
@@ -91,6 +88,18 @@ class ProviderSpec:
     the user chose: that one is never replaced."""
     forwards: tuple[str, ...] = ()
     """Request headers forwarded from a client of the same dialect."""
+    carried: frozenset[str] = frozenset()
+    """Fields of the encoded body that `adjust` writes in another form."""
+    passes_through: bool = True
+    """Can bodies and responses of a client that speaks the dialect be passed on unchanged?"""
+    base_url_env: str = ""
+    """Environment variable with the base URL, for vendors that give each customer an address."""
+    key_hint: str = ""
+    """Added to the error if the key is rejected: where else it may be valid."""
+    models_page: str = ""
+    """Where the vendor lists its models; added to the error about an unknown one."""
+    is_local: bool = False
+    """Is it a server on this machine, which may not be running?"""
 
 
 class Provider(Protocol):

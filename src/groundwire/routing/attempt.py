@@ -12,10 +12,12 @@ from types import TracebackType
 
 from groundwire.errors import GroundwireError, Interrupted, TimedOut
 from groundwire.model import (
+    NOTHING_FOUND,
     Cited,
     Event,
     Failed,
     Finished,
+    JsonObject,
     Request,
     SearchCalled,
     SearchReturned,
@@ -27,7 +29,7 @@ from groundwire.model import (
     Warned,
 )
 from groundwire.model.batch import with_path_of
-from groundwire.model.extras import Extras, merge_extras
+from groundwire.model.extras import merge_extras
 from groundwire.model.value import replace
 from groundwire.providers.policy import Capabilities
 from groundwire.providers.spec import Batches, Provider
@@ -104,7 +106,7 @@ _COUNTED = frozenset({Started, UsageSeen, SearchCalled, SearchReturned, Cited, F
 class SearchCounter:
     """Counts the searches of one answer for providers that do not report them, by their billing rule."""
 
-    __slots__ = ("_calls", "_capabilities", "_found", "_model", "_queries", "_usage")
+    __slots__ = ("_calls", "_capabilities", "_found", "_model", "_queries", "_usage", "has_citations")
 
     def __init__(self, capabilities: Capabilities, model: str) -> None:
         self._capabilities = capabilities
@@ -113,6 +115,7 @@ class SearchCounter:
         self._calls: set[str] = set()
         self._queries: set[str] = set()
         self._found = False
+        self.has_citations = False
 
     @property
     def model(self) -> str:
@@ -122,7 +125,7 @@ class SearchCounter:
     @property
     def usage(self) -> Usage:
         """The usage so far, with the searches counted."""
-        return self._complete_usage() or self._usage
+        return self.completed_usage() or self._usage
 
     def feed(self, batch: Sequence[Event]) -> Sequence[Event]:
         """The same events, with the completed usage before the end if the provider did not count searches."""
@@ -130,7 +133,7 @@ class SearchCounter:
             if type(event) not in _COUNTED:
                 continue
             if isinstance(event, _ENDS):
-                usage = self._complete_usage()
+                usage = self.completed_usage()
                 return batch if usage is None else [*batch[:index], UsageSeen(usage), *batch[index:]]
             self._count(event)
         return batch
@@ -147,9 +150,11 @@ class SearchCounter:
             case SearchReturned(result=result):
                 self._found = self._found or any(source.url for source in result.sources)
             case Cited(citation):
+                self.has_citations = True
                 self._found = self._found or any(item.source.url for item in citation.evidence)
 
-    def _complete_usage(self) -> Usage | None:
+    def completed_usage(self) -> Usage | None:
+        """The usage with the searches so far; None if the provider counts them, or there are none."""
         if self._usage.searches is not None:
             return None
         match self._capabilities.billing_for(self._model):
@@ -163,14 +168,23 @@ class SearchCounter:
         return replace(self._usage, searches=count) if count else None
 
 
-def attributed(event: Event, provider: str, model: str) -> Event:
-    """The event with its origin: provider in `Started`, provider and model in the extras of `Finished`."""
+def attributed(event: Event, provider: str, model: str, *, ungrounded: bool = False) -> Event:
+    """The event with its origin: provider in `Started`, provider and model in the extras of `Finished`.
+
+    The latter also say `grounded: false` of an answer without citations that was to search the web.
+    """
     if isinstance(event, Started):
         return replace(event, provider=provider)
     if isinstance(event, Finished):
-        origin: Extras = {"groundwire": {"provider": provider, "model": model}}
-        return replace(event, extras=merge_extras(event.extras, origin))
+        own: JsonObject = {"provider": provider, "model": model}
+        if ungrounded and event.reason in _ANSWERED and event.detail != NOTHING_FOUND:
+            own["grounded"] = False
+        return replace(event, extras=merge_extras(event.extras, {"groundwire": own}))
     return event
+
+
+_ANSWERED = frozenset({"stop", "length", "other"})
+"""The ends of answers that should have sources."""
 
 
 _ATTRIBUTED = (Started, Finished)
@@ -194,10 +208,12 @@ class Attempt:
 
     __slots__ = (
         "_breaker",
+        "_counter",
         "_cut",
         "_end",
         "_ended",
         "_invisible",
+        "_may_be_grounded",
         "_model",
         "_observe",
         "_probes",
@@ -228,6 +244,9 @@ class Attempt:
         self._probes = probes
         self._visible = False
         self._ended = False
+        self._counter: SearchCounter | None = None
+        self._may_be_grounded = True
+        """Was no search requested, or are citations not read because the answer is passed through?"""
         self._model = ""
         self._invisible = _INVISIBLE_OF_ENGINES if _is_engine(provider) and not last else _INVISIBLE
         self._waited = 0.0
@@ -247,6 +266,8 @@ class Attempt:
         self._model = request.model
         deadline = Deadline(self._first_event_limit(request, ends))
         counter = SearchCounter(self.provider.capabilities, request.model or self.provider.model)
+        self._counter = counter
+        self._may_be_grounded = request.search is None
         report_end = self._observe(self.provider, request) if self._observe is not None else None
         try:
             async with aclosing(with_continuation(self.provider, request)) as batches:
@@ -257,6 +278,7 @@ class Attempt:
                         continue
                     self._waited = self._breaker.now() - began
                     self._record_end(batch)
+                    self._may_be_grounded = self._may_be_grounded or _is_verbatim(batch)
                     held += [self._attributed(event) for event in batch]
                     self._visible = _has_visible(batch, self._invisible)
                     if self._visible:
@@ -307,13 +329,21 @@ class Attempt:
         self._ended = True
         if not self._visible:
             return batch[: end + 1]  # attributed with the events that were held back
-        return [*batch[:end], self._attributed(batch[end])]
+        return [*batch[:end], self._attributed(batch[end], batch)]
 
-    def _attributed(self, event: Event) -> Event:
+    def _attributed(self, event: Event, batch: Sequence[Event] = ()) -> Event:
+        """The event with its origin. `batch` is one whose citations are not counted yet."""
         if not isinstance(event, _ATTRIBUTED):
             return event
         # The default model is certain only now: the provider may have replaced a retired one.
-        return attributed(event, self.provider.name, self._model or self.provider.model)
+        counted = self._counter is not None and self._counter.has_citations
+        cited = counted or any(isinstance(item, Cited) for item in batch)
+        return attributed(
+            event,
+            self.provider.name,
+            self._model or self.provider.model,
+            ungrounded=not cited and not self._may_be_grounded,
+        )
 
     def _result(self, counter: SearchCounter) -> AttemptResult:
         end = self._end
@@ -334,6 +364,10 @@ class Attempt:
             error = last.error if isinstance(last, Failed) else None
             if error is None or (is_unhealthy(error) and not self._cut):
                 self._breaker.record(ok=error is None, seconds=self._waited)
+
+
+def _is_verbatim(batch: Sequence[Event]) -> bool:
+    return any(isinstance(event, Verbatim) for event in batch)
 
 
 def _is_engine(provider: Provider) -> bool:

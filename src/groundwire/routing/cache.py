@@ -2,7 +2,8 @@
 
 The cache stores events, not bytes, so a question that arrives in two dialects is sent upstream once. Only
 searches are cached, and only those that nothing but the request decides: no client functions or results of
-them, and no earlier response that the provider has stored.
+them, and no earlier response that the provider has stored. With Redis, `shared` is a second level behind the
+memory of this process: gateways share answers and requests in flight.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import aclosing
 from hashlib import sha256
-from typing import Literal, NamedTuple, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 from groundwire.dialects.json import dump_json
 from groundwire.model import Event, Json, JsonObject, Request, ToolCall, ToolResult
 from groundwire.model.json import encode
 from groundwire.model.value import replace, value
 from groundwire.routing.coalescing import Batches, SharedStream
+
+if TYPE_CHECKING:
+    from groundwire.routing.shared_cache import AnswerLease, SharedAnswers
 
 CacheState: TypeAlias = Literal["hit", "miss", "shared"]
 """hit: from the cache; miss: sent upstream for this request; shared: joins an identical request in flight."""
@@ -61,6 +65,17 @@ class _CacheEntry(NamedTuple):
     at: float
 
 
+class _Flight:
+    """What is known about a request in flight besides its stream."""
+
+    __slots__ = ("age", "lease")
+
+    def __init__(self, lease: AnswerLease | None) -> None:
+        self.lease = lease
+        self.age = 0.0
+        """Seconds since another gateway completed the answer."""
+
+
 class ResponseCache:
     """LRU cache of responses with a time to live of `seconds`. With zero seconds every request is sent."""
 
@@ -75,6 +90,18 @@ class ResponseCache:
         self._in_flight: dict[bytes, SharedStream] = {}
         self.size = 0
         """Estimated bytes of all entries."""
+        self.shared: SharedAnswers | None = None
+        """The answers that gateways share."""
+
+    @property
+    def seconds(self) -> float:
+        """The time to live."""
+        return self._seconds
+
+    @property
+    def limits(self) -> CacheLimits:
+        """The size limits."""
+        return self._limits
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -96,15 +123,30 @@ class ResponseCache:
                 yield stored
             return
         stream = self._in_flight.get(key)
-        note(CacheStatus("miss" if stream is None else "shared"))
-        if stream is None:
+        if stream is not None:
+            note(CacheStatus("shared"))
+        else:
             # Passthrough bytes would only serve clients of the provider's dialect.
             source = self._send(replace(request, wire=None), provider=provider, model=model)
-            stream = SharedStream(source, self._limits.answer, lambda stream: self._store(key, stream))
-            self._in_flight[key] = stream
+            stream = self._in_flight[key] = self._open(key, source, note)
         async with aclosing(stream.follow()) as following:
             async for batch in following:
                 yield batch
+
+    def _open(self, key: bytes, source: Batches, note: OnCacheStatus) -> SharedStream:
+        """A request in flight, which others can join."""
+        flight = _Flight(self.shared.lease(key) if self.shared is not None else None)
+        stream = SharedStream(
+            source if flight.lease is None else _from_gateways(flight, flight.lease, source, note),
+            self._limits.answer,
+            lambda stream: self._store(key, stream, flight),
+        )
+        if flight.lease is None:
+            note(CacheStatus("miss"))
+        else:
+            lease = flight.lease
+            stream.is_awaited = lambda: lease.is_held
+        return stream
 
     def _fresh(self, key: bytes) -> _CacheEntry | None:
         entry = self._entries.get(key)
@@ -115,19 +157,38 @@ class ResponseCache:
             self._entries.move_to_end(key)
         return entry
 
-    def _store(self, key: bytes, stream: SharedStream) -> None:
+    def _store(self, key: bytes, stream: SharedStream, flight: _Flight) -> None:
         """Stop coalescing onto a stream; if its response is complete, cache it."""
         del self._in_flight[key]
         complete = stream.complete
+        if flight.lease is not None:
+            flight.lease.end(complete, failed=not stream.is_abandoned)
         if not complete:
             return
-        self._entries[key] = _CacheEntry(complete, stream.size, self._clock())
+        self._entries[key] = _CacheEntry(complete, stream.size, self._clock() - flight.age)
         self.size += stream.size
         while len(self._entries) > self._limits.entries or self.size > self._limits.total:
             self._drop(next(iter(self._entries)))
 
     def _drop(self, key: bytes) -> None:
         self.size -= self._entries.pop(key).size
+
+
+async def _from_gateways(
+    flight: _Flight, lease: AnswerLease, source: Batches, note: OnCacheStatus
+) -> Batches:
+    """The answer of another gateway if there is one, else of the provider."""
+    async with aclosing(source):
+        found = await lease.find()
+        if found is None:
+            note(CacheStatus("miss"))
+            async for batch in source:
+                yield batch
+            return
+    flight.age = found.age
+    note(CacheStatus("shared" if found.waited else "hit", int(found.age)))
+    for stored in found.batches:
+        yield stored
 
 
 def is_cacheable(request: Request) -> bool:

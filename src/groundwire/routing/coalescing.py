@@ -1,7 +1,8 @@
 """Request coalescing: one upstream request, several readers.
 
 A task reads the upstream stream once and records its batches; every reader iterates over the record at its
-own speed. Upstream is read as fast as the fastest reader. A response that exceeds the size limit accepts no
+own speed. Upstream is read as fast as the fastest reader, and does not wait for readers while other gateways
+wait for the answer (`is_awaited`). A response that exceeds the size limit accepts no
 more readers, drops what all have read, and is read as fast as the slowest reader, so memory stays bounded.
 A reader that stops does not affect the others. The upstream request is cancelled when the last one stops.
 """
@@ -44,6 +45,10 @@ class SharedStream:
         self._changed = asyncio.Event()
         self.size = 0
         """Estimated bytes."""
+        self.is_awaited: Callable[[], bool] = lambda: False
+        """Do others than the readers wait for the whole response?"""
+        self.is_abandoned = False
+        """Did the last reader stop before the end?"""
         self._task = asyncio.create_task(self._read())
         self._task.add_done_callback(self._task_done)
 
@@ -106,6 +111,8 @@ class SharedStream:
         """Does a reader wait for more? After the end of the response the generator is only finished."""
         if self._recorded and _ends(self._recorded[-1]):
             return True
+        if self.is_awaited() and not self._is_oversized:
+            return True
         positions = [reader.index for reader in self._readers]
         return bool(positions) and (min(positions) if self._is_oversized else max(positions)) >= self._end
 
@@ -142,6 +149,7 @@ class SharedStream:
         if self._readers:
             self._wanted.set()  # the slowest reader may have stopped
         elif not self._task.done():
+            self.is_abandoned = True
             self._close()
             self._task.cancel()
             await asyncio.wait((self._task,))

@@ -55,6 +55,7 @@ class Router:
                     async for batch in batches:
                         yield batch
             except GroundwireError as error:
+                self.health.of(attempt.provider.name).note_error(error.code)
                 left = ends - clock()
                 wait = self.wait(attempt, progress.tries, error)
                 retry = wait is not None and wait < left

@@ -3,8 +3,9 @@
 Every caller (library, command line, tools, MCP, gateway, chat) resolves names here:
 
 - `provider/model`, a configured alias, or a provider's name means that provider;
-- a bare vendor name (`claude-…`, `gpt-…`, `gemini-…`) means that vendor where it can be used, and the default
-  target otherwise, so that a client of one vendor works with whatever the user has;
+- a bare vendor name (`claude-…`, `gpt-…`, `gemini-…`, `grok-…`, `sonar…`, `mistral-…`) means that vendor
+  where it can be used, and the default target otherwise, so that a client of one vendor works with whatever
+  the user has;
 - any other name with a slash is an OpenRouter model, if OpenRouter can be used;
 - no name, `auto`, `default` or `groundwire` means the default target.
 
@@ -28,6 +29,7 @@ __all__ = [
     "ENGINES",
     "Plan",
     "ResolvedTarget",
+    "names_default",
     "plan_for",
     "ranked",
     "resolve",
@@ -46,9 +48,23 @@ _VENDORS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
     (re.compile(r"gemini\b|gemma\b", re.IGNORECASE), ("gemini",)),
     (
         re.compile(r"gpt-|chatgpt-|codex-|o\d(?:-|$)", re.IGNORECASE),
-        ("openai", "openai_oauth", "openai_chat"),
+        ("openai", "openai_oauth", "openai_chat", "azure"),
     ),
+    (re.compile(r"grok\b", re.IGNORECASE), ("xai",)),
+    (re.compile(r"sonar\b", re.IGNORECASE), ("perplexity", "perplexity_responses")),
+    (
+        re.compile(r"(?:mistral|ministral|magistral|codestral|devstral|pixtral)\b", re.IGNORECASE),
+        ("mistral_conversations", "mistral"),
+    ),
+    (re.compile(r"deepseek\b", re.IGNORECASE), ("deepseek",)),
+    (re.compile(r"(?:qwen|qwq)", re.IGNORECASE), ("qwen",)),
+    (re.compile(r"glm-", re.IGNORECASE), ("zai",)),
+    (re.compile(r"(?:kimi|moonshot)-", re.IGNORECASE), ("moonshot",)),
+    (re.compile(r"command-", re.IGNORECASE), ("cohere",)),
+    (re.compile(r"compound\b", re.IGNORECASE), ("groq",)),
 )
+_SHARED_PREFIXES = frozenset({"deepseek", "qwen", "cohere", "perplexity"})
+"""Vendors whose models have the same prefix at OpenRouter, which serves them if the vendor cannot be used."""
 
 
 class ResolvedTarget(NamedTuple):
@@ -82,7 +98,7 @@ def resolve(
     if model in usable:
         return ResolvedTarget(model)
     head, slash, rest = model.partition("/")
-    if slash and head in usable:
+    if slash and head in usable and not _is_openrouters(head, usable):
         return ResolvedTarget(head, _own_name(head, rest))
     if slash and usable.get(_OPENROUTER):
         return ResolvedTarget(_OPENROUTER, model)
@@ -91,6 +107,15 @@ def resolve(
             vendor = next((name for name in vendors if usable.get(name)), "")
             return ResolvedTarget(vendor, model) if vendor else ResolvedTarget(AUTO)
     raise unknown_model(model, aliases, usable)
+
+
+def _is_openrouters(head: str, usable: Mapping[str, bool]) -> bool:
+    return head in _SHARED_PREFIXES and not usable[head] and bool(usable.get(_OPENROUTER))
+
+
+def names_default(model: str) -> bool:
+    """Does the name mean the default target?"""
+    return model.lower() in _DEFAULTS
 
 
 def _of_provider(

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from copy import copy
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,17 +20,23 @@ from groundwire.dialects.json import dump_json
 from groundwire.dialects.registry import dialect
 from groundwire.errors import GroundwireError, TurnedAway
 from groundwire.model import Event, Request, Usage
+from groundwire.model.access import KeyScope
 from groundwire.model.value import value
 from groundwire.server.asgi import JSON, ClientDisconnected, HttpExchange, Receive, Scope, Send
 from groundwire.server.auth import AccessControl
+from groundwire.server.budgets import set_spender
 from groundwire.server.idempotency import HEADER as IDEMPOTENCY_KEY
 from groundwire.server.idempotency import IdempotencyCache
+from groundwire.server.key_manager import KeyActor, KeyManager, actor_for
 from groundwire.server.limits import check_request
 from groundwire.server.metrics import Metrics
 from groundwire.server.overload import LoadShedder, overloaded_error
+from groundwire.server.rate_limits import RateLimiter, Reservation, limit_error, limit_headers
 from groundwire.server.response_writer import ResponseInfo, ResponseTimeouts, retry_after_header
-from groundwire.server.routes import RouteMatch, RouteTable
+from groundwire.server.restricted_client import RestrictedClient, restricts_client
+from groundwire.server.routes import EncodeError, RouteMatch, RouteTable
 from groundwire.server.shutdown import ActiveStreams, closing_error
+from groundwire.server.token_estimate import estimate_tokens
 
 if TYPE_CHECKING:
     from groundwire.client_protocol import ResolvedTarget, SearchClient
@@ -95,8 +102,8 @@ class RequestContext:
     """A request in progress: the HTTP exchange, and what is recorded about it."""
 
     __slots__ = (
-        *("dialect", "exchange", "failed", "key", "model", "outcome", "path", "provider", "request_id"),
-        "usage",
+        *("dialect", "encode_error", "exchange", "failed", "key", "model", "outcome", "path", "provider"),
+        *("began", "owner", "request_id", "requested_model", "reservation", "usage"),
     )
 
     def __init__(self, exchange: HttpExchange) -> None:
@@ -104,12 +111,22 @@ class RequestContext:
         self.request_id = os.urandom(16).hex()
         self.path = ""
         self.dialect = ""
+        self.encode_error: EncodeError | None = None
+        """Writes errors, if the API of the route is not a dialect."""
         self.provider = ""
         self.model = ""
         self.usage: Usage | None = None
         """Usage to record; None if no provider was called."""
+        self.reservation: Reservation | None = None
+        """What was reserved of the rate limits of the key."""
         self.outcome = "done"
+        self.began = monotonic()
+        self.requested_model = ""
+        """The model name that the client sent."""
         self.key = ""
+        """The fingerprint of the API key."""
+        self.owner = ""
+        """The owner of what the key stores."""
         self.failed = False
         """Did the answer end with an error?"""
 
@@ -159,16 +176,23 @@ class HttpApp:
         self.draining = False
         """New requests are refused."""
         self.open_requests = 0
+        self.live_requests: set[RequestContext] = set()
         self.active_streams = ActiveStreams()
         self.load_shedder = LoadShedder()
         self.idempotency = IdempotencyCache()
         self.metrics = Metrics()
+        self.rate_limiter = RateLimiter()
+        self.on_start: list[Callable[[], Awaitable[None]]] = []
+        """Called before the first request, in the event loop of the server."""
         self.on_close: list[Callable[[], Awaitable[None]]] = [groundwire.aclose]
         self.usage_recorder: UsageRecorder | None = None
+        self.key_manager: KeyManager | None = None
         self.ended_logins: EndedLogins | None = None
         """Those of a shared store; otherwise the page keeps them in the data directory."""
         self.readiness_checks: list[Callable[[], Awaitable[str]]] = []
         """Checks of dependencies. Each returns a problem, or an empty text."""
+        self.degradations: list[Callable[[], str]] = []
+        """What does not work although the application is ready. Each returns a sentence, or an empty text."""
         self.observers = (self.metrics.observe, *observers)
         self.tracer: RequestTracer | None = None
 
@@ -192,6 +216,18 @@ class HttpApp:
             stream.cache.callback = info.set_cache_status
         return self.active_streams.track(stream)
 
+    def restricted_to(self, scope: KeyScope) -> HttpApp:
+        """This application as a key with this scope may use it."""
+        if not restricts_client(scope):
+            return self
+        restricted = copy(self)
+        restricted.groundwire = RestrictedClient(self.groundwire, scope)
+        return restricted
+
+    def actor(self, key: str) -> KeyActor:
+        """Who manages keys with the key of this fingerprint."""
+        return actor_for(self.access.record(key), self.access.rights(key))
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI entry point."""
         if scope["type"] == "http":
@@ -201,10 +237,16 @@ class HttpApp:
 
     async def _handle_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
+        await self.start()
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self.aclose()
         await send({"type": "lifespan.shutdown.complete"})
+
+    async def start(self) -> None:
+        """Connect what the application uses in the background."""
+        for start in self.on_start:
+            await start()
 
     async def aclose(self) -> None:
         """Refuse further requests, and close what the application uses."""
@@ -213,8 +255,9 @@ class HttpApp:
             await close()
 
     async def _handle_http(self, context: RequestContext) -> None:
-        began = monotonic()
+        began = context.began
         self.open_requests += 1
+        self.live_requests.add(context)
         span = self.tracer.begin_request(context.exchange) if self.tracer is not None else None
         try:
             await self._with_error_response(context, self._dispatch(context))
@@ -222,6 +265,7 @@ class HttpApp:
             context.outcome = "left"
         finally:
             self.open_requests -= 1
+            self.live_requests.discard(context)
             connection = context.exchange.connection
             if connection is not None and connection.disconnected:
                 context.outcome = "stalled" if connection.stalled else "left"
@@ -229,10 +273,21 @@ class HttpApp:
             record = context.access_record(seconds)
             for observe in self.observers:
                 observe(record)
-            if self.usage_recorder is not None:
-                self.usage_recorder.add(context, seconds)
+            self._record_usage(context, seconds)
             if span is not None:
                 span.end(context, record)
+
+    def _record_usage(self, context: RequestContext, seconds: float) -> None:
+        if context.reservation is not None:
+            self.rate_limiter.settle(context.reservation, context.usage)
+        if context.usage is not None:
+            self.metrics.count_cost(context.provider, context.model, context.usage.cost)
+        if self.usage_recorder is not None:
+            self.usage_recorder.add(context, seconds)
+
+    def charge(self, key: str) -> None:
+        """Let the budget of a key pay for the request in progress, if it has one."""
+        set_spender(key, self.access.scope(key).limits)
 
     async def _with_error_response(self, context: RequestContext, work: Awaitable[None]) -> None:
         """Await `work`, and turn every exception into an error response."""
@@ -264,16 +319,21 @@ class HttpApp:
             return
         match = self.routes.find(exchange.method, exchange.path)
         context.path, context.dialect = match.route.path, match.route.dialect or context.dialect
+        context.encode_error = match.route.encode_error
         if match.allowed_methods:
             exchange.extra_headers = (*exchange.extra_headers, ("allow", match.allowed_methods))
             raise TurnedAway(
                 status=405, message=f"{exchange.method} is not allowed here; use {match.allowed_methods}"
             )
         self._authorize(context, match)
+        if exchange.method == "POST" and match.route.is_counted and match.route.access == "key":
+            limit = self.max_body_bytes if match.route.dialect else 0
+            context.reservation = await self.check_rate(context, limit)
+        app = self.restricted_to(self.access.rights(context.key).scope) if context.key else self
         if match.route.dialect and IDEMPOTENCY_KEY in exchange.headers and exchange.method == "POST":
-            await self._respond_once(context, match)
+            await app._respond_once(context, match)
         else:
-            await match.route.endpoint(self, context, match.params)
+            await match.route.endpoint(app, context, match.params)
 
     def _authorize(self, context: RequestContext, match: RouteMatch) -> None:
         """Check the capacity and the API key that the route requires."""
@@ -282,10 +342,29 @@ class HttpApp:
             if not route.always:
                 self.check_capacity()
             context.key = self.access.check_key(context.exchange)
+            context.owner = self.access.owner(context.key)
+            self.access.check_route(context.key, route.group, route.role)
+            self.charge(context.key)
         elif route.access == "metrics":
             context.key = self.access.check_metrics_key(context.exchange)
         elif self.open_requests > self.settings.max_requests + _PUBLIC_REQUESTS and not route.always:
             raise overloaded_error()
+
+    async def check_rate(self, context: RequestContext, body_limit: int) -> Reservation | None:
+        """Count a request against the limits of its key; raises 429. Tokens are estimated from its JSON body,
+        unless `body_limit` is zero."""
+        limits = self.access.scope(context.key).limits
+        if limits.requests_per_minute is None and limits.tokens_per_minute is None:
+            return None
+        exchange = context.exchange
+        tokens = 0
+        if limits.tokens_per_minute is not None and body_limit:
+            tokens = await estimate_tokens(await exchange.peek_json(body_limit))
+        admission = await self.rate_limiter.admit(context.key, limits, tokens)
+        exchange.extra_headers += limit_headers(admission.limits, admission.decision)
+        if not admission.decision.admitted:
+            raise limit_error(admission.limits, admission.decision)
+        return admission.reservation
 
     async def _respond_once(self, context: RequestContext, match: RouteMatch) -> None:
         """Handle a request with an idempotency key; usage belongs to the request that is really handled."""
@@ -293,15 +372,15 @@ class HttpApp:
         async def handle(exchange: HttpExchange) -> bool:
             began = monotonic()
             own = RequestContext(exchange)
-            own.request_id, own.path, own.dialect, own.key = (
+            own.request_id, own.path, own.dialect, own.key, own.owner = (
                 *(context.request_id, context.path),
-                *(context.dialect, context.key),
+                *(context.dialect, context.key, context.owner),
             )
+            own.reservation, context.reservation = context.reservation, None
             try:
                 await self._with_error_response(own, match.route.endpoint(self, own, match.params))
             finally:
-                if self.usage_recorder is not None:
-                    self.usage_recorder.add(own, monotonic() - began)
+                self._record_usage(own, monotonic() - began)
             context.provider, context.outcome = own.provider, own.outcome
             return exchange.status < 400 and own.outcome == "done" and not own.failed
 
@@ -320,8 +399,11 @@ class HttpApp:
         exchange = context.exchange
         if exchange.response_started:
             return
-        name = context.dialect or _DEFAULT_DIALECT
-        status, body = dialect(name).encode_error(error, Reply(context.request_id))
+        if context.encode_error is not None:
+            status, body = context.encode_error(error, exchange)
+        else:
+            name = context.dialect or _DEFAULT_DIALECT
+            status, body = dialect(name).encode_error(error, Reply(context.request_id))
         if isinstance(error, TurnedAway):
             status = error.status_hint
         headers = [("content-type", JSON), ("x-request-id", context.request_id)]

@@ -13,8 +13,8 @@ from typing import Protocol, TypeAlias, cast
 from urllib.parse import parse_qsl
 
 from groundwire.errors import TurnedAway
-from groundwire.providers.spec import LOOP_HEADER
 from groundwire.server.limits import BODY_RATE, BODY_SECONDS, DocumentLimits
+from groundwire.transport.http import LOOP_HEADER
 
 Scope: TypeAlias = MutableMapping[str, object]
 AsgiMessage: TypeAlias = MutableMapping[str, object]
@@ -84,7 +84,7 @@ class HttpExchange:
     """One HTTP request and its response."""
 
     __slots__ = (
-        *("_receive", "_send", "connection", "extra_headers", "headers", "method", "path"),
+        *("_peeked", "_receive", "_send", "connection", "extra_headers", "headers", "method", "path"),
         *("query", "response_started", "scope", "status"),
     )
 
@@ -104,6 +104,7 @@ class HttpExchange:
         self.extra_headers: Headers = ()
         """Added to every response: CORS headers, `Allow`."""
         self.status = 0
+        self._peeked: bytes | None = None
         self._receive = receive
         self._send = send
 
@@ -120,6 +121,10 @@ class HttpExchange:
             raise TurnedAway(
                 status=415, message="compressed request bodies are not supported; send it uncompressed"
             )
+        self.check_loop()
+
+    def check_loop(self) -> None:
+        """Refuse a request that a gateway of ours sent."""
         if LOOP_HEADER in self.headers:
             raise TurnedAway(
                 status=508,
@@ -128,7 +133,14 @@ class HttpExchange:
 
     async def read_json(self, limit: int) -> bytes:
         """The whole body, a JSON text within the limits of size, depth and members; not parsed."""
+        if self._peeked is not None:
+            return self._peeked
         return await self.read_body(limit, DocumentLimits().feed)
+
+    async def peek_json(self, limit: int) -> bytes:
+        """The whole body, which `read_json` will return again."""
+        self._peeked = await self.read_json(limit)
+        return self._peeked
 
     async def read_body(self, limit: int, check: Callable[[bytes], None] = lambda _: None) -> bytes:
         """The whole body; a larger one is refused before it is read. `check` gets each chunk, and may

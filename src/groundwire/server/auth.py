@@ -13,13 +13,24 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from hashlib import sha256
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from time import monotonic
+from time import monotonic, time
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias, cast
 
-from groundwire.errors import ConfigError, TurnedAway
-from groundwire.model.access import FULL_SCOPE, KeyScope
+from groundwire.config.kinds import format_time
+from groundwire.errors import ConfigError, ForbiddenForKey, TurnedAway
+from groundwire.model.access import (
+    FULL_SCOPE,
+    MEMBER_RIGHTS,
+    OPERATOR_RIGHTS,
+    ROLES,
+    KeyRights,
+    KeyScope,
+    Role,
+    tenant_id,
+)
 from groundwire.server.asgi import Headers, HttpExchange
+from groundwire.store.base import ApiKey
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
@@ -100,8 +111,12 @@ class KeyThrottle:
     behind the same address. Keys have 256 random bits: the limit only makes refusing cheap.
     """
 
-    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = monotonic, on_burst: Callable[[str, str], None] = lambda *_: None
+    ) -> None:
         self._clock = clock
+        self._on_burst = on_burst
+        """Called once a window when an address reaches its limit: with what it tried, and the address."""
         self._counts: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -111,11 +126,17 @@ class KeyThrottle:
         """Count a wrong key; raises 429 if there were too many."""
         repeats = self._count(f"key {key}", MAX_KEY_REPEATS)
         is_new = self._counts[f"key {key}"][1] == 1
-        self._refuse(repeats, self._count(f"address {address}", MAX_WRONG_KEYS, new=is_new))
+        different = self._count(f"address {address}", MAX_WRONG_KEYS, new=is_new)
+        if is_new and self._counts[f"address {address}"][1] == MAX_WRONG_KEYS + 1:
+            self._on_burst("keys", address)
+        self._refuse(repeats, different)
 
     def add_login(self, address: str) -> None:
         """Count a wrong login; raises 429 if there were too many."""
-        self._refuse(self._count(f"login {address}", MAX_WRONG_LOGINS))
+        wait = self._count(f"login {address}", MAX_WRONG_LOGINS)
+        if self._counts[f"login {address}"][1] == MAX_WRONG_LOGINS + 1:
+            self._on_burst("logins", address)
+        self._refuse(wait)
 
     def _refuse(self, *waits: float) -> None:
         if (wait := max(waits)) > 0:
@@ -172,6 +193,8 @@ class AccessKeys(NamedTuple):
     """Keys that open the metrics, and nothing else."""
     scopes: Mapping[str, KeyScope] = MappingProxyType({})
     """The scope of keys that may not do everything, by fingerprint."""
+    records: Mapping[str, ApiKey] = MappingProxyType({})
+    """The records of valid keys, by fingerprint."""
 
 
 class AccessControl:
@@ -185,6 +208,7 @@ class AccessControl:
         hosts: Iterable[str] = (),
         origins: Iterable[str] = (),
         proxies: Iterable[str] = (),
+        clock: Callable[[], float] = time,
     ) -> None:
         named = {name.lower() for name in hosts}
         self._names = named | _LOCAL_NAMES | (set() if _is_any(host) else {_as_host(host)})
@@ -192,8 +216,12 @@ class AccessControl:
         self._any_host = not self._loopback and not named
         self._origins = {origin.lower().rstrip("/") for origin in origins}
         self._keys = keys
+        self._known: AccessKeys | None = None
         self._addresses = ClientAddresses(proxies)
-        self._throttle = KeyThrottle()
+        self._clock = clock
+        self.on_burst: Callable[[str, str], None] | None = None
+        """Called when an address has sent too many wrong keys or logins, with what and the address."""
+        self._throttle = KeyThrottle(on_burst=self._report_burst)
 
     def check_address(self, exchange: HttpExchange) -> None:
         """Check Host and Origin; raises 421 or 403."""
@@ -208,7 +236,7 @@ class AccessControl:
 
     def check_key(self, exchange: HttpExchange) -> str:
         """Check the API key; returns its fingerprint, or an empty text if no key is needed."""
-        known = self._keys().valid
+        known = self._read_keys().valid
         if known is None and self._loopback:
             return ""
         return self._checked(
@@ -219,14 +247,16 @@ class AccessControl:
         )
 
     def check_metrics_key(self, exchange: HttpExchange) -> str:
-        """Check the key of a scrape: any valid key on this machine, from elsewhere one that is named
-        `metrics`."""
+        """Check the key of a scrape: on this machine any key that is not restricted to groups of paths, from
+        elsewhere one that is named `metrics`."""
         if self.is_open():
             return ""
-        local = (self._keys().valid or ()) if self._addresses.is_local(exchange) else ()
+        known = self._read_keys()
+        local = (known.valid or ()) if self._addresses.is_local(exchange) else ()
+        free = (shown for shown in local if not known.scopes.get(shown, FULL_SCOPE).routes)
         return self._checked(
             exchange,
-            (*self._keys().metrics, *local),
+            (*known.metrics, *free),
             "metrics need a key named metrics; create it with `groundwire keys create --name metrics`",
         )
 
@@ -234,6 +264,10 @@ class AccessControl:
         presented = [fingerprint(key) for key in presented_keys(exchange)]
         for digest in presented:
             if _is_among(digest, known):
+                if self._is_expired(digest):
+                    raise TurnedAway(
+                        status=401, message="the API key has expired; use another one", code="EXPIRED_KEY"
+                    )
                 return digest
         for digest in presented:
             self._throttle.add_key(self._addresses.client(exchange), digest)
@@ -254,15 +288,56 @@ class AccessControl:
 
     def is_open(self) -> bool:
         """Is no key needed?"""
-        return self._loopback and self._keys().valid is None
+        return self._loopback and self._read_keys().valid is None
 
     def is_valid(self, shown: str) -> bool:
         """Is this the fingerprint of a valid key?"""
-        return _is_among(shown, self._keys().valid or ())
+        return _is_among(shown, self._read_keys().valid or ()) and not self._is_expired(shown)
+
+    def _is_expired(self, shown: str) -> bool:
+        record = self.record(shown)
+        return record is not None and is_expired(record.rights, self._clock())
+
+    def _report_burst(self, what: str, address: str) -> None:
+        if self.on_burst is not None:
+            self.on_burst(what, address)
+
+    def record(self, shown: str) -> ApiKey | None:
+        """The record of the key with this fingerprint; None where no key is needed."""
+        known = self._known if self._known is not None else self._read_keys()
+        return known.records.get(shown)
+
+    def _read_keys(self) -> AccessKeys:
+        """The keys that are accepted now. One request reads them once or twice, then uses what was read."""
+        known = self._known = self._keys()
+        return known
 
     def scope(self, shown: str) -> KeyScope:
         """What the key with this fingerprint may do."""
-        return self._keys().scopes.get(shown, FULL_SCOPE)
+        return self._read_keys().scopes.get(shown, FULL_SCOPE)
+
+    def rights(self, shown: str) -> KeyRights:
+        """The rights of the key with this fingerprint. Where no key is needed, everybody is the operator."""
+        record = self.record(shown)
+        if record is not None:
+            return record.rights
+        return OPERATOR_RIGHTS if not shown and self.is_open() else MEMBER_RIGHTS
+
+    def owner(self, shown: str) -> str:
+        """The owner of what the key with this fingerprint stores; empty where no key is needed."""
+        return tenant_id(shown, self.rights(shown))
+
+    def check_route(self, shown: str, group: str, role: Role = "member") -> None:
+        """Check that a key may use routes of this group, and has this role; raises `ForbiddenForKey`."""
+        groups = self.rights(shown).scope.routes
+        if groups and group not in groups:
+            raise ForbiddenForKey(f"this API key may use only these groups of paths: {', '.join(groups)}")
+        if not self.has_role(shown, role):
+            raise ForbiddenForKey(f"this needs an API key with the role {role}")
+
+    def has_role(self, shown: str, role: Role) -> bool:
+        """Has the key this role, or one with more rights?"""
+        return ROLES.index(self.rights(shown).role) >= ROLES.index(role)
 
     def cors_headers(self, exchange: HttpExchange) -> Headers:
         """CORS headers for a configured origin; empty for others."""
@@ -303,6 +378,11 @@ class AccessControl:
     def _admits_origin(self, origin: str, host: str) -> bool:
         origin = origin.lower()
         return origin in self._origins or origin in (f"http://{host}", f"https://{host}")
+
+
+def is_expired(rights: KeyRights, now: float) -> bool:
+    """Has a key with these rights expired?"""
+    return bool(rights.expires) and rights.expires <= format_time(now)
 
 
 def _is_among(shown: str, known: Iterable[str]) -> bool:

@@ -129,6 +129,7 @@ class HttpServer:
     async def serve(self, sockets: Sequence[socket.socket]) -> None:
         """Accept connections on bound sockets until `should_exit` is set, or SIGINT or SIGTERM arrives."""
         with self._handle_signals():
+            await self.app.start()
             self._listeners = [SocketListener(one, partial(HttpProtocol, self), _BACKLOG) for one in sockets]
             if self._sheds_load:
                 self.loop_delay.start()

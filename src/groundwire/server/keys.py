@@ -14,7 +14,7 @@ import logging
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,9 +26,11 @@ from groundwire.errors import ClientWireError, ConfigError
 from groundwire.files.lock import lock_file
 from groundwire.files.text_file import PRIVATE, read_checked, write_private
 from groundwire.model import Json, JsonObject
+from groundwire.model.access import FULL_SCOPE, MEMBER_RIGHTS, KeyRights
 from groundwire.model.value import replace
 from groundwire.server.auth import AccessKeys, fingerprint
 from groundwire.store.base import ApiKey
+from groundwire.store.key_json import revoked_for_all, stored_rights, with_rights
 
 log = logging.getLogger("groundwire.gateway")
 
@@ -48,8 +50,12 @@ class KeyStore(Protocol):
         """All keys, also the revoked ones."""
         ...
 
-    def create(self, name: str, now: float) -> tuple[str, ApiKey]:
+    def create(self, name: str, now: float, rights: KeyRights = ...) -> tuple[str, ApiKey]:
         """Create a key; returns the key itself and its record."""
+        ...
+
+    def change(self, id: str, change: Callable[[ApiKey], ApiKey]) -> ApiKey | None:  # noqa: A002
+        """Replace a record by what `change` makes of it; returns it, None if there is no such key."""
         ...
 
     def revoke(self, which: str, now: float) -> Sequence[ApiKey]:
@@ -66,13 +72,20 @@ def access_keys(keys: Iterable[ApiKey]) -> AccessKeys:
     known = tuple(keys)
     valid = [key for key in known if not key.revoked]
     metrics = frozenset(key.fingerprint for key in valid if key.name == METRICS_KEY_NAME)
-    return AccessKeys(frozenset(key.fingerprint for key in valid) - metrics if known else None, metrics)
+    return AccessKeys(
+        frozenset(key.fingerprint for key in valid) - metrics if known else None,
+        metrics,
+        {key.fingerprint: key.rights.scope for key in valid if key.rights.scope != FULL_SCOPE},
+        {key.fingerprint: key for key in valid},
+    )
 
 
-def new_key(name: str, now: float, used: Iterable[ApiKey]) -> tuple[str, ApiKey]:
+def new_key(
+    name: str, now: float, used: Iterable[ApiKey], rights: KeyRights = MEMBER_RIGHTS
+) -> tuple[str, ApiKey]:
     """A new key, and its record with an id that is not used."""
-    key = KEY_PREFIX + secrets.token_urlsafe(_SIZE)
-    return key, ApiKey(_new_id({entry.id for entry in used}), name, fingerprint(key), timestamp(now))
+    key, key_id = KEY_PREFIX + secrets.token_urlsafe(_SIZE), _new_id({entry.id for entry in used})
+    return key, ApiKey(key_id, name, fingerprint(key), timestamp(now), rights=rights)
 
 
 class KeyFile:
@@ -101,13 +114,22 @@ class KeyFile:
         items = body.get("keys")
         return tuple(_decode(as_object(item)) for item in (items if isinstance(items, list) else ()))
 
-    def create(self, name: str, now: float) -> tuple[str, ApiKey]:
+    def create(self, name: str, now: float, rights: KeyRights = MEMBER_RIGHTS) -> tuple[str, ApiKey]:
         """Create a key; returns the key itself and its record."""
         with self._write_lock():
             entries = self.entries()
-            key, record = new_key(name, now, entries)
+            key, record = new_key(name, now, entries, rights)
             self._write((*entries, record))
         return key, record
+
+    def change(self, id: str, change: Callable[[ApiKey], ApiKey]) -> ApiKey | None:  # noqa: A002
+        """Replace a record; returns it, None if there is no such key."""
+        with self._write_lock():
+            keys = self.entries()
+            changed = next((change(key) for key in keys if key.id == id), None)
+            if changed is not None:
+                self._write(tuple(changed if key.id == id else key for key in keys))
+        return changed
 
     def revoke(self, which: str, now: float) -> tuple[ApiKey, ...]:
         """Revoke the key with this id, or all keys of this name; returns those that were revoked."""
@@ -187,20 +209,33 @@ def timestamp(now: float) -> str:
 
 
 def _encode(key: ApiKey) -> Json:
-    return {
+    entry: JsonObject = {
         "id": key.id,
         "name": key.name,
         "sha256": key.fingerprint,
         "created": key.created,
-        "revoked": key.revoked,
+        "revoked": revoked_for_all(key),
     }
+    rights = stored_rights(key)
+    return {**entry, "rights": rights} if rights else entry
 
 
 def _decode(item: JsonObject) -> ApiKey:
-    fields = [item.get(name) for name in ("id", "name", "sha256", "created", "revoked")]
-    if not all(isinstance(text, str) for text in fields):
+    key_id, name, digest, created, revoked = map(item.get, ("id", "name", "sha256", "created", "revoked"))
+    if not (
+        isinstance(key_id, str)
+        and isinstance(name, str)
+        and isinstance(digest, str)
+        and isinstance(created, str)
+        and isinstance(revoked, str)
+    ):
         raise ConfigError(f"{KEYS_FILE} has an entry that is not a key; create new keys")
-    return ApiKey(*map(str, fields))
+    record = ApiKey(key_id, name, digest, created, revoked)
+    try:
+        return with_rights(record, as_object(item.get("rights")))
+    except ClientWireError as error:
+        log.warning("the API key %s cannot be read, and is refused: %s", record.id, error.message)
+        return replace(record, revoked=record.created)
 
 
 SECRET_VARIABLE = "GROUNDWIRE_SECRET"  # noqa: S105  a name

@@ -75,6 +75,18 @@ class Metrics:
             "Requests refused by load shedding because the event loop was late.",
             registry=registry,
         )
+        self._cost = Counter(
+            "groundwire_cost_usd",
+            "Cost of answers in USD by provider and model, as reported or by the price list.",
+            ("provider", "model"),
+            registry=registry,
+        )
+        self._unpriced = Counter(
+            "groundwire_unpriced_answers",
+            "Answers whose cost is not known, by provider and model.",
+            ("provider", "model"),
+            registry=registry,
+        )
         self._open = Gauge(
             "groundwire_open_requests",
             "Requests in progress.",
@@ -101,6 +113,13 @@ class Metrics:
         if histogram is None:
             histogram = self._histograms[record.dialect] = self._seconds.labels(record.dialect)
         histogram.observe(record.seconds)
+
+    def count_cost(self, provider: str, model: str, usd: float | None) -> None:
+        """Count the cost of an answer; None if it is not known."""
+        if usd is None:
+            self._unpriced.labels(provider, model).inc()
+        elif usd > 0:
+            self._cost.labels(provider, model).inc(usd)
 
     def count_refused(self) -> None:
         """Count one request that load shedding refused."""

@@ -12,11 +12,17 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 from groundwire.errors import TurnedAway
+from groundwire.model.access import Role
 from groundwire.model.value import value
 
 if TYPE_CHECKING:
+    from groundwire.dialects.base import ErrorBody
+    from groundwire.errors import GroundwireError
     from groundwire.server.app import HttpApp, RequestContext
+    from groundwire.server.asgi import HttpExchange
 
+EncodeError: TypeAlias = "Callable[[GroundwireError, HttpExchange], ErrorBody]"
+"""The status and the body of an error response."""
 Endpoint: TypeAlias = "Callable[[HttpApp, RequestContext, Mapping[str, str]], Awaitable[None]]"
 """Handles a request; the mapping holds the path parameters."""
 
@@ -43,8 +49,17 @@ class Route:
     access: Literal["key", "public", "metrics"] = "key"
     always: bool = False
     """Available even while the server is overloaded or closing."""
+    is_counted: bool = True
+    """Does a POST count against the rate limits of the key?"""
     about: str = ""
     """One sentence for the documentation."""
+    group: str = ""
+    """The group that keys can be restricted to (`ROUTE_GROUPS`). A key that is restricted to groups never
+    opens a route without one."""
+    role: Role = "member"
+    """The least role of the key."""
+    encode_error: EncodeError | None = None
+    """Writes errors where the API of the route is not a dialect."""
 
 
 class RouteTable:

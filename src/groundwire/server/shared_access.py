@@ -1,7 +1,8 @@
 """API keys and ended logins in the store that several gateways share.
 
 Requests are checked against a snapshot in memory. A thread asks the store twice a second whether something
-has changed, so a key that is created or revoked on one gateway is known to the others within a second. While
+has changed, so a key that is created or revoked on one gateway is known to the others within a second; with
+Redis, a message makes it ask at once. While
 the store does not respond, the last snapshot stays valid: existing keys keep working, and changes, which
 need the store too, wait for it.
 """
@@ -14,6 +15,7 @@ from threading import Event, Lock, Thread
 from time import time
 
 from groundwire.errors import ConfigError, GroundwireError
+from groundwire.model.access import MEMBER_RIGHTS, KeyRights
 from groundwire.server.auth import AccessKeys
 from groundwire.server.keys import access_keys, new_key, timestamp
 from groundwire.store.base import ApiKey, Store
@@ -22,26 +24,39 @@ log = logging.getLogger("groundwire.gateway")
 
 POLL_SECONDS = 0.5
 
+ACCESS_TOPIC = "access"
+"""The messages of gateways that keys or logins have changed."""
+
 
 class StoredKeys:
-    """The API keys in a store."""
+    """The API keys in a store. `on_change` is called after every change."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, on_change: Callable[[], object] = lambda: None) -> None:
         self._store = store
+        self._on_change = on_change
 
     def entries(self) -> Sequence[ApiKey]:
         """All keys, also the revoked ones."""
         return self._store.api_keys()
 
-    def create(self, name: str, now: float) -> tuple[str, ApiKey]:
+    def create(self, name: str, now: float, rights: KeyRights = MEMBER_RIGHTS) -> tuple[str, ApiKey]:
         """Create a key; returns the key itself and its record."""
-        key, record = new_key(name, now, self.entries())
+        key, record = new_key(name, now, self.entries(), rights)
         self._store.put_key(record)
+        self._on_change()
         return key, record
+
+    def change(self, id: str, change: Callable[[ApiKey], ApiKey]) -> ApiKey | None:  # noqa: A002
+        """Replace a record; returns it, None if there is no such key."""
+        changed = self._store.change_key(id, change)
+        self._on_change()
+        return changed
 
     def revoke(self, which: str, now: float) -> Sequence[ApiKey]:
         """Revoke the key with this id, or all keys of this name; returns those that were revoked."""
-        return self._store.revoke_keys(which, timestamp(now))
+        revoked = self._store.revoke_keys(which, timestamp(now))
+        self._on_change()
+        return revoked
 
     def add(self, keys: Iterable[ApiKey]) -> int:
         """Add keys of another installation, revoked ones included; returns how many are new."""
@@ -49,6 +64,7 @@ class StoredKeys:
         new = [key for key in keys if key.fingerprint not in known]
         for key in new:
             self._store.put_key(key)
+        self._on_change()
         return len(new)
 
     def reset_hint(self) -> str:
@@ -57,20 +73,28 @@ class StoredKeys:
 
 
 class SharedAccess:
-    """A snapshot of the keys and ended logins of a store, which a thread keeps up to date."""
+    """A snapshot of the keys and ended logins of a store, which a thread keeps up to date. `on_change` is
+    called after a login was ended here."""
 
     def __init__(
-        self, store: Store, *, clock: Callable[[], float] = time, interval: float = POLL_SECONDS
+        self,
+        store: Store,
+        *,
+        clock: Callable[[], float] = time,
+        interval: float = POLL_SECONDS,
+        on_change: Callable[[], object] = lambda: None,
     ) -> None:
         self._store = store
+        self._on_change = on_change
         self._clock = clock
         self._interval = interval
         self._revision = -1
         self._keys = AccessKeys()
         self._ended: frozenset[str] = frozenset()
         self._changing = Lock()
-        self._closing = Event()
-        self._refresh()
+        self._woken = Event()
+        self._is_closing = False
+        self.refresh()
         self._thread = Thread(target=self._follow, name="groundwire-access", daemon=True)
         self._thread.start()
 
@@ -87,24 +111,35 @@ class SharedAccess:
         with self._changing:
             self._store.end_login(login, expires, self._clock())
             self._ended |= {login}
+        self._on_change()
+
+    def wake(self) -> None:
+        """Ask the store now, in the background."""
+        self._woken.set()
 
     def close(self) -> None:
         """Stop following the store."""
-        self._closing.set()
+        self._is_closing = True
+        self._woken.set()
         self._thread.join()
 
     def _follow(self) -> None:
         failing = False
-        while not self._closing.wait(self._interval):
+        while True:
+            self._woken.wait(self._interval)
+            if self._is_closing:
+                return
+            self._woken.clear()
             try:
-                self._refresh()
+                self.refresh()
                 failing = False
             except GroundwireError as error:
                 if not failing:
                     log.warning("the keys cannot be read again, the known ones stay: %s", error.message)
                 failing = True
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
+        """Read the keys and ended logins again, if they have changed. Blocks."""
         with self._changing:
             revision = self._store.access_revision()
             if revision != self._revision:

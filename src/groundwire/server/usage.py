@@ -58,10 +58,11 @@ class UsageRecorder:
                 context.provider,
                 context.model,
                 context.usage,
-                context.key,
+                context.owner,
                 "gateway",
                 outcome,
                 seconds,
+                context.key,
             )
         )
         if self._writer is None or self._writer.done():

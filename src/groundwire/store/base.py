@@ -5,12 +5,13 @@ The caller chooses ids, and times are RFC 3339 in UTC, so calls can be repeated 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self, TypeAlias
 
 from groundwire.errors import GroundwireError
 from groundwire.model import Answer, JsonObject, Message, Usage
+from groundwire.model.access import MEMBER_RIGHTS, KeyRights
 from groundwire.model.value import value
 
 Texts: TypeAlias = Mapping[str, str]
@@ -87,6 +88,8 @@ class UsageRow:
     face: str = ""
     outcome: str = ""
     seconds: float = 0.0
+    key: str = ""
+    """The fingerprint of the API key, where several keys have the same owner."""
 
 
 @value
@@ -99,6 +102,34 @@ class ApiKey:
     created: str
     revoked: str = ""
     """When it was revoked; empty while it is valid."""
+    rights: KeyRights = MEMBER_RIGHTS
+
+
+@value
+class AuditEntry:
+    """One line of the audit log: who did what, to which key or agent. It never contains a secret."""
+
+    id: str
+    at: str
+    actor: str
+    """Id of an API key, `cli` for the command line, `local` where no key is needed, or a client address."""
+    action: str
+    subject: str = ""
+    """Id of a key or an agent."""
+    owner: str = ""
+    """The owner's name of the key that is concerned, for admins who see only one owner."""
+    detail: str = ""
+
+
+@value
+class KeyUsageTotal:
+    """The total usage of one API key."""
+
+    key: str
+    """Its fingerprint."""
+    requests: int
+    errors: int
+    usage: Usage
 
 
 @value
@@ -111,6 +142,32 @@ class UsageTotal:
     requests: int
     errors: int
     usage: Usage
+
+
+@value
+class BudgetPeriod:
+    """A day or month of UTC, and what a key has spent in it. Amounts are in nano-USD."""
+
+    name: str
+    """`2026-11-17` or `2026-11`."""
+    ends: float
+    """Seconds since 1970."""
+    spent: int = 0
+    reserved: int = 0
+    """By requests that are not settled: in progress, or lost with their process."""
+
+
+@value
+class BudgetState:
+    """The budget of a key at one moment of the database's clock."""
+
+    now: float
+    day: BudgetPeriod
+    month: BudgetPeriod
+    lost: int = 0
+    """The part of this month's reservations whose lease is over: nobody will settle them."""
+    is_reserved: bool = False
+    """Was the reservation made?"""
 
 
 class RowRefused(GroundwireError):
@@ -218,8 +275,20 @@ class Store(Protocol):
         """Add an API key. An existing id or fingerprint is left as it is."""
         ...
 
+    def change_key(self, id: str, change: Callable[[ApiKey], ApiKey]) -> ApiKey | None:  # noqa: A002
+        """Replace an API key by what `change` makes of it; returns the new record, None if there is none."""
+        ...
+
     def revoke_keys(self, which: str, at: str) -> list[ApiKey]:
         """Revoke the valid key with this id, or all valid keys of this name; returns them as revoked."""
+        ...
+
+    def add_audit(self, entry: AuditEntry) -> None:
+        """Append to the audit log. No entry can be changed or removed."""
+        ...
+
+    def audit(self, limit: int = 100, owner: str | None = None) -> list[AuditEntry]:
+        """The last entries of the audit log, the newest first; those of one owner if one is named."""
         ...
 
     def end_login(self, login: str, expires: float, now: float) -> None:
@@ -230,6 +299,30 @@ class Store(Protocol):
         """The logins that ended before they expired."""
         ...
 
+    def reserve_budget(
+        self,
+        id: str,  # noqa: A002
+        owner: str,
+        amount: int,
+        limits: tuple[int | None, int | None],
+        seconds: float,
+    ) -> BudgetState:
+        """Reserve an amount in the current day and month, if neither limit is reached yet.
+
+        All amounts are in nano-USD; None is no limit. `seconds` is the lease: after it, the reservation is
+        lost. A repeated id changes nothing. The clock is the database's.
+        """
+        ...
+
+    def settle_budget(self, id: str, amount: int) -> bool:  # noqa: A002
+        """Replace a reservation by what was spent, in the periods in which it was made; False if there is
+        none, or it was settled before."""
+        ...
+
+    def budget(self, owner: str) -> BudgetState:
+        """What a key has spent and reserved in the current day and month."""
+        ...
+
     def add_usage(self, rows: Sequence[UsageRow]) -> None:
         """Record requests. Those already recorded are skipped; a row that the database rejects is dropped
         with a warning in the log, and the others are stored."""
@@ -237,4 +330,8 @@ class Store(Protocol):
 
     def usage(self, owner: str, since: str = "", until: str = "") -> list[UsageTotal]:
         """Usage of one owner by day and model, within `[since, until)`."""
+        ...
+
+    def usage_by_key(self, since: str = "") -> list[KeyUsageTotal]:
+        """Usage of each API key from a time on."""
         ...

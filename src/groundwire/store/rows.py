@@ -11,20 +11,24 @@ from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import ClientWireError, GroundwireError
 from groundwire.model import Answer, JsonObject, Message, Usage
+from groundwire.model.cost import NANO, to_nano
 from groundwire.model.json import decode, encode
-from groundwire.model.value import field_names
+from groundwire.model.value import field_names, replace
 from groundwire.store.base import (
     UNKNOWN_OWNER,
     UNREADABLE_MESSAGE,
     Agent,
     ApiKey,
+    AuditEntry,
     Content,
+    KeyUsageTotal,
     Session,
     StoredMessage,
     Texts,
     UsageRow,
     UsageTotal,
 )
+from groundwire.store.key_json import revoked_for_all, stored_rights, with_rights
 
 log = logging.getLogger("groundwire.store")
 
@@ -128,29 +132,58 @@ def _content(key: str, text: str) -> Content:
 
 
 def key_values(key: ApiKey) -> dict[str, Cell]:
-    body: JsonObject = {"name": key.name, "revoked": key.revoked}
-    return cells(id=key.id, fingerprint=key.fingerprint, body=dump_json(body), created=key.created)
+    body: JsonObject = {"name": key.name, "revoked": revoked_for_all(key)}
+    rights = stored_rights(key)
+    return cells(
+        id=key.id,
+        fingerprint=key.fingerprint,
+        body=dump_json(body),
+        created=key.created,
+        rights=dump_json(rights) if rights else "",
+    )
 
 
 def key_of(row: Row) -> ApiKey:
     """The key of a row; one whose JSON is damaged counts as revoked."""
-    key, fingerprint, text, created = map(_text, row)
+    key, fingerprint, text, created, rights = map(_text, row)
     try:
         body = Fields.of(load_json(text, ClientWireError), ClientWireError)
-        return ApiKey(key, body.text("name"), fingerprint, created, body.text("revoked"))
+        record = ApiKey(key, body.text("name"), fingerprint, created, body.text("revoked"))
+        stored = Fields.of(load_json(rights or "{}", ClientWireError), ClientWireError)
+        return with_rights(record, stored.raw)
     except ClientWireError as error:
         log.warning("the stored API key %r cannot be read, and is refused: %s", key, error.message)
         return ApiKey(key, "", fingerprint, created, created)
 
 
+_COUNTS = tuple(name for name in field_names(Usage) if name != "search_cost")
+
+
 def usage_values(row: UsageRow) -> dict[str, Cell]:
     own = {name: getattr(row, name) for name in field_names(UsageRow) if name != "usage"}
-    return cells(**own, **{name: getattr(row.usage, name) for name in field_names(Usage)})
+    counts = {name: getattr(row.usage, name) for name in _COUNTS}
+    nano_usd = None if row.usage.cost is None else to_nano(row.usage.cost)
+    return cells(**own, **counts, nano_usd=nano_usd)
+
+
+def audit_values(entry: AuditEntry) -> dict[str, Cell]:
+    return cells(**{name: getattr(entry, name) for name in field_names(AuditEntry)})
+
+
+def audit_of(row: Row) -> AuditEntry:
+    return AuditEntry(*map(_text, row))
+
+
+def key_usage_of(row: Row) -> KeyUsageTotal:
+    key, requests, errors, *counts = row
+    usage = Usage(*cast("list[int | None]", counts))
+    return KeyUsageTotal(str(key), cast("int", requests), cast("int", errors), usage)
 
 
 def usage_total_of(row: Row) -> UsageTotal:
-    day, provider, model, requests, errors, *counts = row
-    usage = Usage(*cast("list[int | None]", counts))
+    day, provider, model, requests, errors, *counts, nano_usd = row
+    cost = None if nano_usd is None else cast("int", nano_usd) / NANO
+    usage = replace(Usage(*cast("list[int | None]", counts)), cost=cost)
     return UsageTotal(str(day), str(provider), str(model), cast("int", requests), cast("int", errors), usage)
 
 

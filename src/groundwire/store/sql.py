@@ -10,22 +10,37 @@ it, and the session is free again after that time.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import LiteralString, Protocol, Self, cast
 
 from groundwire.errors import RequestError
 from groundwire.model.value import replace, value
-from groundwire.store.base import Agent, ApiKey, RowRefused, Session, StoredMessage, UsageRow, UsageTotal
+from groundwire.store import ledger
+from groundwire.store.base import (
+    Agent,
+    ApiKey,
+    AuditEntry,
+    BudgetState,
+    KeyUsageTotal,
+    RowRefused,
+    Session,
+    StoredMessage,
+    UsageRow,
+    UsageTotal,
+)
 from groundwire.store.full_text import TOKENIZER_VERSION, FullText, indexed_words, owner_token, parse_query
 from groundwire.store.rows import (
     Row,
     Values,
     agent_of,
     agent_values,
+    audit_of,
+    audit_values,
     cells,
     key_of,
+    key_usage_of,
     key_values,
     message_of,
     message_values,
@@ -96,12 +111,24 @@ INSERT INTO groundwire_migrations (component, version) VALUES ('words', :version
 ON CONFLICT (component, version) DO NOTHING
 """
 
-KEYS: LiteralString = "SELECT id, fingerprint, body, created FROM groundwire_keys ORDER BY created, id"
+KEYS: LiteralString = """
+SELECT id, fingerprint, body, created, rights FROM groundwire_keys ORDER BY created, id
+"""
 PUT_KEY: LiteralString = """
-INSERT INTO groundwire_keys (id, fingerprint, body, created) VALUES (:id, :fingerprint, :body, :created)
+INSERT INTO groundwire_keys (id, fingerprint, body, created, rights)
+VALUES (:id, :fingerprint, :body, :created, :rights)
 ON CONFLICT DO NOTHING
 """
-REPLACE_KEY: LiteralString = "UPDATE groundwire_keys SET body = :body WHERE id = :id"
+REPLACE_KEY: LiteralString = "UPDATE groundwire_keys SET body = :body, rights = :rights WHERE id = :id"
+ADD_AUDIT: LiteralString = """
+INSERT INTO groundwire_audit (id, at, actor, action, subject, owner, detail)
+VALUES (:id, :at, :actor, :action, :subject, :owner, :detail)
+"""
+AUDIT: LiteralString = """
+SELECT id, at, actor, action, subject, owner, detail FROM groundwire_audit
+WHERE :every = 1 OR owner = :owner
+ORDER BY at DESC, id DESC LIMIT :limit
+"""
 REVISION: LiteralString = "SELECT number FROM groundwire_revisions WHERE name = 'access'"
 # Also makes concurrent writers wait, so that readers see revisions in the order of the changes.
 NEXT_REVISION: LiteralString = """
@@ -116,9 +143,11 @@ LOGOUTS: LiteralString = "SELECT login FROM groundwire_logouts"
 
 ADD_USAGE: LiteralString = """
 INSERT INTO groundwire_usage (id, at, owner, provider, model, face, outcome, seconds, input_tokens,
-    output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, tool_tokens, searches, fetches, cost)
+    output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, tool_tokens, searches, fetches, cost,
+    api_key, nano_usd)
 VALUES (:id, :at, :owner, :provider, :model, :face, :outcome, :seconds, :input_tokens, :output_tokens,
-    :cached_tokens, :cache_write_tokens, :reasoning_tokens, :tool_tokens, :searches, :fetches, :cost)
+    :cached_tokens, :cache_write_tokens, :reasoning_tokens, :tool_tokens, :searches, :fetches, :cost,
+    :key, :nano_usd)
 ON CONFLICT (id) DO NOTHING
 """
 # Sums of integers have another type in PostgreSQL.
@@ -126,11 +155,23 @@ USAGE: LiteralString = """
 SELECT substr(at, 1, 10), provider, model, count(*), sum(CASE WHEN outcome = '' THEN 0 ELSE 1 END),
     CAST(sum(input_tokens) AS bigint), CAST(sum(output_tokens) AS bigint), CAST(sum(cached_tokens) AS bigint),
     CAST(sum(cache_write_tokens) AS bigint), CAST(sum(reasoning_tokens) AS bigint),
-    CAST(sum(tool_tokens) AS bigint), CAST(sum(searches) AS bigint), CAST(sum(fetches) AS bigint), sum(cost)
+    CAST(sum(tool_tokens) AS bigint), CAST(sum(searches) AS bigint), CAST(sum(fetches) AS bigint),
+    CAST(sum(coalesce(nano_usd, CAST(round(cost * 1e9) AS bigint))) AS bigint)
 FROM groundwire_usage
 WHERE (:since = '' OR at >= :since) AND (:until = '' OR at < :until) AND owner = :owner
 GROUP BY substr(at, 1, 10), provider, model
 ORDER BY 1, 2, 3
+"""
+# Rows of keys without an owner's name, and those of earlier versions, have the fingerprint as the owner.
+USAGE_BY_KEY: LiteralString = """
+SELECT CASE WHEN api_key = '' THEN owner ELSE api_key END, count(*),
+    sum(CASE WHEN outcome = '' THEN 0 ELSE 1 END),
+    CAST(sum(input_tokens) AS bigint), CAST(sum(output_tokens) AS bigint), CAST(sum(cached_tokens) AS bigint),
+    CAST(sum(cache_write_tokens) AS bigint), CAST(sum(reasoning_tokens) AS bigint),
+    CAST(sum(tool_tokens) AS bigint), CAST(sum(searches) AS bigint), CAST(sum(fetches) AS bigint), sum(cost)
+FROM groundwire_usage
+WHERE :since = '' OR at >= :since
+GROUP BY CASE WHEN api_key = '' THEN owner ELSE api_key END
 """
 
 
@@ -142,6 +183,8 @@ class LeaseStatements:
     """Returns a row if `:holder` has the lease of `:session` now, for `:seconds`."""
     renew: LiteralString
     """Returns a row if `:holder` still has it."""
+    clock: LiteralString
+    """Returns the seconds since 1970."""
 
 
 RELEASE_LEASE: LiteralString = "DELETE FROM groundwire_leases WHERE session = :session AND holder = :holder"
@@ -160,6 +203,7 @@ SQLITE_LEASES = LeaseStatements(
     UPDATE groundwire_leases SET expires = (julianday('now') - 2440587.5) * 86400.0 + :seconds
     WHERE session = :session AND holder = :holder RETURNING holder
     """,
+    "SELECT (julianday('now') - 2440587.5) * 86400.0",
 )
 # `now()` would be the start of the transaction, which may have waited for a lock.
 POSTGRES_LEASES = LeaseStatements(
@@ -175,6 +219,7 @@ POSTGRES_LEASES = LeaseStatements(
     UPDATE groundwire_leases SET expires = extract(epoch FROM clock_timestamp()) + :seconds
     WHERE session = :session AND holder = :holder RETURNING holder
     """,
+    "SELECT CAST(extract(epoch FROM clock_timestamp()) AS double precision)",
 )
 
 
@@ -376,8 +421,31 @@ class SqlStore:
                 replace(key, revoked=at) for key in keys if which in (key.id, key.name) and not key.revoked
             ]
             for key in revoked:
-                transaction.rows(REPLACE_KEY, cells(id=key.id, body=key_values(key)["body"]))
+                self._replace_key(transaction, key)
         return revoked
+
+    def change_key(self, id: str, change: Callable[[ApiKey], ApiKey]) -> ApiKey | None:  # noqa: A002
+        """Replace an API key."""
+        with self._database.transaction() as transaction:
+            transaction.rows(NEXT_REVISION, {})
+            keys = map(key_of, transaction.rows(KEYS, {}))
+            changed = next((change(key) for key in keys if key.id == id), None)
+            if changed is not None:
+                self._replace_key(transaction, changed)
+        return changed
+
+    def _replace_key(self, transaction: Transaction, key: ApiKey) -> None:
+        values = key_values(key)
+        transaction.rows(REPLACE_KEY, {name: values[name] for name in ("id", "body", "rights")})
+
+    def add_audit(self, entry: AuditEntry) -> None:
+        """Append to the audit log."""
+        self._rows(ADD_AUDIT, audit_values(entry))
+
+    def audit(self, limit: int = 100, owner: str | None = None) -> list[AuditEntry]:
+        """The last entries of the audit log."""
+        values = cells(every=int(owner is None), owner=owner or "", limit=limit)
+        return [audit_of(row) for row in self._rows(AUDIT, values)]
 
     def end_login(self, login: str, expires: float, now: float) -> None:
         """Record that a login ended."""
@@ -389,6 +457,33 @@ class SqlStore:
     def ended_logins(self) -> frozenset[str]:
         """The logins that ended before they expired."""
         return frozenset(str(row[0]) for row in self._rows(LOGOUTS, {}))
+
+    def reserve_budget(
+        self,
+        id: str,  # noqa: A002
+        owner: str,
+        amount: int,
+        limits: tuple[int | None, int | None],
+        seconds: float,
+    ) -> BudgetState:
+        """Reserve an amount, if neither limit is reached: one transaction."""
+        with self._database.transaction() as transaction:
+            now = self._now(transaction)
+            wanted = ledger.Reservation(id, owner, amount, now + seconds)
+            return ledger.reserve(transaction, now, wanted, limits)
+
+    def settle_budget(self, id: str, amount: int) -> bool:  # noqa: A002
+        """Replace a reservation by what was spent."""
+        with self._database.transaction() as transaction:
+            return ledger.settle(transaction, id, amount)
+
+    def budget(self, owner: str) -> BudgetState:
+        """What a key has spent and reserved in the current day and month."""
+        with self._database.transaction() as transaction:
+            return ledger.state(transaction, self._now(transaction), owner)
+
+    def _now(self, transaction: Transaction) -> float:
+        return float(cast("float", transaction.rows(self._leases.clock, {})[0][0]))
 
     def add_usage(self, rows: Sequence[UsageRow]) -> None:
         """Record requests; those already recorded are skipped, and rejected rows are dropped."""
@@ -410,6 +505,10 @@ class SqlStore:
         """Usage by day and model."""
         values = cells(since=since, until=until, owner=owner)
         return [usage_total_of(row) for row in self._rows(USAGE, values)]
+
+    def usage_by_key(self, since: str = "") -> list[KeyUsageTotal]:
+        """Usage of each API key."""
+        return [key_usage_of(row) for row in self._rows(USAGE_BY_KEY, cells(since=since))]
 
     def _rows(self, statement: LiteralString, values: Values) -> list[Row]:
         with self._database.transaction() as transaction:

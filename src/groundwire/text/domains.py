@@ -33,7 +33,8 @@ def admits(options: SearchOptions, source: Source) -> bool:
 def covers_entry(outer: str, inner: str) -> bool:
     """Does one entry include everything that another one matches?"""
     host, _, path = inner.partition("/")
-    return _covers(outer, normalise_host(host), path.rstrip("*"), if_unknown=False)
+    # A `*` of the inner entry is an ordinary character here: only a `*` of the outer one matches it.
+    return _covers(outer, normalise_host(host), path, if_unknown=False)
 
 
 def display_domain(source: Source) -> str:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from groundwire.config.kinds import format_time, parse_time
 from groundwire.dialects.base import Reply
+from groundwire.dialects.extras import FIELD, VERSION, is_ungrounded
+from groundwire.dialects.fields import as_object
 from groundwire.dialects.websearch.errors import WrongArguments
 from groundwire.dialects.websearch.request import decode_provider_request, decode_request
 from groundwire.dialects.websearch.response import encode_response
@@ -48,6 +50,14 @@ class Outcome:
 
     result: JsonObject
     answer: Answer
+
+    @property
+    def flagged_result(self) -> JsonObject:
+        """The result, with `groundwire.grounded` false if no source supports the text."""
+        if self.answer.error is not None or not is_ungrounded(self.answer):
+            return self.result
+        extension = as_object(self.result.get(FIELD))
+        return {**self.result, FIELD: {"version": VERSION, **extension, "grounded": False}}
 
 
 async def run_tool(
@@ -116,6 +126,11 @@ def _read(client: SearchClient, tool: ToolSpec, arguments: object, now: float) -
         if tool.provider == geminisearch.NAME:
             client.add(geminisearch.row_of(client.config), geminisearch.key_of(client.config))
         return replace(request, search=client.config.search), tool.provider
+    return read_search(client, arguments, now)
+
+
+def read_search(client: SearchClient, arguments: JsonObject, now: float) -> tuple[Request, str]:
+    """Decode a call of the unified tool: the request with the configured options, and the provider."""
     request = decode_request(arguments)
     provider = str(request.extras.get(DIALECT, {}).get("provider", AUTO))
     if provider not in (AUTO, *client.names):

@@ -64,22 +64,29 @@ class Decompressor:
 class BodyDecoder:
     """Collects a decoded body. The input is bounded as well: it may decompress to nothing for ever."""
 
-    def __init__(self, encoding: str, limit: int) -> None:
+    def __init__(self, encoding: str, limit: int, *, cut: bool = False) -> None:
         self._decompressor = Decompressor(encoding)
         self._limit = limit
+        self._cut = cut
         self._received = 0
         self._body = bytearray()
+        self.is_full = False
+        """With `cut`: has the body reached its limit? The rest of it is not wanted."""
 
     def feed(self, data: bytes) -> None:
-        """Add a chunk; raises `UpstreamWireError` when the body is too large or damaged."""
+        """Add a chunk; raises `UpstreamWireError` when the body is damaged, or too large and not to be
+        cut."""
         self._received += len(data)
         self._body += self._decompressor.feed(data, self._limit - len(self._body) + 1)
         if max(self._received, len(self._body)) > self._limit:
-            raise UpstreamWireError(f"the body is larger than {self._limit} bytes")
+            if not self._cut:
+                raise UpstreamWireError(f"the body is larger than {self._limit} bytes")
+            del self._body[self._limit :]
+            self.is_full = True
 
     def close(self) -> bytes:
-        """The whole body."""
-        if not self._decompressor.is_complete:
+        """The whole body, or its beginning if it was cut."""
+        if not self.is_full and not self._decompressor.is_complete:
             raise UpstreamWireError("the body is incomplete")
         return bytes(self._body)
 

@@ -28,9 +28,14 @@ class Fetched:
     body: bytes
     headers: tuple[tuple[str, str], ...] = ()
     """Lower-case names."""
+    is_cut: bool = False
+    """Is the body only the beginning of a larger one?"""
 
 
 Outcome: TypeAlias = Fetched | GroundwireError
+
+NO_SUCH_HOST = "no_such_host"
+"""The `upstream_code` of `Unreachable` if the host name does not exist: asking again will not help."""
 
 
 def media_of(content_type: str) -> tuple[str, str]:

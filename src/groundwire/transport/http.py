@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from groundwire.transport.http1.pool import Pool
     from groundwire.transport.response import Response
 
+LOOP_HEADER = "x-groundwire-hop"
+"""Sent upstream and refused inbound, so that a gateway never forwards a request to itself in a loop."""
 MAX_ANSWER = 64 * 1024 * 1024
 """Enough for some hundred thousand tokens streamed one by one, with images."""
 

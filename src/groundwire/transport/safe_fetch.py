@@ -8,7 +8,8 @@ checked from the start. One deadline covers everything, and size limits apply af
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+import socket
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from ssl import SSLContext, SSLError
@@ -18,7 +19,7 @@ from typing import NoReturn
 from groundwire.errors import GroundwireError, TimedOut, Unreachable, UpstreamWireError
 from groundwire.transport.decoders import ENCODINGS, BodyDecoder
 from groundwire.transport.errors import connection_error
-from groundwire.transport.fetch import Fetched, media_of
+from groundwire.transport.fetch import NO_SUCH_HOST, Fetched, media_of
 from groundwire.transport.http1.connect import Connector, ResolveHost, resolve_host
 from groundwire.transport.http1.connection import Connection, RemoteDisconnected
 from groundwire.transport.http1.origin import Origin
@@ -37,6 +38,7 @@ _CONNECT = 2.0
 _KEEP_ALIVE = 15.0
 _CHUNK = 64 * 1024
 _UNKNOWN = "application/octet-stream"
+_NO_SUCH_HOST = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
 
 
 class SafeFetcher:
@@ -83,6 +85,28 @@ class SafeFetcher:
             raise TimedOut("the page did not arrive in time") from None
         raise fetch_refused()
 
+    async def probe(
+        self, url: str, follows: Callable[[str, str], bool], *, accept: str, limit: int = 2_000_000
+    ) -> Fetched:
+        """What is at a URL, also if it is no page that can be read: then the body is empty.
+
+        A body beyond the limit is cut. A redirect is followed if `follows` accepts the URL and its target;
+        otherwise the redirect itself is returned, and its target is not contacted.
+        """
+        parts = check_url(url, self._policy)
+        try:
+            async with asyncio.timeout(self._seconds):
+                for _ in range(HOPS + 1):
+                    async with self._opened(parts, accept) as (connection, head):
+                        target = _target(head)
+                        following = None if target is None else check_url(target, self._policy, base=parts)
+                        if following is None or not follows(str(parts), str(following)):
+                            return await _read_start(parts, connection, head, accept, limit)
+                    parts = following
+        except TimeoutError:
+            raise TimedOut("the page did not arrive in time") from None
+        raise fetch_refused()
+
     @asynccontextmanager
     async def _opened(self, parts: WebUrl, accept: str) -> AsyncIterator[tuple[Connection, ResponseHead]]:
         origin, connection, head = await self._send(parts, accept)
@@ -115,8 +139,11 @@ class SafeFetcher:
         else:
             try:
                 found = [ip_address(text) for text in await self._resolve(parts.host)]
-            except OSError:
-                raise Unreachable(f"{parts.host} cannot be found") from None
+            except OSError as error:
+                is_missing = isinstance(error, socket.gaierror) and error.errno in _NO_SUCH_HOST
+                raise Unreachable(
+                    f"{parts.host} cannot be found", upstream_code=NO_SUCH_HOST if is_missing else ""
+                ) from None
             except ValueError:
                 raise fetch_refused() from None
         if not all(may_connect(parts, ip, self._policy) for ip in found):
@@ -137,28 +164,37 @@ def _target(head: ResponseHead) -> str | None:
 async def _read(
     parts: WebUrl, connection: Connection, head: ResponseHead, accept: str, limit: int
 ) -> Fetched:
-    media, charset = media_of(head.headers.get("content-type", _UNKNOWN))
-    body = b""
+    media, _ = media_of(head.headers.get("content-type", _UNKNOWN))
+    decoder = BodyDecoder(head.headers.get("content-encoding", ""), limit)
     if _accepts(accept, media):
-        body = await _body(connection, head.headers, limit)
-    elif 200 <= head.status < 300:
+        if (length_in(head.headers) or 0) > limit:
+            raise UpstreamWireError(f"the body is larger than {limit} bytes")
+        return _fetched(parts, head, await _body(connection, decoder))
+    if 200 <= head.status < 300:
         raise UpstreamWireError(f"{parts.host} sends {media[:80]}, and not {accept}")
-    return Fetched(
-        url=str(parts),
-        status=head.status,
-        content_type=media,
-        charset=charset,
-        body=body,
-        headers=tuple((name, text) for name, text in head.headers.items() if name != "set-cookie"),
-    )
+    return _fetched(parts, head, b"")
 
 
-async def _body(connection: Connection, headers: Mapping[str, str], limit: int) -> bytes:
-    decoder = BodyDecoder(headers.get("content-encoding", ""), limit)
-    if (length_in(headers) or 0) > limit:
-        raise UpstreamWireError(f"the body is larger than {limit} bytes")
+async def _read_start(
+    parts: WebUrl, connection: Connection, head: ResponseHead, accept: str, limit: int
+) -> Fetched:
+    """The page, cut at the limit; without a body if its media type is not accepted."""
+    media, _ = media_of(head.headers.get("content-type", _UNKNOWN))
+    if not limit or not _accepts(accept, media):
+        return _fetched(parts, head, b"")
+    decoder = BodyDecoder(head.headers.get("content-encoding", ""), limit, cut=True)
+    return _fetched(parts, head, await _body(connection, decoder), is_cut=decoder.is_full)
+
+
+def _fetched(parts: WebUrl, head: ResponseHead, body: bytes, *, is_cut: bool = False) -> Fetched:
+    media, charset = media_of(head.headers.get("content-type", _UNKNOWN))
+    headers = tuple((name, text) for name, text in head.headers.items() if name != "set-cookie")
+    return Fetched(str(parts), head.status, media, charset, body, headers, is_cut)
+
+
+async def _body(connection: Connection, decoder: BodyDecoder) -> bytes:
     try:
-        while chunk := await connection.read(_CHUNK):
+        while not decoder.is_full and (chunk := await connection.read(_CHUNK)):
             decoder.feed(chunk)
     except (ProtocolError, OSError):
         raise Unreachable("the connection broke before the page was complete") from None

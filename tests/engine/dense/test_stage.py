@@ -151,6 +151,15 @@ def test_one_encoder_is_enough(index: Index, languages: tuple[str, ...]) -> None
         ("sort dict by value", "en"),
         ("Wie lese ich eine Datei?", "de"),
         ("größte Zahl", ""),
+        ("comment lire un fichier csv", ""),
+        ("como puedo ordenar una lista", ""),
+        ("come posso leggere il contenuto di un file", ""),
+        ("como eu posso ler um arquivo", ""),
+        ("hoe kan ik een bestand lezen", ""),
+        ("jak czytac plik csv i jaki jest wynik", ""),
+        ("bir dosya nasil okunur", ""),
+        ("what is que in a list called la", "en"),
+        ("json.dumps un escape", "en"),
     ],
 )
 def test_a_question_is_english_unless_it_is_seen_not_to_be(query: str, language: str) -> None:

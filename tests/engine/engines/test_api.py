@@ -6,8 +6,22 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from groundwire.engine.engines import brave, exa, searxng, tavily
+from groundwire.engine.engines import (
+    brave,
+    exa,
+    firecrawl,
+    google_pse,
+    jina,
+    linkup,
+    ollama_search,
+    parallel,
+    searxng,
+    serper,
+    tavily,
+    you,
+)
 from groundwire.engine.engines.api import ApiEngineSpec
+from groundwire.engine.engines.results import PageOpener
 from groundwire.engine.pages import EngineResult
 from groundwire.errors import (
     AuthRejected,
@@ -29,12 +43,21 @@ from groundwire.model.value import replace
 from groundwire.testing.script import ScriptedResponse, json_response
 from groundwire.testing.upstream import Received
 from groundwire.transport.http import Deadlines
-from tests.engine.engines.fakes import ANY, KEY, service
+from tests.engine.engines.fakes import ANY, KEY, FakeFetcher, admits, read, service
 from tests.transport.bounded import run
 
 pytestmark = pytest.mark.server
 
-ROWS = {module.SPEC.name: module.SPEC for module in (searxng, brave, tavily, exa)}
+MODULES = (
+    *(searxng, brave, tavily, exa, serper, google_pse, linkup, parallel, you, jina, firecrawl, ollama_search),
+)
+ENGINE_ID = "017576662512468239146:omuauf_lfve"
+ROWS: dict[str, ApiEngineSpec] = {
+    module.SPEC.name: replace(module.SPEC, settings=dict.fromkeys(module.SPEC.variables, ENGINE_ID))
+    for module in MODULES
+}
+UNDATED = frozenset({"linkup", "firecrawl", "ollama_search"})
+"""Services whose results have no date."""
 PAGE = "https://docs.example.com/timeouts"
 WORDS = "asyncio.timeout() limits the time spent waiting on something."
 
@@ -115,12 +138,91 @@ ANSWERS: dict[str, JsonObject] = {
         ],
         "costDollars": {"total": 0.005},
     },
+    "serper": {
+        "searchParameters": {"q": "q", "type": "search", "engine": "google"},
+        "organic": [
+            {"title": "Timeouts", "link": PAGE, "snippet": WORDS, "date": "Mar 4, 2025", "position": 1}
+        ],
+        "relatedSearches": [{"query": "asyncio"}],
+        "credits": 1,
+    },
+    "google_pse": {
+        "kind": "customsearch#search",
+        "searchInformation": {"totalResults": "1"},
+        "items": [
+            {
+                "kind": "customsearch#result",
+                "title": "Timeouts",
+                "htmlTitle": "<b>Timeouts</b>",
+                "link": PAGE,
+                "displayLink": "docs.example.com",
+                "snippet": WORDS,
+                "pagemap": {"metatags": [{"article:published_time": "2025-03-04T10:00:00Z"}]},
+            }
+        ],
+    },
+    "linkup": {
+        "results": [
+            {"type": "text", "name": "Timeouts", "url": PAGE, "content": WORDS, "favicon": ""},
+            {"type": "image", "name": "A picture", "url": "https://docs.example.com/p.png"},
+        ]
+    },
+    "parallel": {
+        "search_id": "search_fcb2b4f3",
+        "results": [
+            {"url": PAGE, "title": "Timeouts", "publish_date": "2025-03-04", "excerpts": [WORDS, "More."]}
+        ],
+        "warnings": None,
+    },
+    "you": {
+        "results": {
+            "web": [
+                {
+                    "url": PAGE,
+                    "title": "Timeouts",
+                    "description": "A summary.",
+                    "snippets": [WORDS, "More."],
+                    "page_age": "2025-03-04T00:00:00",
+                    "favicon_url": "https://ydc-index.io/favicon",
+                }
+            ]
+        },
+        "metadata": {"search_uuid": "a1b2", "query": "q", "latency": 0.2},
+    },
+    "jina": {
+        "code": 200,
+        "status": 20000,
+        "data": [
+            {
+                "title": "Timeouts",
+                "url": PAGE,
+                "description": "A summary.",
+                "date": "Mar 4, 2025",
+                "content": WORDS,
+                "usage": {"tokens": 20},
+            }
+        ],
+    },
+    "firecrawl": {
+        "success": True,
+        "data": {"web": [{"url": PAGE, "title": "Timeouts", "description": WORDS, "position": 1}]},
+        "creditsUsed": 2,
+    },
+    "ollama_search": {"results": [{"title": "Timeouts", "url": PAGE, "content": WORDS}]},
 }
 EMPTY: dict[str, JsonObject] = {
     "searxng": {"results": []},
     "brave": {"type": "search", "query": {"original": "q"}},
     "tavily": {"results": [], "answer": None},
     "exa": {"results": []},
+    "serper": {"organic": []},
+    "google_pse": {"searchInformation": {"totalResults": "0"}},
+    "linkup": {"results": []},
+    "parallel": {"results": []},
+    "you": {"results": {}},
+    "jina": {"code": 200, "data": []},
+    "firecrawl": {"success": True, "data": {}},
+    "ollama_search": {"results": []},
 }
 NAMES = pytest.mark.parametrize("name", ROWS)
 
@@ -157,7 +259,8 @@ def fields_of(received: Received) -> dict[str, str]:
 async def test_a_documented_answer_becomes_a_passage(name: str) -> None:
     found, _ = await requested(name, ANSWERS[name])
     (passage,) = found.passages
-    assert (passage.url, passage.title, passage.published) == (PAGE, "Timeouts", "2025-03-04")
+    assert (passage.url, passage.title) == (PAGE, "Timeouts")
+    assert passage.published == ("" if name in UNDATED else "2025-03-04")
     assert passage.text.startswith(WORDS)
     assert passage.start == 0
     assert (found.queries, found.warnings) == (("asyncio timeout",), ())
@@ -256,6 +359,136 @@ async def test_exa_requests_are_as_documented() -> None:
     }
 
 
+OPTIONS = SearchOptions(
+    allowed_domains=("a.com",),
+    blocked_domains=("c.net",),
+    location=Location("de"),
+    language="de",
+    since="2025-01-01T00:00:00Z",
+    until="2025-02-01",
+)
+GOOGLE_DATES = "cdr:1,cd_min:01/01/2025,cd_max:02/01/2025"
+OPERATORS = "asyncio timeout site:a.com -site:c.net"
+BODIES: dict[str, tuple[str, str, JsonObject]] = {
+    "serper": (
+        "/search",
+        "x-api-key",
+        {"q": OPERATORS, "num": 7, "gl": "de", "hl": "de", "tbs": GOOGLE_DATES},
+    ),
+    "linkup": (
+        "/search",
+        "authorization",
+        {
+            "q": "asyncio timeout",
+            "depth": "standard",
+            "outputType": "searchResults",
+            "maxResults": 7,
+            "includeDomains": ["a.com"],
+            "excludeDomains": ["c.net"],
+            "fromDate": "2025-01-01",
+            "toDate": "2025-02-01",
+        },
+    ),
+    "parallel": (
+        "/v1/search",
+        "x-api-key",
+        {
+            "objective": "asyncio timeout",
+            "search_queries": ["asyncio timeout"],
+            "mode": "basic",
+            "advanced_settings": {
+                "max_results": 7,
+                "location": "de",
+                "source_policy": {"include_domains": ["a.com"], "after_date": "2025-01-01"},
+            },
+        },
+    ),
+    "you": (
+        "/v1/search",
+        "x-api-key",
+        {
+            "query": "asyncio timeout",
+            "count": 7,
+            "country": "DE",
+            "language": "DE",
+            "freshness": "2025-01-01to2025-02-01",
+            "include_domains": ["a.com"],
+        },
+    ),
+    "jina": ("/", "authorization", {"q": OPERATORS, "num": 7, "gl": "DE", "hl": "de"}),
+    "firecrawl": (
+        "/v2/search",
+        "authorization",
+        {
+            "query": "asyncio timeout",
+            "limit": 7,
+            "sources": ["web"],
+            "country": "DE",
+            "tbs": GOOGLE_DATES,
+            "includeDomains": ["a.com"],
+        },
+    ),
+    "ollama_search": ("/api/web_search", "authorization", {"query": OPERATORS, "max_results": 7}),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+async def test_requests_with_a_json_body_are_as_documented(name: str) -> None:
+    path, header, body = BODIES[name]
+    _, received = await requested(name, EMPTY[name], OPTIONS, 7)
+    assert (received.method, received.path, received.json) == ("POST", path, body)
+    assert received.headers[header] == (f"Bearer {KEY}" if header == "authorization" else KEY)
+    assert received.headers["x-groundwire-hop"] == "1"
+
+
+async def test_google_requests_are_as_documented() -> None:
+    _, received = await requested("google_pse", EMPTY["google_pse"], OPTIONS, 50)
+    assert (received.method, received.path) == ("GET", "/customsearch/v1")
+    assert received.headers["x-goog-api-key"] == KEY
+    assert fields_of(received) == {
+        "cx": ENGINE_ID,
+        "q": OPERATORS,
+        "num": "10",
+        "gl": "de",
+        "lr": "lang_de",
+        "sort": "date:r:20250101:20250201",
+    }
+
+
+async def test_google_without_the_id_of_an_engine_says_which_variable_is_missing() -> None:
+    row = replace(ROWS["google_pse"], settings={})
+    async with service(row, ScriptedResponse()) as (engine, upstream):
+        with pytest.raises(MissingCredential, match="GOOGLE_PSE_ENGINE_ID is not set"):
+            await engine.find("q", ANY)
+        assert upstream.requests == []
+
+
+async def test_a_service_that_reports_nothing_found_as_an_error_finds_nothing() -> None:
+    body: JsonObject = {"statusCode": 400, "error": {"code": "SEARCH_QUERY_NO_RESULT", "message": "none"}}
+    found, _ = await requested("linkup", json_response(body, 400))
+    assert found.passages == ()
+
+
+async def test_excerpts_are_quoted_and_their_pages_are_not_opened() -> None:
+    for name in ("parallel", "you", "linkup", "jina", "ollama_search"):
+        pages = FakeFetcher({})
+        async with service(ROWS[name], json_response(ANSWERS[name])) as (engine, _):
+            engine._opener = PageOpener(admits, fetcher=pages, read=read)
+            found = await engine.find("asyncio timeout", ANY)
+        assert pages.requested == [], name
+        assert found.passages[0].text.startswith(WORDS), name
+
+
+@NAMES
+async def test_links_are_listed_in_the_order_of_the_service(name: str) -> None:
+    async with service(ROWS[name], json_response(ANSWERS[name])) as (engine, _):
+        engine._opener = PageOpener(admits, fetcher=FakeFetcher({}), read=read)
+        found = await engine.links("something else", ANY)
+    (passage,) = found.passages
+    assert (passage.url, passage.title, passage.score) == (PAGE, "Timeouts", 1.0)
+    assert passage.text
+
+
 @NAMES
 async def test_results_outside_the_lists_are_left_out_whatever_the_service_returns(name: str) -> None:
     found, _ = await requested(name, ANSWERS[name], SearchOptions(allowed_domains=("other.org",)))
@@ -272,7 +505,7 @@ async def _honours(name: str) -> frozenset[str]:
         return engine.honours
 
 
-@NAMES
+@pytest.mark.parametrize("name", sorted(ROWS.keys() - UNDATED))
 async def test_results_outside_the_date_range_are_left_out(name: str) -> None:
     for options in (SearchOptions(since="2025-03-05"), SearchOptions(until="2025-03-03")):
         found, _ = await requested(name, ANSWERS[name], options)
@@ -355,6 +588,41 @@ def test_a_status_becomes_its_error_and_no_key_is_in_it(
         ("brave", 429, {"error": {"code": "QUOTA_LIMITED", "detail": "month"}}, QuotaExhausted, "month"),
         ("brave", 429, {"error": {"code": "RATE_LIMITED", "detail": "fast"}}, RateLimited, "fast"),
         ("brave", 403, "<html>", AuthRejected, "Brave Search: HTTP 403"),
+        ("serper", 403, {"message": "Unauthorized.", "statusCode": 403}, AuthRejected, "Unauthorized"),
+        ("serper", 400, {"message": "Not enough credits", "statusCode": 400}, QuotaExhausted, "credits"),
+        (
+            "google_pse",
+            400,
+            {
+                "error": {
+                    "code": 400,
+                    "message": "API key not valid.",
+                    "errors": [{"reason": "badRequest"}],
+                    "details": [{"reason": "API_KEY_INVALID", "domain": "googleapis.com"}],
+                }
+            },
+            AuthRejected,
+            "API key not valid",
+        ),
+        (
+            "google_pse",
+            429,
+            {"error": {"message": "Quota exceeded", "errors": [{"reason": "dailyLimitExceeded"}]}},
+            QuotaExhausted,
+            "Quota exceeded",
+        ),
+        ("linkup", 429, {"error": {"code": "TOO_MANY_REQUESTS", "message": "wait"}}, RateLimited, "wait"),
+        ("parallel", 401, {"type": "error", "error": {"message": "Bad key"}}, AuthRejected, "Bad key"),
+        ("you", 401, {"detail": "Invalid key"}, AuthRejected, "You.com: Invalid key"),
+        (
+            "jina",
+            402,
+            {"name": "InsufficientBalanceError", "readableMessage": "Recharge"},
+            QuotaExhausted,
+            "Recharge",
+        ),
+        ("firecrawl", 402, {"success": False, "error": "No credits"}, QuotaExhausted, "No credits"),
+        ("ollama_search", 401, {"error": "unauthorized"}, AuthRejected, "unauthorized"),
     ],
 )
 def test_error_responses_of_each_service_are_classified(
@@ -380,7 +648,8 @@ def test_a_searxng_without_json_is_an_error_with_advice() -> None:
     assert "search.formats" in error.message
 
 
-GARBAGE = [b"", b"<html>hello</html>", b"[]", b"null", b'{"results": 5, "web": 5}', b"{", b'{"a":' * 5000]
+SPOILT = b'{"results": 5, "web": 5, "organic": 5, "items": 5, "data": 5}'
+GARBAGE = [b"", b"<html>hello</html>", b"[]", b"null", SPOILT, b"{", b'{"a":' * 5000]
 
 
 @NAMES
@@ -396,6 +665,9 @@ def test_a_service_without_a_response_times_out(name: str) -> None:
     assert isinstance(failed(name, ScriptedResponse(delay=float("inf")), row), TimedOut)
 
 
+_VARIABLES = {"searxng": "SEARXNG_URL", "you": "YDC_API_KEY", "ollama_search": "OLLAMA_API_KEY"}
+
+
 @NAMES
 async def test_a_missing_key_or_url_is_an_error_that_names_the_setting(name: str) -> None:
     async def main() -> GroundwireError:
@@ -409,7 +681,7 @@ async def test_a_missing_key_or_url_is_an_error_that_names_the_setting(name: str
             return caught.value
 
     error = await main()
-    variable = "SEARXNG_URL" if name == "searxng" else f"{name.upper()}_API_KEY"
+    variable = _VARIABLES.get(name, f"{name.upper()}_API_KEY")
     assert error.code == f"MISSING_{variable}"
     assert f"Set {variable}" in error.message
 

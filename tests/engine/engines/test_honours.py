@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from groundwire.credentials.secret import Secret
-from groundwire.engine.engines import brave, exa, searxng, tavily
 from groundwire.engine.engines.api import ApiEngineSpec, ServiceQuery
 from groundwire.model import Location, SearchOptions
+from groundwire.providers.catalog import CATALOG
+from groundwire.providers.registry import load_registered
 
-SPECS = (searxng.SPEC, brave.SPEC, tavily.SPEC, exa.SPEC)
+FOUND = [load_registered(entry.name) for entry in CATALOG if entry.kind == "engine"]
+SPECS = [spec for spec in FOUND if isinstance(spec, ApiEngineSpec)]
 OPTIONS = {
     "allowed_domains": SearchOptions(allowed_domains=("example.com",)),
     "blocked_domains": SearchOptions(blocked_domains=("example.com",)),

@@ -13,6 +13,7 @@ import pytest
 from ddgs.ddgs import DDGS
 from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
 
+from groundwire.engine.engines import tavily
 from groundwire.engine.engines.results import PageOpener, SearchHit
 from groundwire.engine.engines.web import MetasearchQuery, WebEngine, region_of, search_ddgs
 from groundwire.engine.pages import EngineResult
@@ -27,8 +28,9 @@ from groundwire.errors import (
     UnsupportedFeature,
     UpstreamWireError,
 )
-from groundwire.model import Location, SearchOptions
-from tests.engine.engines.fakes import ANY, NOW, FakeFetcher, admits, fetched, opener, read
+from groundwire.model import JsonObject, Location, SearchOptions
+from groundwire.testing.script import json_response
+from tests.engine.engines.fakes import ANY, NOW, FakeFetcher, admits, fetched, opener, read, service
 from tests.transport.bounded import run
 from tests.transport.canaries import page, small_web
 
@@ -264,3 +266,75 @@ def test_a_missing_package_is_an_error_that_names_what_to_install(monkeypatch: p
     monkeypatch.setitem(sys.modules, "ddgs", None)
     with pytest.raises(ConfigError, match="ddgs"):
         search_ddgs(QUESTION)
+
+
+class OtherService:
+    """A keyless service with fixed hits, or an error."""
+
+    name = "other"
+
+    def __init__(self, found: list[SearchHit] | GroundwireError) -> None:
+        self._found = found
+        self.queries: list[str] = []
+
+    async def hits(self, query: str, options: SearchOptions, limit: int) -> list[SearchHit]:
+        self.queries.append(query)
+        if isinstance(self._found, GroundwireError):
+            raise self._found
+        return self._found
+
+
+def failing(_: MetasearchQuery) -> list[SearchHit]:
+    raise RateLimited("The search services limit the request rate. Wait a little.")
+
+
+ALLOWED = SearchOptions(allowed_domains=("example.com",))
+
+
+def test_the_next_service_is_asked_if_the_first_fails_and_the_result_says_so() -> None:
+    other = OtherService(HITS[:1])
+    engine = WebEngine(opener(), search=failing, others=(other,))
+    for find in (engine.find, engine.links):
+        answer = run(find("asyncio timeout", ALLOWED))
+        assert [passage.url for passage in answer.passages] == [A]
+        assert (answer.service, answer.queries) == ("other", ("asyncio timeout",))
+        (warning,) = answer.warnings
+        assert warning.code == "search_service_replaced"
+        assert warning.message.startswith("ddgs was replaced by other: The search services limit")
+
+
+def test_the_next_service_is_asked_if_the_first_finds_nothing() -> None:
+    answer = run(WebEngine(opener(), search=lambda _: [], others=(OtherService(HITS[:1]),)).find("q", ANY))
+    assert answer.service == "other"
+
+
+def test_the_first_service_is_enough_if_it_finds_something() -> None:
+    other = OtherService(HITS)
+    answer = run(WebEngine(opener(), search=lambda _: HITS[:1], others=(other,)).links("q", ANY))
+    assert (answer.service, answer.warnings, other.queries) == ("ddgs", (), [])
+
+
+def test_the_first_error_is_raised_if_every_service_fails() -> None:
+    engine = WebEngine(opener(), search=failing, others=(OtherService(TimedOut("late")),))
+    with pytest.raises(RateLimited):
+        run(engine.find("q", ANY))
+
+
+async def test_tavily_answers_without_a_key() -> None:
+    body: JsonObject = {
+        "results": [{"url": A, "title": "A", "content": "x", "raw_content": "asyncio timeout"}]
+    }
+    async with service(tavily.KEYLESS, json_response(body), key="") as (engine, upstream):
+        answer = await WebEngine(opener(), search=failing, others=(engine,)).find("asyncio timeout", ANY)
+        assert [passage.text for passage in answer.passages] == ["asyncio timeout"]
+        assert answer.service == "tavily"
+        (received,) = upstream.requests
+        assert received.headers["x-tavily-access-mode"] == "keyless"
+        assert "authorization" not in received.headers
+
+
+async def test_the_limit_of_tavily_without_a_key_is_an_error() -> None:
+    limit: JsonObject = {"error": {"code": "keyless_limit", "message": "Daily limit", "window": "day"}}
+    async with service(tavily.KEYLESS, json_response(limit, 429), key="") as (engine, _):
+        with pytest.raises(RateLimited, match="Tavily without a key: Daily limit"):
+            await engine.find("q", ANY)

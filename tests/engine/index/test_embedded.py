@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import resource
 import shutil
 import sqlite3
@@ -376,7 +377,9 @@ def test_a_folder_without_write_access_is_reported(folder: Path, name: str) -> N
 @pytest.mark.parametrize("kilobytes", [64, 200])
 def test_a_full_disk_is_reported_and_keeps_what_was_stored(folder: Path, kilobytes: int) -> None:
     # A limit on the file size simulates a full disk: the same writes fail.
-    many = [Page(f"https://example.org/big/{n}", "Big", f"big{n} " + f"word{n} " * 9000) for n in range(4)]
+    rng = random.Random(kilobytes)
+    words = [" ".join(rng.randbytes(4).hex() for _ in range(15_000)) for _ in range(4)]
+    many = [Page(f"https://example.org/big/{n}", "Big", f"big{n} {text}") for n, text in enumerate(words)]
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     with open_index(folder) as index:
         resource.setrlimit(resource.RLIMIT_FSIZE, (kilobytes * 1024, before[1]))

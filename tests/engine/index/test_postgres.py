@@ -214,7 +214,8 @@ def test_titles_of_stored_pages_are_indexed_by_the_upgrade(postgres: str) -> Non
         known = connection.execute(titles).fetchall()
         connection.execute("ALTER TABLE groundwire_pages DROP COLUMN titled, DROP COLUMN outline")
         connection.execute(
-            "ALTER TABLE groundwire_passages DROP COLUMN anchor, DROP COLUMN section, DROP COLUMN outline"
+            """ALTER TABLE groundwire_passages DROP COLUMN anchor, DROP COLUMN section, DROP COLUMN outline,
+            DROP COLUMN vector"""
         )
         connection.execute("DELETE FROM groundwire_migrations WHERE version > 1")
     PostgresIndex(postgres).close()

@@ -20,6 +20,8 @@ ANY = SearchOptions()
 class MemoryIndex:
     """An index in memory whose writes can be made to fail, as on a full disk."""
 
+    notice = ""
+
     def __init__(self) -> None:
         self.stored: dict[str, Page] = {}
         self.puts: list[int] = []

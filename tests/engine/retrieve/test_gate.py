@@ -5,6 +5,7 @@ from __future__ import annotations
 from groundwire.engine.pages import Passage
 from groundwire.engine.retrieve.gate import THRESHOLD, GateFeatures, gate_features, probability, word_weights
 from groundwire.engine.retrieve.interpret import Interpretation
+from groundwire.model.value import replace
 
 WORDS = {"boiler": 3, "pressure": 5, "the": 900, "bar": 8, "java": 1}
 PAGE = Passage("https://works.example/boiler", "Boiler", "The boiler runs at a pressure of 3 bar.", 0)
@@ -60,3 +61,11 @@ def test_more_evidence_is_more_probable() -> None:
     some, more = GateFeatures(coverage=0.5), GateFeatures(coverage=0.5, about=0.5)
     assert probability(some) < probability(more)
     assert probability(more) > probability(more._replace(unknown=1.0))
+
+
+def test_a_page_of_the_user_that_is_far_ahead_speaks_for_an_answer() -> None:
+    first, second = replace(PAGE, score=8.0), replace(PYTHON, score=2.0)
+    assert features("What is the pressure?", first, second).own_margin == 0.75
+    assert features("What is the pressure?", first, replace(first, url=f"{PAGE.url}#part")).own_margin == 1.0
+    assert features("What is the pressure?", replace(second, score=8.0), first).own_margin == 0.0
+    assert probability(GateFeatures(own_margin=0.5)) > probability(GateFeatures())

@@ -72,6 +72,24 @@ def test_a_misspelt_question_is_corrected_only_if_that_helps(index: Index) -> No
     assert find(index, "square root").interpretation == ("square root", "typed")
 
 
+def test_a_german_page_answers_a_german_question_before_english_pages_do(index: Index) -> None:
+    german = Page(
+        "https://handbook.example/arbeitszeit",
+        "Arbeitszeit",
+        "Die Wochenarbeitszeit beträgt 38 Stunden. Überstunden werden ausgezahlt.",
+        language="de",
+    )
+    english = Page("https://handbook.example/hours", "Opening hours", "The reception is open all week.")
+    index.put([german, english])
+    found = find(index, "was passiert mit meinen Überstunden in der Woche")
+    assert (found.passages[0].url, found.interpretation.kind) == (german.url, "typed")
+
+
+def test_a_name_that_does_not_exist_is_not_answered_in_translation(index: Index) -> None:
+    assert not find(index, "was macht os.walk_backwards").is_answer
+    assert find(index, "was macht os.walk").is_answer
+
+
 def test_restrictions_apply_to_pages_that_are_found_by_purpose(index: Index) -> None:
     allowed = SearchOptions(allowed_domains=("handbook.example",))
     dated = SearchOptions(since="2020-01-01")

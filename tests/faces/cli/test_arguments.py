@@ -113,7 +113,7 @@ def test_arguments_after_two_dashes_are_not_split() -> None:
     ("words", "reason"),
     [
         (["serch", "q"], "'serch' is not a command; did you mean search?"),
-        (["frobnicate"], "there are search, tool"),
+        (["frobnicate"], "there are search, find, verify"),
         (["search"], "required: QUERY"),
         (["search", "--frob", "q"], "--frob"),
         (["search", "--prov", "gemini", "q"], "--prov"),
@@ -121,6 +121,9 @@ def test_arguments_after_two_dashes_are_not_split() -> None:
         (["search", "--since", "never", "q"], "7d"),
         (["search", "--since", "2026-13-01", "q"], "7d"),
         (["search", "--max-uses", "0", "q"], "whole number from 1"),
+        (["search", "--max-cost", "-1", "q"], "an amount in USD"),
+        (["search", "--max-cost", "much", "q"], "an amount in USD"),
+        (["search", "--max-cost", "nan", "q"], "an amount in USD"),
         (["search", "--max-sources", "many", "q"], "whole number from 1"),
         (["search", "--context", "huge", "q"], "choose from"),
         (["search", "--allow", "https://python.org", "q"], "expected a bare host such as example.com"),

@@ -216,6 +216,15 @@ def test_the_footer_has_the_known_searches_tokens_and_cost() -> None:
     assert footer_of(Answer((Text("Yes."),), cited)) == ["", "gemini · 1.2 s"]
 
 
+@pytest.mark.parametrize(
+    ("usage", "shown"),
+    [(Usage(1, 1, cost=0.0), "free"), (Usage(1, 1), "cost unknown"), (Usage(1, 1, cost=0.00004), "$0.0000")],
+)
+def test_the_footer_tells_free_answers_from_those_without_a_known_price(usage: Usage, shown: str) -> None:
+    cited = (Citation(None, (Evidence(Source("https://a.example", "A")),)),)
+    assert f" · {shown} · " in footer_of(Answer((Text("Yes."),), cited, usage))[-1]
+
+
 def test_in_a_pipe_the_footer_has_only_warnings() -> None:
     answer = Answer((Text("Yes."),), warnings=(Warned("x", "no\ncity"),), finish="length")
     assert footer_of(answer, terminal=False) == [

@@ -50,7 +50,7 @@ def test_tools_are_listed_with_the_exact_schemas_of_the_registry(
             listed = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert set(listed) == {
             *("websearch", "websearch_gemini", "websearch_web", "websearch_local", "geminisearch"),
-            *("search", "fetch"),
+            *("search", "fetch", "verify_citations"),
         }
         for name in TOOLS.keys() & listed.keys():
             assert listed[name].input_schema == TOOLS[name].parameters()

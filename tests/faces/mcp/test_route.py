@@ -17,11 +17,12 @@ import aiohttp
 import pytest
 from mcp import Client, MCPError
 
+from groundwire.model.access import KeyRights, KeyScope
 from groundwire.model.value import replace
 from groundwire.server.keys import KeyFile
 from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.asgi_client import AsgiResponse, app_in, send_request
+from tests.faces.gateway.asgi_client import AsgiResponse, FixedBackend, app_in, send_request
 from tests.faces.gateway.serving import provider_at, serving
 from tests.faces.mcp.served import COLOGNE, SILENT, TEXT
 from tests.server.processes import running_serve
@@ -98,6 +99,55 @@ async def test_without_a_key_mcp_is_refused(tmp_path: Path) -> None:
     head = {**ACCEPT, "host": "localhost", "authorization": "Bearer another"}
     answer = await send_request(gateway, "POST", "/mcp", head, json.dumps(LISTING).encode())
     assert answer.status == 401
+
+
+async def test_a_key_uses_only_the_tools_providers_and_searches_of_its_scope(tmp_path: Path) -> None:
+    gateway = app_in(tmp_path)
+    keys = {
+        name: KeyFile(str(tmp_path)).create(name, 0, KeyRights(scope=scope))[0]
+        for name, scope in (
+            ("free", KeyScope()),
+            ("mute", KeyScope(may_search=False)),
+            ("other", KeyScope(providers=("anthropic",))),
+            ("narrow", KeyScope(allowed_domains=("a.example",))),
+        )
+    }
+
+    async def call(key: str, method: str, params: dict[str, object]) -> AsgiResponse:
+        head = {
+            **ACCEPT,
+            "content-type": "application/json",
+            "host": "localhost",
+            "authorization": f"Bearer {keys[key]}",
+            "mcp-protocol-version": "2025-06-18",
+        }
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        return await send_request(gateway, "POST", "/mcp", head, json.dumps(body).encode())
+
+    async def work() -> None:
+        search: dict[str, object] = {"name": "websearch", "arguments": {"query": "q"}}
+        named: dict[str, object] = {"name": "websearch_gemini", "arguments": {"query": "q"}}
+        backend = gateway.groundwire
+        assert isinstance(backend, FixedBackend)
+        for params in (search, named):
+            assert b"Yes, it does" in (await call("free", "tools/call", params)).body
+        before = len(backend.requests)
+        assert b"may not search the web" in (await call("mute", "tools/call", search)).body
+        assert b"no provider that can be used" in (await call("other", "tools/call", search)).body
+        assert b"may not use 'gemini'" in (await call("other", "tools/call", named)).body
+        fetch: dict[str, object] = {"name": "fetch", "arguments": {"id": "https://b.example/"}}
+        assert b"reads only pages of a.example" in (await call("narrow", "tools/call", fetch)).body
+        assert len(backend.requests) == before
+        await call("narrow", "tools/call", search)
+        assert backend.requests[-1].search is not None
+        assert backend.requests[-1].search.allowed_domains == ("a.example",)
+        listed = {key: (await call(key, "tools/list", {})).body for key in ("free", "other")}
+        assert b"websearch_gemini" in listed["free"]
+        assert b"websearch_gemini" not in listed["other"]
+        for close in gateway.on_close:
+            await close()
+
+    await asyncio.wait_for(work(), BOUND)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

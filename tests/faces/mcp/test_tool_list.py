@@ -16,7 +16,7 @@ from tests.faces.mcp.served import KEY, Library
 
 pytestmark = pytest.mark.server
 
-KEYLESS = ["websearch", "websearch_web", "websearch_local", "search", "fetch"]
+KEYLESS = ["websearch", "websearch_web", "websearch_local", "search", "fetch", "verify_citations"]
 
 
 def names(home: Path, env: Mapping[str, str], *, every: bool = False) -> list[str]:
@@ -48,7 +48,7 @@ def test_a_key_in_its_own_block_is_enough_for_geminisearch(tmp_path: Path) -> No
 
 
 def test_all_tools_are_listed_on_request(tmp_path: Path) -> None:
-    assert names(tmp_path, {}, every=True) == list(NAMES) == [*TOOLS, "search", "fetch"]
+    assert names(tmp_path, {}, every=True) == list(NAMES) == [*TOOLS, "search", "fetch", "verify_citations"]
 
 
 @pytest.mark.parametrize("language", ["en", "de"])

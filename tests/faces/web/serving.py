@@ -45,7 +45,7 @@ async def running_page(
     with open_store(address or f"sqlite:///{folder}/chat.db") as store:
         async with Groundwire(settings, env=env) as groundwire:
             chat = chat_for(groundwire, store)
-            gateway = create_app(groundwire, env)
+            gateway = create_app(groundwire, env, store=store)
             gateway.readiness_checks.append(StoreProbe(store).problem)
             gateway.routes = RouteTable((*gateway.routes.routes, *routes_for(chat)))
             async with running_server(gateway) as (url, _):

@@ -244,7 +244,7 @@ def test_axe_finds_no_serious_accessibility_violations(
             found += await violations(page)
             width = await page.evaluate("document.documentElement.scrollWidth")
             assert width <= 360
-            for path in ("/agents", "/agents/finder", "/agents/new", "/usage", "/find?q=said"):
+            for path in ("/agents", "/agents/finder", "/agents/new", "/usage", "/find?q=said", "/admin"):
                 await page.goto(f"{here.url}{path}")
                 found += await violations(page)
             assert found == []

@@ -16,6 +16,8 @@ import pytest
 from groundwire.chat.questions import ChatQuestion
 from groundwire.faces.web.app import PAGES
 from groundwire.faces.web.pages import Pages
+from groundwire.model.access import KeyLimits, KeyScope
+from groundwire.server.auth import AccessControl, AccessKeys
 from groundwire.server.keys import KeyFile
 from groundwire.store.base import Agent
 from groundwire.testing.answers import answer_events
@@ -171,6 +173,18 @@ async def test_an_invalid_question_is_refused_with_a_reason(body: dict[str, str]
         assert data["status"] in (400, 404)
         assert data["message"]
         assert await here.chat.sessions("") == []
+
+
+async def test_a_question_counts_against_the_rate_limit_of_the_key(tmp_path: Path) -> None:
+    scope = KeyScope(limits=KeyLimits(requests_per_minute=1, tokens_per_minute=100_000))
+    async with open_page(tmp_path) as (here, browser):
+        here.gateway.access = AccessControl("127.0.0.1", lambda: AccessKeys(scopes={"": scope}))
+        token = await token_of(browser)
+        answered = await stream_of(browser, token, text="First?", agent="finder")
+        assert "refused" not in dict(answered)
+        ((name, refusal),) = await stream_of(browser, token, text="Second?", agent="finder")
+        assert (name, refusal["status"]) == ("refused", 429)
+        assert "limit" in str(refusal["message"])
 
 
 async def test_closing_the_page_stops_the_provider(tmp_path: Path) -> None:

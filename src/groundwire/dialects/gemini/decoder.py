@@ -573,10 +573,14 @@ class ResponseReader:
             self._emit(event)
         for part in self._content.text_parts:
             self._emit(TextSettled(part))
-        body = read_body(self._usage_chunk or {}, UpstreamWireError)
-        usage = decode_usage(body.obj("usageMetadata"))
+        usage = self.usage()
         if usage != Usage():
             self._emit(UsageSeen(usage))
+
+    def usage(self) -> Usage:
+        """The usage so far: each chunk repeats it."""
+        body = read_body(self._usage_chunk or {}, UpstreamWireError)
+        return decode_usage(body.obj("usageMetadata"))
 
     def end(self, *, whole: bool = False) -> None:
         """Emit the end. A whole body is complete even without a finish reason; a stream may be truncated."""
@@ -697,6 +701,9 @@ class Decoder(StreamDecoder):
     def __init__(self) -> None:
         super().__init__()
         self._answer = ResponseReader(self.emit)
+
+    def usage_so_far(self) -> Usage | None:
+        return self._answer.usage()
 
     def on_frame(self, frame: Frame) -> None:
         if frame.data in (b"", b"[DONE]"):  # Google sends no sentinel, some compatible servers do

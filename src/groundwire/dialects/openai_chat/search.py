@@ -128,7 +128,9 @@ PERPLEXITY_FIELDS = (
     "last_updated_before_filter",
     "enable_search_classifier",
 )
-SEARCH_FIELDS = ("web_search_options", *PERPLEXITY_FIELDS)
+_QWEN_FIELDS = ("enable_search", "search_options")
+_GROQ_FIELD = "search_settings"
+SEARCH_FIELDS = ("web_search_options", *PERPLEXITY_FIELDS, *_QWEN_FIELDS, _GROQ_FIELD)
 _OF_PERPLEXITY = frozenset(PERPLEXITY_FIELDS)
 _DECLARATIONS = frozenset({"tools", "plugins", *SEARCH_FIELDS})
 _FORM_FIELDS = ("form", "type", "implied", "web_search_options")
@@ -138,6 +140,9 @@ _SUPPORTED: dict[str, tuple[str, ...]] = {
     "openrouter": _SUPPORTED_BY_OPENROUTER,
     "plugin": _SUPPORTED_BY_OPENROUTER,
     "perplexity": ("allowed_domains", "blocked_domains", "language", "since", "until", "context_size"),
+    "groq": ("allowed_domains", "blocked_domains"),
+    "qwen": (),
+    "zai": ("max_sources",),
 }
 
 
@@ -167,7 +172,7 @@ def decode_search(body: Fields) -> SearchOptions | None:
     if _DECLARATIONS.isdisjoint(body.raw):
         return _from_model(body)
     declared: SearchOptions | None = None
-    for decode in (_from_tools, _from_plugins, _from_fields, _from_options):
+    for decode in (_from_tools, _from_plugins, _from_fields, _from_vendor_fields, _from_options):
         for options in decode(body):
             declared = options if declared is None else _merge_options(declared, options)
     return declared or _from_model(body)
@@ -189,6 +194,8 @@ def _from_tools(body: Fields) -> Iterator[SearchOptions]:
         kind = tool.text("type")
         if kind == SERVER_TOOL:
             yield _decode_parameters(tool.obj("parameters"), {"form": "openrouter"})
+        elif kind == "web_search" and tool.has("web_search"):
+            yield from _from_zai_tool(tool.obj("web_search"))
         elif is_search_type(kind):
             yield _decode_parameters(tool, {"form": "openrouter", "type": kind})
 
@@ -342,6 +349,51 @@ def _encode_fields(options: SearchOptions, verbatim: JsonObject) -> EncodedSearc
     return EncodedSearch(body, unsupported=tuple(unsupported))
 
 
+def _from_zai_tool(search: Fields) -> Iterator[SearchOptions]:
+    """Decode the tool of Z.ai, which has its options in an object of the same name."""
+    if search.flag("enable") is False:
+        return
+    rest = search.rest("enable", "count")
+    yield SearchOptions(max_sources=search.integer("count"), extras={NAME: {**rest, "form": "zai"}})
+
+
+def _encode_zai_tool(options: SearchOptions, verbatim: JsonObject) -> EncodedSearch:
+    search: JsonObject = {
+        "search_engine": "search-prime",
+        "search_result": True,
+        **_verbatim_fields(verbatim),
+        "enable": True,
+    }
+    if options.max_sources is not None:
+        search["count"] = options.max_sources
+    return EncodedSearch({}, {"type": "web_search", "web_search": search})
+
+
+def _from_vendor_fields(body: Fields) -> Iterator[SearchOptions]:
+    """Decode the top-level fields of Qwen and Groq."""
+    if body.flag("enable_search"):
+        yield SearchOptions(extras={NAME: {**body.obj("search_options").raw, "form": "qwen"}})
+    if body.has(_GROQ_FIELD):
+        settings = body.obj(_GROQ_FIELD)
+        rest = settings.rest("include_domains", "exclude_domains")
+        yield SearchOptions(
+            settings.texts("include_domains"),
+            settings.texts("exclude_domains"),
+            extras={NAME: {**rest, "form": "groq"}},
+        )
+
+
+def _encode_qwen(_: SearchOptions, verbatim: JsonObject) -> EncodedSearch:
+    """Without these options Qwen returns neither the pages nor numbers in the text."""
+    given: JsonObject = {"enable_source": True, "enable_citation": True, "citation_format": "[ref_<number>]"}
+    return EncodedSearch({"enable_search": True, "search_options": given | _verbatim_fields(verbatim)})
+
+
+def _encode_groq(options: SearchOptions, verbatim: JsonObject) -> EncodedSearch:
+    settings = _verbatim_fields(verbatim) | _encode_domains(options, "include_domains", "exclude_domains")
+    return EncodedSearch({_GROQ_FIELD: settings} if settings else {})
+
+
 def _from_model(body: Fields) -> SearchOptions | None:
     """Detect a model that searches by default. It needs no declaration, and none is encoded for it."""
     model = body.text("model")
@@ -357,6 +409,9 @@ _ENCODERS: dict[str, Callable[[SearchOptions, JsonObject], EncodedSearch]] = {
     "openrouter": _encode_tool,
     "plugin": _encode_plugin,
     "perplexity": _encode_fields,
+    "groq": _encode_groq,
+    "qwen": _encode_qwen,
+    "zai": _encode_zai_tool,
 }
 _EMPTY_DECLARATIONS: tuple[tuple[object, ...], ...] = (
     ({DEFAULT_FORM: {}}, None, None),

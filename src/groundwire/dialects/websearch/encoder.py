@@ -226,8 +226,9 @@ def encode_result(answer: Answer, reply: Reply) -> JsonObject:
 
 
 def _with_extension(body: JsonObject, more: JsonObject, answer: Answer) -> JsonObject:
-    """Add the warnings and further fields of the extension to a result."""
-    add_extension(body, answer, ())
+    """Add the warnings and further fields of the extension to a result. The contract of the tools has no
+    flag for answers without sources: `sources` is absent."""
+    add_extension(body, replace(answer, extras={}), ())
     if more:
         body[FIELD] = {"version": VERSION, **as_object(body.get(FIELD)), **more}
     return body

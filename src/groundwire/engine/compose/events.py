@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from groundwire.engine.compose.answer import THIN_EVIDENCE, Composition, phrase, sources_in
 from groundwire.engine.compose.clean import one_line
-from groundwire.engine.pages import EngineResult
+from groundwire.engine.pages import LINK_EXTRAS, EngineResult
 from groundwire.model import (
     NOTHING_FOUND,
     Citation,
@@ -14,11 +14,13 @@ from groundwire.model import (
     Event,
     ExtrasSeen,
     Finished,
+    JsonObject,
     SearchCall,
     SearchCalled,
     SearchResult,
     SearchReturned,
     SearchStarted,
+    Source,
     Started,
     TextDelta,
     TextSettled,
@@ -55,6 +57,36 @@ def composition_events(
         yield Warned(NOTHING_FOUND, "No page answers the question. Try other words or fewer restrictions.")
     yield UsageSeen(Usage(searches=searches))
     yield Finished("stop", "" if composition.found else NOTHING_FOUND)
+
+
+def link_events(query: str, found: EngineResult) -> Iterator[Event]:
+    """The events of a search whose pages are the result."""
+    yield Started()
+    yield SearchStarted(0, SEARCH_ID)
+    yield SearchCalled(0, SearchCall(SEARCH_ID, found.queries or (query,)))
+    yield SearchReturned(1, SearchResult(SEARCH_ID, tuple(_listed_sources(found))))
+    yield from found.warnings
+    yield UsageSeen(Usage(searches=1))
+    yield Finished("stop", "" if found.passages else NOTHING_FOUND)
+
+
+def _listed_sources(found: EngineResult) -> Iterator[Source]:
+    """Each page once, with its best passage, and its score relative to the best one."""
+    top = max((passage.score for passage in found.passages), default=0.0)
+    listed: set[str] = set()
+    for passage in found.passages:
+        page = passage.url.partition("#")[0]
+        if page not in listed:
+            listed.add(page)
+            score = round(passage.score / top, 4) if top > 0 else 0.0
+            details: JsonObject = {"score": score, "service": found.service}
+            yield Source(
+                passage.url,
+                passage.title,
+                excerpts=(passage.text,) if passage.text else (),
+                date=passage.published,
+                extras={LINK_EXTRAS: details},
+            )
 
 
 def nothing_found(query: str) -> str:

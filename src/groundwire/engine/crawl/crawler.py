@@ -6,12 +6,13 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, Callable, Container, Iterable
+from importlib.metadata import Distribution
 from pathlib import Path
 from typing import TypeAlias
 
 from groundwire.engine.crawl.file_record import FileRecord
 from groundwire.engine.crawl.files import crawl_path
-from groundwire.engine.crawl.package_archive import archive_name, is_package_archive
+from groundwire.engine.crawl.package_archive import archive_name, crawl_distribution, is_package_archive
 from groundwire.engine.crawl.results import (
     CrawledPage,
     CrawlOptions,
@@ -36,8 +37,8 @@ from groundwire.model.value import replace, value
 from groundwire.text.urls import safe_url
 from groundwire.transport.fetch import Fetcher
 
-CrawlSource: TypeAlias = str | Path
-"""A web URL, or the path of a file or folder."""
+CrawlSource: TypeAlias = str | Path | Distribution
+"""A web URL, the path of a file or folder, or an installed package."""
 StoredUrls: TypeAlias = Callable[[str], Container[str]]
 """The URLs of the stored pages of a collection."""
 
@@ -109,6 +110,8 @@ class Crawler:
             self.close()
             self._record = await asyncio.to_thread(self._file_record, what, collection, language)
             found = crawl_path(what, self._scope, self._record)
+        elif isinstance(what, Distribution):
+            found = crawl_distribution(what, self._scope)
         elif looks_like_sitemap(what):
             found = crawl_sitemap(what, self._scope, self._visitor)
         elif self._scope.follow:
@@ -140,7 +143,7 @@ def collection_of(what: CrawlSource) -> str:
             return archive_name(what.name)
         folder = what if what.is_dir() else what.parent
         return os.fsencode(folder.resolve().name).decode("utf-8", "replace") or "files"
-    return host_of(what)
+    return host_of(what) if isinstance(what, str) else what.name
 
 
 def _labelled(outcome: CrawlResult, collection: str, language: str) -> CrawlResult:

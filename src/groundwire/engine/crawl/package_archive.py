@@ -1,18 +1,21 @@
-"""Crawls the documentation inside source archives and wheels of Python packages.
+"""Crawls the documentation inside source archives, wheels and installed distributions of Python packages.
 
 An archive is read like a folder: its documents get the address of the archive with their path below it.
-Nothing is unpacked to disk. Sources, tests, licenses and changelogs are left out.
+Nothing is unpacked to disk. Documents of a distribution have the addresses of their files. Sources, tests,
+licenses and changelogs are left out.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import tarfile
 import zipfile
 import zlib
 from collections.abc import AsyncGenerator, Iterator
 from email.parser import Parser
-from pathlib import Path, PurePosixPath
+from importlib.metadata import Distribution
+from pathlib import Path, PurePath, PurePosixPath
 from typing import NamedTuple
 
 from groundwire.engine.crawl.results import CrawlOptions, CrawlResult, SkippedSource, crawl_result
@@ -26,6 +29,7 @@ _SUFFIXES = (".whl", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
 _LARGEST_ARCHIVE = 200_000_000
 _LARGEST_DOCUMENT = 20_000_000
 _MOST_DOCUMENTS = 5000
+_NAME = re.compile(r"(.+?)-v?\d")
 _BROKEN = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile, RuntimeError, ValueError)
 """What is raised for damaged, encrypted and unsupported archives."""
 
@@ -44,7 +48,8 @@ def is_package_archive(name: str) -> bool:
 
 def archive_name(name: str) -> str:
     """The name of the package: what is before the version in the name of its archive."""
-    return name.partition("-")[0] or name
+    found = _NAME.match(name)
+    return found[1] if found else name
 
 
 async def crawl_package_archive(path: Path, scope: CrawlOptions) -> AsyncGenerator[CrawlResult, None]:
@@ -111,5 +116,39 @@ def _documents(sizes: dict[str, int]) -> Iterator[tuple[str, PurePosixPath]]:
         inner = PurePosixPath(name.partition("/")[2] if has_top else name)
         if os.path.isabs(name) or ".." in inner.parts or sizes[name] > _LARGEST_DOCUMENT:
             continue
-        if is_package_document(inner) or (inner.name == "METADATA" and inner.parent.suffix == ".dist-info"):
+        if is_package_document(inner) or _is_description(inner):
             yield name, inner
+
+
+def _is_description(path: PurePath) -> bool:
+    return path.name == "METADATA" and path.parent.suffix == ".dist-info"
+
+
+async def crawl_distribution(
+    distribution: Distribution, scope: CrawlOptions
+) -> AsyncGenerator[CrawlResult, None]:
+    """The description of an installed distribution, and every document that is installed with it."""
+    outcomes = _installed_outcomes(distribution, scope)
+    while (outcome := await run_in_thread(lambda: next(outcomes, None))) is not None:
+        yield outcome
+
+
+def _installed_outcomes(distribution: Distribution, scope: CrawlOptions) -> Iterator[CrawlResult]:
+    from groundwire.engine.crawl.files import file_url, shown  # noqa: PLC0415  it imports this module
+
+    root = Path(str(distribution.locate_file("")))
+    files = sorted(file for file in distribution.files or () if ".." not in file.parts)
+    documents = [file for file in files if is_package_document(file) or _is_description(file)]
+    for file in documents[:_MOST_DOCUMENTS]:
+        path = root / file
+        try:
+            with path.open("rb") as opened:
+                data = opened.read(_LARGEST_DOCUMENT)
+        except OSError as error:
+            yield SkippedSource(shown(path), f"cannot be read: {error.strerror or error}")
+            continue
+        address = file_url(path, root, scope.base_url, as_html=scope.as_html)
+        document = _document(ArchivedFile(PurePosixPath(file), data), address)
+        yield crawl_result(read_isolated(document), shown(path))
+    if not documents:
+        yield SkippedSource(str(distribution.name), "it has no documents")

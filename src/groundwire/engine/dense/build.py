@@ -7,21 +7,20 @@ passages come the phrases about purposes, because they are few and many question
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from groundwire.engine.dense.encoder import FindEncoders, SentenceEncoder, find_encoders
 from groundwire.engine.dense.location import models_folder
 from groundwire.engine.dense.packages import ENGLISH, MeaningUnavailable, encoder_problem, usable_packages
-from groundwire.engine.dense.texts import PHRASES, VectorKey, vector_key
-from groundwire.engine.dense.vector_file import vectors_path
+from groundwire.engine.dense.stored_vectors import VectorSink
+from groundwire.engine.dense.texts import PASSAGES, PHRASES, VectorKey, vector_key
 from groundwire.engine.index.base import Index, PassageStore, StoredText
 from groundwire.engine.knowledge.purposes import purpose_index
 from groundwire.errors import TimedOut
-
-if TYPE_CHECKING:
-    from groundwire.engine.dense.vectors import VectorWriter
 
 ReportVectors: TypeAlias = Callable[[int, int], None]
 """Called with the number of vectors that are computed, and of all that are wanted."""
@@ -48,8 +47,9 @@ def complete_vectors(
     It asks `should_stop` after each batch. What another process is computing is left to that. Raises
     `MeaningUnavailable` if the vectors cannot be stored.
     """
-    store = index.passage_store()
-    if store is None or (finder is None and encoder_problem()):
+    if finder is None and encoder_problem():
+        return 0
+    if (store := index.passage_store()) is None:
         return 0
     try:
         jobs = list(_jobs(store, finder or _checked_encoders))
@@ -76,10 +76,10 @@ def purpose_phrases() -> list[str]:
 
 
 class _Job(NamedTuple):
-    """The texts that one file of vectors is for, and their number."""
+    """The texts that some vectors are of, their number, and how the vectors are written."""
 
     encoder: SentenceEncoder
-    path: Path
+    writing: Callable[[], AbstractContextManager[VectorSink]]
     texts: Callable[[], Iterator[str]]
     wanted: int
 
@@ -87,15 +87,14 @@ class _Job(NamedTuple):
 def _jobs(store: PassageStore, finder: FindEncoders) -> Iterator[_Job]:
     phrases = purpose_phrases()
     for encoder in reversed(finder(models_folder(store.folder))):
-        yield _Job(
-            encoder, vectors_path(store.folder, encoder.name, PHRASES), lambda: iter(phrases), len(phrases)
-        )
+        writing = partial(store.writing_vectors, encoder)
+        yield _Job(encoder, partial(writing, PHRASES), lambda: iter(phrases), len(phrases))
 
         def texts(encoder: SentenceEncoder = encoder) -> Iterator[str]:
             return (stored.text for stored in store.texts() if _suits(encoder, stored))
 
         count = len({vector_key(text) for text in texts()})
-        yield _Job(encoder, vectors_path(store.folder, encoder.name), texts, count)
+        yield _Job(encoder, partial(writing, PASSAGES), texts, count)
 
 
 def _suits(encoder: SentenceEncoder, stored: StoredText) -> bool:
@@ -104,11 +103,9 @@ def _suits(encoder: SentenceEncoder, stored: StoredText) -> bool:
 
 
 def _run(job: _Job, should_stop: ShouldStop) -> Iterator[tuple[int, int]]:
-    """Computes what a file does not have: after each batch its size, and the number of vectors there are."""
-    from groundwire.engine.dense.vectors import writing  # noqa: PLC0415  numpy takes a tenth of a second
-
+    """Computes what is missing: after each batch its size, and the number of vectors there are."""
     try:
-        with writing(job.path, job.encoder) as writer:
+        with job.writing() as writer:
             known = _kept_keys(writer, {vector_key(text) for text in job.texts()})
             yield 0, len(known)
             for batch in _batches(job.texts(), known):
@@ -121,8 +118,8 @@ def _run(job: _Job, should_stop: ShouldStop) -> Iterator[tuple[int, int]]:
         yield 0, job.wanted
 
 
-def _kept_keys(writer: VectorWriter, wanted: set[VectorKey]) -> set[VectorKey]:
-    """The wanted keys that the file has. If many others are in it, they are removed."""
+def _kept_keys(writer: VectorSink, wanted: set[VectorKey]) -> set[VectorKey]:
+    """The wanted keys that are stored. If many others are, they are removed."""
     keys = writer.keys()
     known = wanted.intersection(keys)
     if len(keys) - len(known) > _STALE_SHARE * len(keys):

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundwire.engine.dense.packages import usable_packages
-from groundwire.engine.dense.vector_file import vectors_path
 from groundwire.engine.index.base import Index
 
 if TYPE_CHECKING:
@@ -20,10 +19,9 @@ def models_folder(index: Path) -> Path:
 
 def open_stage(index: Index) -> DenseStage | None:
     """Search by meaning; None without vectors, and without the extra that they are compared with."""
-    store = index.passage_store()
-    if store is None:
-        return None
-    if not any(vectors_path(store.folder, package.name).is_file() for package in usable_packages()):
+    packages = usable_packages()
+    store = index.passage_store() if packages else None
+    if store is None or not any(store.has_vectors(package.name) for package in packages):
         return None
     from groundwire.engine.dense.stage import DenseStage  # noqa: PLC0415  imports numpy
 

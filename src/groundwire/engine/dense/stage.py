@@ -12,16 +12,15 @@ from functools import cache, lru_cache
 from pathlib import Path
 from threading import Lock
 
-from groundwire.engine.dense.arrays import Floats, Integers, np
+from groundwire.engine.dense.arrays import Floats
 from groundwire.engine.dense.encoder import FindEncoders, SentenceEncoder, find_encoders
-from groundwire.engine.dense.texts import PHRASES, VectorKey, passage_text, vector_key
-from groundwire.engine.dense.vector_file import vectors_path
-from groundwire.engine.dense.vectors import VectorReader, VectorSet
+from groundwire.engine.dense.stored_vectors import StoredVectors
+from groundwire.engine.dense.texts import PASSAGES, PHRASES, VectorKey, passage_text, vector_key
 from groundwire.engine.index.base import PassageStore
 from groundwire.engine.knowledge.purposes import Purpose, PurposeMatch, purpose_index
 from groundwire.engine.pages import Passage
 from groundwire.engine.retrieve.interpret import is_german
-from groundwire.engine.words import guess_language
+from groundwire.engine.words import guess_language, stop_words, tokenize, word_list
 from groundwire.model import SearchOptions
 
 _SPARE = 4
@@ -29,21 +28,23 @@ _SPARE = 4
 _FILTERED = 2000
 """Vectors that are looked up if filters restrict the passages."""
 _CACHED_QUESTIONS = 64
+_FOREIGN_WORDS = 2
+"""One may be a name or a variable: `del`, `la`."""
 
 
 class _EncoderVectors:
-    """An encoder with the files of its vectors."""
+    """An encoder with its vectors."""
 
-    def __init__(self, encoder: SentenceEncoder, folder: Path) -> None:
+    def __init__(self, encoder: SentenceEncoder, store: PassageStore) -> None:
         self.encoder = encoder
-        self._passages = VectorReader(vectors_path(folder, encoder.name), encoder)
-        self._phrases = VectorReader(vectors_path(folder, encoder.name, PHRASES), encoder)
+        self._passages = store.vector_source(encoder, PASSAGES)
+        self._phrases = store.vector_source(encoder, PHRASES)
         self.question = lru_cache(_CACHED_QUESTIONS)(self._question)
 
-    def vectors(self, *, phrases: bool = False) -> VectorSet | None:
+    def vectors(self, *, phrases: bool = False) -> StoredVectors | None:
         """The vectors of passages or phrases; None if there are none."""
         found = (self._phrases if phrases else self._passages).now()
-        return found if found is not None and len(found) else None
+        return found or None  # a file may be empty
 
     def similarity(self, cosine: float) -> float:
         """The cosine on a scale that all encoders share."""
@@ -94,18 +95,13 @@ class DenseStage:
     ) -> list[tuple[VectorKey, float]]:
         """The closest vectors: of each encoder those that the preferred one does not have."""
         found: list[tuple[VectorKey, float]] = []
-        preferred: VectorSet | None = None
+        preferred: StoredVectors | None = None
         for about in self._encoders(query):
             vectors = about.vectors(phrases=phrases)
             if vectors is None:
                 continue
-            rows = None if preferred is None else _rows_missing_in(preferred, vectors)
-            if admitted is not None:
-                allowed = vectors.rows(admitted)
-                rows = allowed[allowed >= 0] if rows is None else np.intersect1d(allowed, rows)
-            if rows is None or len(rows):
-                nearest = vectors.search(about.question(query), limit, rows)
-                found += [(key, about.similarity(cosine)) for key, cosine in nearest]
+            nearest = vectors.nearest(about.question(query), limit, admitted, preferred)
+            found += [(key, about.similarity(cosine)) for key, cosine in nearest]
             preferred = vectors
         return sorted(found, key=lambda item: -item[1])[:limit]
 
@@ -124,8 +120,8 @@ class DenseStage:
         """The encoders for a question, preferred ones first."""
         with self._loading:
             if self._loaded is None:
-                folder = self._store.folder
-                self._loaded = [_EncoderVectors(encoder, folder) for encoder in self._finder(self._models)]
+                encoders = self._finder(self._models)
+                self._loaded = [_EncoderVectors(encoder, self._store) for encoder in encoders]
         language = question_language(query)
         return [
             about
@@ -136,15 +132,18 @@ class DenseStage:
 
 def question_language(query: str) -> str:
     """`en` unless the question is in another language, for all that can be seen from a few words."""
+    if _is_foreign(query):
+        return ""
     if not query.isascii() or is_german(query):
         return guess_language(query)
     return guess_language(query) or "en"
 
 
-@lru_cache(8)
-def _rows_missing_in(preferred: VectorSet, vectors: VectorSet) -> Integers:
-    """The rows of vectors whose keys another set does not have."""
-    return np.flatnonzero(~np.isin(vectors.keys, preferred.keys))
+def _is_foreign(query: str) -> bool:
+    """Has it at least two words of a language that is neither English nor German, and fewer English ones?"""
+    words = tokenize(query)
+    foreign = sum(word in word_list("foreign_words") for word in words)
+    return foreign >= _FOREIGN_WORDS and foreign > sum(word in stop_words("en") for word in words)
 
 
 @cache

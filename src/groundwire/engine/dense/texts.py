@@ -12,8 +12,8 @@ from typing import TypeAlias
 VectorKey: TypeAlias = int
 """Fits a signed 64-bit integer."""
 
-PHRASES = "phrases"
-"""Name of the files with the vectors of the phrases about purposes."""
+PASSAGES, PHRASES = "vectors", "phrases"
+"""What vectors are of: passages, or the phrases about purposes. Files are named so."""
 TEXT_VERSION = 1
 """Incremented with every change of `passage_text`; the analysis version of the search index changes too."""
 _LONGEST_TEXT = 600

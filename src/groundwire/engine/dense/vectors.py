@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Container, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
 from groundwire.engine.dense.arrays import Floats, Integers, np
 from groundwire.engine.dense.encoder import SentenceEncoder
+from groundwire.engine.dense.stored_vectors import StoredVectors
 from groundwire.engine.dense.texts import VectorKey
 from groundwire.engine.dense.vector_file import (
     RECORDS_AT,
@@ -63,6 +64,21 @@ class VectorSet:
         best = np.argsort(-cosines, kind="stable")[:limit]
         return list(zip(self.keys[at[best]].tolist(), cosines[best].tolist(), strict=True))
 
+    def nearest(
+        self,
+        query: Floats,
+        limit: int,
+        admitted: Sequence[VectorKey] | None = None,
+        preferred: StoredVectors | None = None,
+    ) -> list[tuple[VectorKey, float]]:
+        """The closest vectors with their cosines, best first: of the admitted keys, if they are given, and
+        without those that the preferred vectors have."""
+        rows = _rows_missing_in(preferred, self) if isinstance(preferred, VectorSet) else None
+        if admitted is not None:
+            allowed = self.rows(admitted)
+            rows = allowed[allowed >= 0] if rows is None else np.intersect1d(allowed, rows)
+        return self.search(query, limit, rows) if rows is None or len(rows) else []
+
     def cosines(self, query: Floats, keys: Sequence[VectorKey]) -> list[float | None]:
         """The cosines of some vectors; None for those that are missing."""
         rows = self.rows(keys)
@@ -85,6 +101,12 @@ class VectorSet:
     def _cosines(self, query: Floats, rows: Integers) -> Floats:
         cosines: Floats = (self._values[rows].astype(np.float32) @ query) * self._scales[rows]
         return cosines
+
+
+@lru_cache(8)
+def _rows_missing_in(preferred: VectorSet, vectors: VectorSet) -> Integers:
+    """The rows of vectors whose keys another set does not have."""
+    return np.flatnonzero(~np.isin(vectors.keys, preferred.keys))
 
 
 def _record(dimensions: int) -> np.dtype[np.void]:

@@ -5,17 +5,17 @@ Also the query syntax that services share: site operators, query lengths, time s
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from time import time
 from typing import TYPE_CHECKING, TypeAlias
 
 from groundwire.credentials.lookup import Lookup
-from groundwire.credentials.redact import Redactor
+from groundwire.credentials.redact import Redactor, UnshownHeaders
 from groundwire.credentials.secret import NO_SECRET, Credential, Secret
 from groundwire.dialects.error_tables import request_id, retry_after
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.json import load_json
+from groundwire.dialects.json import dump_json, load_json
 from groundwire.engine.engines.results import PageOpener, SearchHit
 from groundwire.engine.pages import EngineResult
 from groundwire.errors import (
@@ -30,9 +30,9 @@ from groundwire.errors import (
     WireError,
     upstream_error_class,
 )
-from groundwire.model import SearchOptions
-from groundwire.model.value import value
-from groundwire.transport.http import Deadlines, Http, HttpRequest
+from groundwire.model import Json, JsonObject, SearchOptions
+from groundwire.model.value import replace, value
+from groundwire.transport.http import LOOP_HEADER, Deadlines, Http, HttpRequest
 
 if TYPE_CHECKING:
     from groundwire.transport.response import Response
@@ -55,6 +55,8 @@ class ServiceQuery:
     limit: int
     today: str
     """The current date, as in RFC 3339."""
+    settings: Mapping[str, str] = {}
+    """Values of the specification's `variables`."""
 
 
 @value
@@ -92,6 +94,8 @@ class ApiEngineSpec:
     """Statuses that the service uses in its own way."""
     codes: Mapping[str, type[UpstreamError]] = {}
     """Error codes that are more specific than the status."""
+    empty_codes: frozenset[str] = frozenset()
+    """Error codes that mean that nothing was found."""
     remedies: Mapping[int, str] = {}
     """Statuses that mean a wrong setup, and what to do."""
     lookups: tuple[Lookup, ...] = ()
@@ -102,6 +106,10 @@ class ApiEngineSpec:
     deadlines: Deadlines = _DEADLINES
     base_url_env: str = ""
     """Environment variable with the base URL."""
+    variables: tuple[str, ...] = ()
+    """Further environment variables that requests need."""
+    settings: Mapping[str, str] = {}
+    """Their values."""
 
 
 class ApiEngine:
@@ -133,22 +141,37 @@ class ApiEngine:
 
     async def find(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
         """Searches, applies the options to the results, and returns passages of the pages themselves."""
+        hits = await self.hits(query, options, limit)
+        return await self._opener.found(query, query, hits, options, limit)
+
+    async def links(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
+        """Searches, and applies the options to the results; no page is opened."""
+        hits = await self.hits(query, options, limit)
+        return self._opener.listed(query, query, hits, options, limit)
+
+    async def hits(self, query: str, options: SearchOptions, limit: int) -> Sequence[SearchHit]:
+        """The results as the service returns them."""
         check_query(self._row.title, query, options)
         try:
-            hits = await self._request_hits(query, options, limit)
+            return await self._request_hits(query, options, limit)
         except GroundwireError as error:
             raise self._redactor.cleaned(error, _LONGEST) from None
-        return await self._opener.found(query, query, hits, options, limit)
 
     async def _request_hits(self, query: str, options: SearchOptions, limit: int) -> tuple[SearchHit, ...]:
         row = self._row
         key = await self._key()
         today = datetime.fromtimestamp(self._clock(), UTC).date().isoformat()
         wanted = min(limit, options.max_sources or limit)
-        call = row.request(ServiceQuery(query, options, row.base_url.rstrip("/"), key, wanted, today))
+        base_url = row.base_url.rstrip("/")
+        call = row.request(ServiceQuery(query, options, base_url, key, wanted, today, row.settings))
+        # A SearXNG or Tavily address may be that of this gateway, which serves their APIs.
+        call = replace(call, headers=UnshownHeaders({**call.headers, LOOP_HEADER: "1"}))
         async with self._http.open(call, row.deadlines) as response:
             if not 200 <= response.status < 300:
-                raise await _response_error(row, response)
+                error = await _response_error(row, response)
+                if isinstance(error, UpstreamError) and error.upstream_code in row.empty_codes:
+                    return ()
+                raise error
             body = load_json(await response.body(_LARGEST), UpstreamWireError)
         return row.response(Fields.of(body, UpstreamWireError))
 
@@ -156,6 +179,8 @@ class ApiEngine:
         row = self._row
         if not row.base_url:
             raise _missing(row, f"no address for {row.title}. {row.advice}")
+        if unset := [name for name in row.variables if not row.settings.get(name)]:
+            raise _missing(row, f"{' and '.join(unset)} is not set for {row.title}. {row.advice}")
         credential = await self._credential() if row.lookups else None
         if credential is None:
             if row.lookups and row.missing:
@@ -207,6 +232,18 @@ def _parse_error(row: ApiEngineSpec, body: bytes) -> ServiceError:
         return ServiceError()
 
 
+def json_call(url: str, body: JsonObject, key_headers: Mapping[str, str]) -> HttpRequest:
+    """A POST with a JSON body, without the fields that are empty."""
+    headers = {"accept": "application/json", "content-type": "application/json", **key_headers}
+    non_empty: JsonObject = {name: item for name, item in body.items() if item}
+    return HttpRequest("POST", url, UnshownHeaders(headers), dump_json(non_empty).encode())
+
+
+def bearer_header(key: Secret) -> Mapping[str, str]:
+    """Bearer authentication."""
+    return {"authorization": f"Bearer {key.reveal()}"}
+
+
 _MOST_SITES = 12
 _SPANS = ((1, "day"), (7, "week"), (31, "month"), (366, "year"))
 
@@ -233,6 +270,24 @@ def truncate_query(query: str, characters: int, words: int) -> str:
     if len(short) <= characters:
         return short
     return short[: characters + 1].rpartition(" ")[0] or short[:characters]
+
+
+def google_time_range(options: SearchOptions, today: str) -> str:
+    """`tbs` of Google: a range of dates as month/day/year; empty without one."""
+    if not options.since and not options.until:
+        return ""
+    first, last = (
+        "{1}/{2}/{0}".format(*day.split("-"))
+        for day in (options.since[:10] or "1990-01-01", options.until[:10] or today[:10])
+    )
+    return f"cdr:1,cd_min:{first},cd_max:{last}"
+
+
+def one_domain_list(options: SearchOptions) -> tuple[list[Json], list[Json]]:
+    """An allow list or a block list, for services that take one of them. One is enough: what an allow list
+    lets in is checked against the other one anyway."""
+    allowed: list[Json] = [*plain_domains(options.allowed_domains)]
+    return allowed, [] if allowed else [*plain_domains(options.blocked_domains)]
 
 
 def time_span(since: str, today: str) -> str:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from groundwire.credentials.lookup import Lookup
-from groundwire.credentials.redact import UnshownHeaders
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.json import dump_json
 from groundwire.engine.engines.api import (
     DOMAIN_LISTS,
     ApiEngineSpec,
     ServiceError,
     ServiceQuery,
-    plain_domains,
+    json_call,
+    one_domain_list,
 )
 from groundwire.engine.engines.results import SearchHit, make_hit
 from groundwire.errors import AuthRejected, QuotaExhausted
@@ -24,27 +23,18 @@ _LONGEST_PAGE = 20_000
 
 def _request(search: ServiceQuery) -> HttpRequest:
     options = search.options
-    allowed = plain_domains(options.allowed_domains)
+    allowed, blocked = one_domain_list(options)
     body: JsonObject = {
         "query": search.query,
         "numResults": min(search.limit, _MOST),
         "contents": {"text": {"maxCharacters": _LONGEST_PAGE}},
-        "includeDomains": [*allowed],
-        # One list is enough: what an allow list lets in is checked against the other one anyway.
-        "excludeDomains": [] if allowed else [*plain_domains(options.blocked_domains)],
+        "includeDomains": allowed,
+        "excludeDomains": blocked,
         "startPublishedDate": _timestamp(options.since),
         "endPublishedDate": _timestamp(options.until),
         "userLocation": (options.location or Location()).country.upper(),
     }
-    headers = {
-        "accept": "application/json",
-        "content-type": "application/json",
-        "x-api-key": search.key.reveal(),
-    }
-    non_empty: JsonObject = {name: item for name, item in body.items() if item}
-    return HttpRequest(
-        "POST", f"{search.base_url}/search", UnshownHeaders(headers), dump_json(non_empty).encode()
-    )
+    return json_call(f"{search.base_url}/search", body, {"x-api-key": search.key.reveal()})
 
 
 def _timestamp(text: str) -> str:

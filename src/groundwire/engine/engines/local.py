@@ -64,6 +64,8 @@ class LocalEngine:
         self._index: Index | None = None
         self._temporary: TemporaryDirectory[str] | None = None
         self._warnings: tuple[Warned, ...] = ()
+        self._notices: tuple[Warned, ...] = ()
+        """For the next answer only."""
         self._stage: DenseStage | None = None
 
     async def find(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
@@ -71,13 +73,17 @@ class LocalEngine:
         index = await asyncio.to_thread(self._opened)
         found, warnings = await asyncio.to_thread(self._find, index, query, options, limit)
         building, advice = await asyncio.to_thread(self._completeness, index)
+        notices, self._notices = self._notices, ()
         return EngineResult(
             passages=found.passages,
             queries=(found.interpretation.text,),
             is_answer=found.is_answer,
             probability=found.probability,
             understood=found.interpretation.text,
-            warnings=(*_notices(found), *self._warnings, *warnings, *_not_live(options), *building),
+            warnings=(
+                *(*_notices(found), *notices, *self._warnings),
+                *(*warnings, *_not_live(options), *building),
+            ),
             advice=(*_suggestions(found), *advice),
         )
 
@@ -119,12 +125,14 @@ class LocalEngine:
     def _opened_somewhere(self) -> Index:
         """The index of the data directory; a temporary one if that cannot be written."""
         try:
-            return self._knowing(self._opener(self._folder))
+            index = self._knowing(self._opener(self._folder))
         except GroundwireError as error:
             self._temporary = TemporaryDirectory(prefix="groundwire-", ignore_cleanup_errors=True)
             message = f"The index is kept for this run only: {error.message}"
             self._warnings = (Warned("index_not_kept", message),)
             return self._knowing(self._opener(Path(self._temporary.name)))
+        self._notices = (Warned("index_rebuilt", index.notice),) if index.notice else ()
+        return index
 
     def _knowing(self, index: Index) -> Index:
         """Adds the core modules, unless they are there or another process is adding them."""

@@ -26,6 +26,8 @@ Admits: TypeAlias = Callable[[SearchOptions, Source], bool]
 """Do the domain lists allow this source?"""
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_NAMED_DAY = re.compile(r"([A-Z][a-z]{2})[a-z]*\.? (\d{1,2}), (\d{4})")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 
@@ -57,10 +59,12 @@ def strip_markup(text: str) -> str:
 
 
 def day_of(text: str) -> str:
-    """The day of an ISO or RFC 5322 date; empty if it is neither."""
+    """The day of an ISO or RFC 5322 date, or of one like `Mar 4, 2025`; empty if it is none of these."""
     found = _DAY.match(text.strip())
     if found:
         return found[0]
+    if (named := _NAMED_DAY.fullmatch(text.strip())) and named[1] in _MONTHS:
+        return f"{named[3]}-{_MONTHS.index(named[1]) + 1:02}-{int(named[2]):02}"
     from email.utils import parsedate  # noqa: PLC0415  slow, and few services need it
 
     parts = parsedate(text) if text else None
@@ -159,6 +163,14 @@ class PageOpener:
         passages = passages_of(query, kept, pages, self._cut, options)
         return EngineResult(tuple(passages[:limit]), (sent_query,), (*warnings, *unread))
 
+    def listed(
+        self, query: str, sent_query: str, hits: Iterable[SearchHit], options: SearchOptions, limit: int
+    ) -> EngineResult:
+        """The hits in the order of the service, each with what the service quotes; no page is fetched."""
+        kept, warnings = filter_hits(hits, options, self._admits)
+        passages = (_as_passage(query, hit, rank) for rank, hit in enumerate(kept[:limit]))
+        return EngineResult(tuple(passages), (sent_query,), warnings)
+
     async def page(self, url: str, within: float = 15.0) -> Page:
         """Fetches and reads one page; raises the error that prevents it."""
         if self._fetcher is None or self._read is None:
@@ -244,6 +256,13 @@ def passages_of(
             for piece in pieces or _quoted(query, own)
         )
     return sorted(found, key=lambda passage: -passage.score)
+
+
+def _as_passage(query: str, hit: SearchHit, rank: int) -> Passage:
+    """A hit as one passage: its snippet, else the best passage of its text. The score is that of the rank."""
+    quoted = [] if hit.snippet else _quoted(query, Page(hit.url, hit.title, hit.text))
+    text, start = (quoted[0].text, quoted[0].start) if quoted else (hit.snippet, 0)
+    return Passage(hit.url, hit.title, text, start, 1 / (1 + rank), hit.published, hit.language)
 
 
 def _named(page: Page, hit: SearchHit) -> Page:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from groundwire.credentials.lookup import Lookup
-from groundwire.credentials.redact import UnshownHeaders
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.json import dump_json
 from groundwire.engine.engines.api import (
     DOMAIN_LISTS,
     ApiEngineSpec,
     ServiceError,
     ServiceQuery,
+    bearer_header,
+    json_call,
     plain_domains,
     truncate_query,
 )
 from groundwire.engine.engines.results import SearchHit, make_hit
 from groundwire.errors import QuotaExhausted
 from groundwire.model import JsonObject
-from groundwire.transport.http import HttpRequest
+from groundwire.model.value import replace
+from groundwire.transport.http import Deadlines, HttpRequest
 
 _MOST = 20
 _LONGEST_QUERY = 400
@@ -34,15 +35,7 @@ def _request(search: ServiceQuery) -> HttpRequest:
         "start_date": options.since[:10],
         "end_date": options.until[:10],
     }
-    headers = {
-        "accept": "application/json",
-        "content-type": "application/json",
-        "authorization": f"Bearer {search.key.reveal()}",
-    }
-    non_empty: JsonObject = {name: item for name, item in body.items() if item}
-    return HttpRequest(
-        "POST", f"{search.base_url}/search", UnshownHeaders(headers), dump_json(non_empty).encode()
-    )
+    return json_call(f"{search.base_url}/search", body, bearer_header(search.key))
 
 
 def _response(body: Fields) -> tuple[SearchHit, ...]:
@@ -60,7 +53,10 @@ def _response(body: Fields) -> tuple[SearchHit, ...]:
 
 
 def _explain(body: Fields) -> ServiceError:
-    return ServiceError(message=body.obj("detail").text("error"))
+    if body.has("detail"):
+        return ServiceError(message=body.obj("detail").text("error"))
+    error = body.obj("error")  # of a request without a key
+    return ServiceError(error.text("code"), error.text("message"))
 
 
 SPEC = ApiEngineSpec(
@@ -76,3 +72,21 @@ SPEC = ApiEngineSpec(
     advice="Set TAVILY_API_KEY.",
     honours=DOMAIN_LISTS | {"since", "until"},
 )
+
+
+def _keyless_request(search: ServiceQuery) -> HttpRequest:
+    call = _request(search)
+    headers = {name: text for name, text in call.headers.items() if name != "authorization"}
+    return replace(call, headers={**headers, "x-tavily-access-mode": "keyless"})
+
+
+KEYLESS = replace(
+    SPEC,
+    title="Tavily without a key",
+    request=_keyless_request,
+    lookups=(),
+    missing="",
+    advice="Wait a little, or set TAVILY_API_KEY.",
+    deadlines=Deadlines(connect=3.0, first_byte=8.0, idle=5.0, total=10.0),
+)
+"""The same service for anybody, with a limit for each address."""

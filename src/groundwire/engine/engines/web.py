@@ -1,16 +1,16 @@
-"""The live web without a key: metasearch through `ddgs`, and the pages themselves.
+"""The live web without a key: metasearch through `ddgs`, else another service, and the pages themselves.
 
 The package queries several public search services and blocks, so it runs in a thread, with a timeout. It is
-imported with the first search.
+imported with the first search. Such services limit how often an address may ask: then the next one is asked.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from time import time
-from typing import TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from groundwire.engine.engines.api import DOMAIN_LISTS, check_query, time_span, with_site_operators
 from groundwire.engine.engines.results import PageOpener, SearchHit, make_hit
@@ -23,11 +23,13 @@ from groundwire.errors import (
     Unreachable,
     UpstreamWireError,
 )
-from groundwire.model import Location, SearchOptions
-from groundwire.model.value import value
+from groundwire.model import Location, SearchOptions, Warned
+from groundwire.model.value import replace, value
 from groundwire.transport.threads import run_in_thread
 
 NAME = "web"
+METASEARCH = "ddgs"
+_TITLE = "the web engine"
 SECONDS = 8.0
 _MOST = 20
 _EACH = 5
@@ -103,8 +105,31 @@ def _text(item: Mapping[str, object], name: str) -> str:
     return text if isinstance(text, str) else ""
 
 
+class KeylessService(Protocol):
+    """A search service on the web that needs no key."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def hits(self, query: str, options: SearchOptions, limit: int) -> Sequence[SearchHit]:
+        """The results as the service returns them."""
+        ...
+
+
+class ServiceHits(NamedTuple):
+    """The hits of the service that answered, and warnings about those before it."""
+
+    hits: Sequence[SearchHit]
+    service: str
+    sent_query: str
+    warnings: tuple[Warned, ...] = ()
+
+
 class WebEngine:
-    """Searches the live web, fetches the first pages, and returns their passages."""
+    """Searches the live web, fetches the first pages, and returns their passages.
+
+    If the metasearch fails or finds nothing, the `others` are asked, in order.
+    """
 
     def __init__(
         self,
@@ -113,11 +138,13 @@ class WebEngine:
         search: Search = search_ddgs,
         seconds: float = SECONDS,
         clock: Callable[[], float] = time,
+        others: Sequence[KeylessService] = (),
     ) -> None:
         self._opener = opener
         self._search = search
         self._seconds = seconds
         self._clock = clock
+        self._others = others
 
     @property
     def name(self) -> str:
@@ -129,14 +156,45 @@ class WebEngine:
 
     async def find(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
         """Searches: the best passages, at most `limit`."""
-        check_query("the web engine", query, options)
         question = self._question(query, options, limit)
+        found = await self._hits(query, question, options)
+        result = await self._opener.found(query, found.sent_query, found.hits, options, limit)
+        return _attributed(result, found)
+
+    async def links(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
+        """Searches: the pages, best first; none is opened."""
+        question = self._question(query, options, limit)
+        found = await self._hits(query, question, options)
+        result = self._opener.listed(query, found.sent_query, found.hits, options, limit)
+        return _attributed(result, found)
+
+    async def _hits(self, query: str, question: MetasearchQuery, options: SearchOptions) -> ServiceHits:
+        """The hits of the first service that finds something. Raises the first error if none does."""
+        check_query(_TITLE, query, options)
+        error: GroundwireError | None = None
+        try:
+            if hits := await self._metasearch(question):
+                return ServiceHits(hits, METASEARCH, question.query)
+        except GroundwireError as caught:
+            error = caught
+        for service in self._others:
+            try:
+                hits = await service.hits(query, options, question.limit)
+            except GroundwireError as caught:
+                error = error or caught
+                continue
+            if hits:
+                return ServiceHits(hits, service.name, query, (_replaced(service.name, error),))
+        if error is not None:
+            raise error
+        return ServiceHits((), METASEARCH, question.query)
+
+    async def _metasearch(self, question: MetasearchQuery) -> Sequence[SearchHit]:
         try:
             async with asyncio.timeout(self._seconds):
-                hits = await run_in_thread(lambda: self._search(question), "groundwire-web")
+                return tuple(await run_in_thread(lambda: self._search(question), "groundwire-web"))
         except TimeoutError:
             raise TimedOut("the search services did not answer in time") from None
-        return await self._opener.found(query, question.query, hits, options, limit)
 
     def _question(self, query: str, options: SearchOptions, limit: int) -> MetasearchQuery:
         today = datetime.fromtimestamp(self._clock(), UTC).date().isoformat()
@@ -146,6 +204,15 @@ class WebEngine:
             _TIME_LIMITS.get(time_span(options.since, today), ""),
             min(limit, _MOST),
         )
+
+
+def _replaced(service: str, error: GroundwireError | None) -> Warned:
+    why = error.message.rstrip(".") if error is not None else "it found nothing"
+    return Warned("search_service_replaced", f"{METASEARCH} was replaced by {service}: {why}")
+
+
+def _attributed(result: EngineResult, found: ServiceHits) -> EngineResult:
+    return replace(result, service=found.service, warnings=(*found.warnings, *result.warnings))
 
 
 def region_of(options: SearchOptions) -> str:

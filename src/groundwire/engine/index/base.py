@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
+from groundwire.engine.dense.encoder import SentenceEncoder
+from groundwire.engine.dense.stored_vectors import VectorSink, VectorSource
 from groundwire.engine.dense.texts import VectorKey
 from groundwire.engine.pages import Page, Passage
 from groundwire.model import SearchOptions
@@ -61,11 +64,23 @@ class StoredText(NamedTuple):
 
 
 class PassageStore(Protocol):
-    """Passages by the keys of their vectors, which are stored next to the index."""
+    """Passages by the keys of their vectors, and these vectors."""
 
     @property
     def folder(self) -> Path:
-        """The folder of the index."""
+        """The folder of the index on this machine; encoders keep prepared files next to it."""
+        ...
+
+    def has_vectors(self, encoder: str) -> bool:
+        """Are there vectors of passages that an encoder with this name made? Cheap."""
+        ...
+
+    def vector_source(self, encoder: SentenceEncoder, what: str) -> VectorSource:
+        """The vectors of an encoder: of `PASSAGES` or `PHRASES`."""
+        ...
+
+    def writing_vectors(self, encoder: SentenceEncoder, what: str) -> AbstractContextManager[VectorSink]:
+        """Writes vectors, as the only one; raises `TimedOut` while another process does."""
         ...
 
     def texts(self) -> Iterator[StoredText]:
@@ -95,6 +110,11 @@ class Index(Protocol):
 
     def close(self) -> None:
         """Closes files and connections."""
+        ...
+
+    @property
+    def notice(self) -> str:
+        """What happened when it was opened, for the user; empty if nothing did."""
         ...
 
     def put(self, pages: Iterable[Page]) -> Stored:

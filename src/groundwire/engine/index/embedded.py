@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -19,7 +19,9 @@ from typing import Self, TypeAlias
 
 from tantivy import DocAddress, Query, Searcher
 
+from groundwire.engine.dense.encoder import SentenceEncoder
 from groundwire.engine.dense.packages import PACKAGES
+from groundwire.engine.dense.stored_vectors import VectorSink, VectorSource
 from groundwire.engine.dense.texts import VectorKey, passage_text, vector_key
 from groundwire.engine.dense.vector_file import stored_keys, vectors_path
 from groundwire.engine.index import page_table
@@ -30,6 +32,7 @@ from groundwire.engine.index.rebuild import (
     bring_up_to_date,
     create_search_index,
     is_behind,
+    is_of_another_version,
     open_search_index,
 )
 from groundwire.engine.index.search_index import (
@@ -40,7 +43,7 @@ from groundwire.engine.index.search_index import (
     SearchIndex,
 )
 from groundwire.engine.index.snapshot import SnapshotCache, count_write
-from groundwire.engine.pages import Page, Passage, strip_passage
+from groundwire.engine.pages import Page, Passage, split_passages, strip_passage
 from groundwire.engine.words import guess_language
 from groundwire.errors import TimedOut
 from groundwire.files.lock import locked
@@ -69,6 +72,7 @@ def select_hits(
         page, page_words, words, start, url, title, published, language, section, outline, text = kept.split(
             SEPARATOR, _PARTINGS
         )
+        words = words or page_words
         if words in words_shown or page in gone or not (may_show is None or may_show(Source(url))):
             continue
         shown_here = shown.get(page_words)
@@ -92,6 +96,7 @@ def _admission(options: SearchOptions) -> Callable[[Source], bool] | None:
 
 
 STORE = "pages.sqlite3"
+REBUILT = "The index is from another version of groundwire. It was built again from its pages."
 _LOCK = "write.lock"
 _LOCK_TIMEOUT = 60.0
 _BATCH_PAGES = 10_000
@@ -99,7 +104,8 @@ _BATCH_CHARACTERS = 8_000_000
 _DEEPEST = 4096
 _SPARE = 8
 _MOST_WORDS = 50_000
-_TEXTS_AT_ONCE = 1000
+_PAGES_AT_ONCE = 200
+_LISTED_AT_ONCE = 500
 _ABOVE_ALL_IDS = 1 << 62
 _COPIES = 4
 """Passages that are read for each vector: pages with the same title may have equal passages."""
@@ -112,6 +118,7 @@ class EmbeddedIndex:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._reading = Lock()
+        self.notice = ""
         with translate_errors(folder), ExitStack() as undo:
             self._store = page_table.connect(folder / STORE)
             undo.callback(self._store.close)
@@ -148,18 +155,19 @@ class EmbeddedIndex:
 
     def remove(self, *, urls: Iterable[str] = (), collection: str = "") -> int:
         """Removes pages by URL, or a whole collection; returns their number."""
-        keys = [page_table.canonical_key(url) for url in urls]
+        keys = [page_table.page_key(url) for url in urls]
         with translate_errors(self._folder), self._writing(_LOCK_TIMEOUT) as (store, passages):
             unsure = page_table.last_id(store)
             with page_table.transaction(store):
                 count = page_table.remove_pages(store, keys, collection)
             self._passages = bring_up_to_date(self._folder, store, passages, unsure)
+            page_table.release_space(store)
         return count
 
     def page(self, url: str) -> Page | None:
         """The page as it was stored, by its URL or the URL of one of its sections."""
         with translate_errors(self._folder), self._reading:
-            for key in dict.fromkeys(map(page_table.canonical_key, (url, url.partition("#")[0]))):
+            for key in dict.fromkeys(map(page_table.page_key, (url, url.partition("#")[0]))):
                 if (page := page_table.load_page(self._store, key)) is not None:
                     return page
             return None
@@ -191,14 +199,12 @@ class EmbeddedIndex:
 
     def pages(self, collection: str = "", prefix: str = "") -> Iterator[PageInfo]:
         """Lists the stored pages by URL, in chunks, so that no writer waits for a slow reader."""
-        after = ("", 0)
-        while True:
+        with translate_errors(self._folder), self._reading:
+            ids = page_table.list_ids(self._store, collection, prefix)
+        for at in range(0, len(ids), _LISTED_AT_ONCE):
             with translate_errors(self._folder), self._reading:
-                some = page_table.list_pages(self._store, collection, prefix, after)
-            if not some:
-                return
-            yield from (info for _, info in some)
-            after = (some[-1][1].url, some[-1][0])
+                some = page_table.page_infos(self._store, ids[at : at + _LISTED_AT_ONCE])
+            yield from some
 
     def stats(self) -> Stats:
         """Counts pages, passages and bytes."""
@@ -216,19 +222,33 @@ class EmbeddedIndex:
         """The folder of the index."""
         return self._folder
 
+    def has_vectors(self, encoder: str) -> bool:
+        """Are there vectors of passages that an encoder with this name made?"""
+        return vectors_path(self._folder, encoder).is_file()
+
+    def vector_source(self, encoder: SentenceEncoder, what: str) -> VectorSource:
+        """The vectors of an encoder, in a file."""
+        from groundwire.engine.dense.vectors import VectorReader  # noqa: PLC0415  imports numpy
+
+        return VectorReader(vectors_path(self._folder, encoder.name, what), encoder)
+
+    def writing_vectors(self, encoder: SentenceEncoder, what: str) -> AbstractContextManager[VectorSink]:
+        """Writes vectors to a file."""
+        from groundwire.engine.dense.vectors import writing  # noqa: PLC0415  imports numpy
+
+        return writing(vectors_path(self._folder, encoder.name, what), encoder)
+
     def texts(self) -> Iterator[StoredText]:
         """What is encoded of all passages that have text, the newest first. Read in chunks, so that no writer
         waits for a slow reader."""
         before = _ABOVE_ALL_IDS
         while True:
             with translate_errors(self._folder), self._reading:
-                some = page_table.texts_before(self._store, before, _TEXTS_AT_ONCE)
+                some = page_table.pages_before(self._store, before, _PAGES_AT_ONCE)
             if not some:
                 return
-            for _, title, piece, language in some:
-                if text := strip_passage(piece)[1]:
-                    code = language.partition("-")[0].lower() or guess_language(text)
-                    yield StoredText(passage_text(title, text), code)
+            for _, page in some:
+                yield from page_texts(page)
             before = some[-1][0]
 
     def passages(
@@ -286,6 +306,8 @@ class EmbeddedIndex:
             passages = open_search_index(self._folder, self._store)
             if passages is not None and not is_behind(self._store):
                 return passages
+            if is_of_another_version(self._store):
+                self.notice = REBUILT
         try:
             with self._writing(0 if passages else _LOCK_TIMEOUT) as (store, renewed):
                 return bring_up_to_date(self._folder, store, renewed, page_table.last_id(store))
@@ -332,6 +354,14 @@ def _ranked(searcher: Searcher, queries: Iterable[Query], limit: int) -> Iterato
             hits += found
             for some in (found[:limit], found[limit:]):
                 yield [(score, read(address).get_first(STORED_FIELD) or "") for score, address in some]
+
+
+def page_texts(page: Page) -> Iterator[StoredText]:
+    """What is encoded of the passages of a page."""
+    code = page.language.partition("-")[0].lower()
+    for start, end in split_passages(page.text, page.outline):
+        if text := strip_passage(page.text[start:end])[1]:
+            yield StoredText(passage_text(page.title, text), code or guess_language(text))
 
 
 def _read_all(searcher: Searcher, query: Query, limit: int) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,6 +44,8 @@ def translate_errors(folder: Path) -> Iterator[None]:
         raise _of_store(folder, error) from error
     except OSError as error:
         raise _of_files(folder, error) from error
+    except zlib.error as error:
+        raise ConfigError(_NOT_OURS.format(folder=folder, why=error)) from error
     except ValueError as error:
         # tantivy has no other class.
         raise _of_passages(folder, error) from error

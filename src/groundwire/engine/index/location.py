@@ -39,4 +39,4 @@ def open_configured_index(folder: Path, store: str = "") -> Index:
         return open_index(folder)
     from groundwire.engine.index.postgres import PostgresIndex  # noqa: PLC0415  brings psycopg along
 
-    return PostgresIndex(store)
+    return PostgresIndex(store, folder)

@@ -7,13 +7,21 @@ each batch is one transaction. What PostgreSQL cannot store in a text (NUL, lone
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import islice
+from pathlib import Path
+from threading import Lock
 from time import monotonic
 from types import TracebackType
-from typing import LiteralString, Self, cast
+from typing import LiteralString, NamedTuple, Self, cast
 
-from groundwire.engine.index.base import PageInfo, Stats, Stored
+from groundwire.engine.dense.encoder import SentenceEncoder
+from groundwire.engine.dense.stored_vectors import VectorSink, VectorSource
+from groundwire.engine.dense.texts import PASSAGES, VectorKey, passage_text, vector_key
+from groundwire.engine.index.base import PageInfo, PassageStore, Stats, Stored, StoredText
 from groundwire.engine.index.postgres_query import (
+    ADMITTED_KEYS,
+    BY_VECTOR,
     FIELDS,
     FREQUENCIES,
     MOST_RANKED,
@@ -39,6 +47,7 @@ from groundwire.engine.index.postgres_tables import (
     passage_rows,
     storable_text,
 )
+from groundwire.engine.index.postgres_vectors import PostgresVectors, prepare_vectors, writing
 from groundwire.engine.pages import SHORTEST_PASSAGE, Page, Passage
 from groundwire.engine.retrieve.query import ParsedQuery, parse_query
 from groundwire.model import SearchOptions
@@ -110,6 +119,7 @@ def _insert(connection: PostgresConnection, rows: Sequence[PageRow]) -> None:
             passage.anchor,
             passage.section,
             passage.outline,
+            passage.vector,
         )
         for row, shared in known
         for passage in passage_rows(row.page)
@@ -137,19 +147,19 @@ RETURNING key, id
 _INSERT_PASSAGES: LiteralString = """
 INSERT INTO groundwire_passages
     (page, start, length, fingerprint, words, forms, hosts, place, language, published_at, anchor, section,
-        outline)
+        outline, vector)
 SELECT page, start, length, fingerprint,
     setweight(to_tsvector(configuration, title), 'A') || setweight(to_tsvector(configuration, address), 'B')
         || setweight(to_tsvector(configuration, body), 'D')
         || setweight(to_tsvector(configuration, parts), 'C')
         || array_to_tsvector(string_to_array(names, ' ')),
     strip(to_tsvector('pg_catalog.simple', concat_ws(' ', title, address, body))),
-    string_to_array(hosts, ' '), place, language, published_at, anchor, section, outline
+    string_to_array(hosts, ' '), place, language, published_at, anchor, section, outline, vector
 FROM unnest(%s::bigint[], %s::integer[], %s::integer[], %s::bigint[], %s::regconfig[], %s::text[], %s::text[],
     %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[], %s::text[],
-    %s::text[], %s::text[])
+    %s::text[], %s::text[], %s::bigint[])
     AS passage(page, start, length, fingerprint, configuration, title, address, parts, body, names, hosts,
-        place, language, published_at, anchor, section, outline)
+        place, language, published_at, anchor, section, outline, vector)
 """
 
 
@@ -157,13 +167,22 @@ BATCH = 100
 _POOL = 20
 _LEAST_POOL = 200
 _STATISTICS_SECONDS = 60.0
+_TEXTS_AT_ONCE = 1000
 
 
 class PostgresIndex:
-    """Implements `Index` in a database (`postgresql://…`)."""
+    """Implements `Index` in a database (`postgresql://…`).
 
-    def __init__(self, address: str) -> None:
+    With a folder on this machine, next to which encoders keep prepared files, it can be searched by meaning.
+    """
+
+    notice = ""
+
+    def __init__(self, address: str, folder: Path | None = None) -> None:
         self._connections = PostgresPool(address)
+        self._folder = folder
+        self._preparing = Lock()
+        self._problem: str | None = None
         self._shares: Mapping[str, float] = {}
         self._shares_until = 0.0
         with closed_on_error(self._connections):
@@ -244,10 +263,78 @@ class PostgresIndex:
             collections = connection.execute(_COLLECTIONS).fetchall()
         groups = tuple((str(name), cast("int", number)) for name, number in collections)
         passages, size = cast("tuple[int, int]", counted)
-        return Stats(sum(number for _, number in groups), passages, size, groups, self._format)
+        pages = sum(number for _, number in groups)
+        return Stats(pages, passages, size, groups, self._format, self._vectors())
 
-    def passage_store(self) -> None:
-        """None: vectors are stored in the folder of an index."""
+    def passage_store(self) -> PassageStore | None:
+        """Passages by the keys of their vectors; None without a folder, and without the extension."""
+        if self._folder is None:
+            return None
+        with self._preparing:
+            if self._problem is None:
+                self._problem = prepare_vectors(self._connections)
+        return None if self._problem else self
+
+    @property
+    def folder(self) -> Path:
+        """The folder on this machine."""
+        return self._folder or Path()
+
+    def has_vectors(self, encoder: str) -> bool:
+        """Are there vectors of passages that an encoder with this name made?"""
+        return PostgresVectors(self._connections, encoder, PASSAGES).now() is not None
+
+    def vector_source(self, encoder: SentenceEncoder, what: str) -> VectorSource:
+        """The vectors of an encoder."""
+        return PostgresVectors(self._connections, encoder.name, what)
+
+    def writing_vectors(self, encoder: SentenceEncoder, what: str) -> AbstractContextManager[VectorSink]:
+        """Writes vectors."""
+        return writing(self._connections, encoder, what)
+
+    def texts(self) -> Iterator[StoredText]:
+        """What is encoded of all passages, the newest first. Passages of an earlier version get the keys of
+        their vectors."""
+        before = (_ABOVE_ALL_IDS, 0)
+        while True:
+            with self._connections.transaction() as connection:
+                rows = connection.execute(_TEXTS, [*before, _TEXTS_AT_ONCE]).fetchall()
+                found = [_PassageText(*cast("tuple[int, int, str, str, str, bool]", row)) for row in rows]
+                lacking = [item for item in found if not item.has_key]
+                keys = [vector_key(item.encoded()) for item in lacking]
+                places = [item.page for item in lacking], [item.start for item in lacking]
+                if lacking:
+                    connection.execute(_SET_KEYS, [*places, keys])
+            if not found:
+                return
+            yield from (StoredText(item.encoded(), item.language) for item in found)
+            before = (found[-1].page, found[-1].start)
+
+    def passages(
+        self, scored: Sequence[tuple[VectorKey, float]], options: SearchOptions, limit: int
+    ) -> list[Passage]:
+        """The passages with these vectors and scores that a search may return, best first."""
+        if not scored or limit <= 0:
+            return []
+        keys, scores = zip(*scored, strict=True)
+        values = {"keys": list(keys), "scores": list(scores), "per_page": PER_PAGE, "limit": limit}
+        with self._connections.statements() as connection:
+            rows = connection.execute(BY_VECTOR, {**restrictions(options), **values}).fetchall()
+        return [_passage(row) for row in rows]
+
+    def admitted_keys(self, options: SearchOptions, limit: int) -> list[VectorKey]:
+        """The keys of some passages that the filters admit, at most `limit`."""
+        with self._connections.statements() as connection:
+            rows = connection.execute(ADMITTED_KEYS, {**restrictions(options), "limit": limit}).fetchall()
+        return [cast("VectorKey", key) for (key,) in rows]
+
+    def _vectors(self) -> tuple[tuple[str, int], ...]:
+        """The encoders that have vectors, and of how many passages."""
+        if self.passage_store() is None:
+            return ()
+        with self._connections.statements() as connection:
+            rows = connection.execute(_ENCODED, [PASSAGES]).fetchall()
+        return tuple((str(name), cast("int", number)) for name, number in rows)
 
     def _known_shares(self, connection: PostgresConnection) -> Mapping[str, float]:
         """Frequencies of the most common words, at most a minute old."""
@@ -310,8 +397,50 @@ def _found(connection: PostgresConnection, wanted: PostgresQuery, values: dict[s
         "short": SHORTEST_PASSAGE,
         "most": MOST_RANKED,
     }
-    rows = connection.execute(SEARCH, parameters).fetchall()
-    return [Passage(*cast("tuple[str, str, str, int, float, str, str, str, str]", row)) for row in rows]
+    return [_passage(row) for row in connection.execute(SEARCH, parameters).fetchall()]
+
+
+def _passage(row: tuple[object, ...]) -> Passage:
+    return Passage(*cast("tuple[str, str, str, int, float, str, str, str, str]", row))
+
+
+_ABOVE_ALL_IDS = 1 << 62
+
+
+class _PassageText(NamedTuple):
+    """A passage with the title of its page, and whether the key of its vector is stored."""
+
+    page: int
+    start: int
+    title: str
+    text: str
+    language: str
+    has_key: bool
+
+    def encoded(self) -> str:
+        """What is encoded of it."""
+        return passage_text(self.title, self.text)
+
+
+_TEXTS: LiteralString = """
+SELECT passage.page, passage.start, page.title,
+    substring(page.text FROM passage.start + 1 FOR passage.length), passage.language,
+    passage.vector IS NOT NULL
+FROM groundwire_passages AS passage JOIN groundwire_pages AS page ON page.id = passage.page
+WHERE (passage.page, passage.start) < (%s, %s)
+ORDER BY passage.page DESC, passage.start DESC
+LIMIT %s
+"""
+_SET_KEYS: LiteralString = """
+UPDATE groundwire_passages AS passage SET vector = key.vector
+FROM unnest(%s::bigint[], %s::integer[], %s::bigint[]) AS key(page, start, vector)
+WHERE passage.page = key.page AND passage.start = key.start
+"""
+_ENCODED: LiteralString = """
+SELECT split_part(vectors.encoder, '/', 1), count(*)
+FROM groundwire_passages AS passage JOIN groundwire_vectors AS vectors ON vectors.key = passage.vector
+WHERE vectors.kind = %s GROUP BY vectors.encoder ORDER BY vectors.encoder
+"""
 
 
 _REMOVE: LiteralString = """

@@ -58,21 +58,26 @@ SELECT common.word, common.share FROM known, unnest(known.words, known.shares) A
 WHERE common.word IS NOT NULL
 """
 
+_ADMITTED: LiteralString = """(%(allowed)s::text[] IS NULL OR passage.hosts && %(allowed)s::text[])
+        AND (%(allowed_paths)s::text[] IS NULL OR passage.hosts && %(allowed_hosts)s::text[]
+            OR passage.place ~ ANY(%(allowed_paths)s::text[]))
+        AND NOT passage.hosts && %(blocked_hosts)s::text[]
+        AND NOT passage.place ~ ANY(%(blocked_paths)s::text[])
+        AND (%(since)s::bigint IS NULL OR passage.published_at >= %(since)s::bigint)
+        AND (%(until)s::bigint IS NULL OR passage.published_at <= %(until)s::bigint)"""
+
 # Ranking reads every candidate; for very common words, not all are ranked.
-SEARCH: LiteralString = """
+SEARCH: LiteralString = (
+    """
 WITH candidates AS (
     SELECT passage.* FROM groundwire_passages AS passage
     WHERE (%(match)s::tsquery IS NULL OR passage.words @@ %(match)s::tsquery)
         AND (%(titled)s::tsquery IS NULL OR passage.page = ANY(
             ARRAY(SELECT id FROM groundwire_pages WHERE titled @@ %(titled)s::tsquery)))
         AND (%(prefixes)s::tsquery IS NULL OR passage.forms @@ %(prefixes)s::tsquery)
-        AND (%(allowed)s::text[] IS NULL OR passage.hosts && %(allowed)s::text[])
-        AND (%(allowed_paths)s::text[] IS NULL OR passage.hosts && %(allowed_hosts)s::text[]
-            OR passage.place ~ ANY(%(allowed_paths)s::text[]))
-        AND NOT passage.hosts && %(blocked_hosts)s::text[]
-        AND NOT passage.place ~ ANY(%(blocked_paths)s::text[])
-        AND (%(since)s::bigint IS NULL OR passage.published_at >= %(since)s::bigint)
-        AND (%(until)s::bigint IS NULL OR passage.published_at <= %(until)s::bigint)
+        AND """  # noqa: S608  constant text
+    + _ADMITTED
+    + """
     LIMIT %(most)s
 ), ranked AS (
     SELECT passage.page, passage.start, passage.length, passage.fingerprint, passage.anchor, passage.section,
@@ -102,6 +107,46 @@ SELECT page.url || best.anchor, page.title, substring(page.text FROM best.start 
 FROM best JOIN groundwire_pages AS page ON page.id = best.page
 ORDER BY best.score DESC, best.page, best.start
 """
+)
+
+# Passages by the keys of their vectors, by the same rules; those in the requested language come first.
+BY_VECTOR: LiteralString = (
+    """
+WITH wanted AS (
+    SELECT * FROM unnest(%(keys)s::bigint[], %(scores)s::float8[]) AS wanted(key, score)
+), admitted AS (
+    SELECT passage.page, passage.start, passage.length, passage.fingerprint, passage.anchor, passage.section,
+        passage.outline, wanted.score, coalesce(passage.language = %(language)s, false) AS preferred,
+        row_number() OVER (PARTITION BY wanted.key ORDER BY passage.page, passage.start) AS copy
+    FROM wanted JOIN groundwire_passages AS passage ON passage.vector = wanted.key
+    WHERE """  # noqa: S608  constant text
+    + _ADMITTED
+    + """
+), numbered AS (
+    SELECT admitted.*,
+        first_value(page) OVER (PARTITION BY fingerprint ORDER BY preferred DESC, score DESC, page) AS shown,
+        row_number() OVER (PARTITION BY page ORDER BY score DESC, start) AS number
+    FROM admitted
+    WHERE copy = 1
+)
+SELECT page.url || best.anchor, page.title, substring(page.text FROM best.start + 1 FOR best.length),
+    best.start, best.score, page.published, page.language, best.section, best.outline
+FROM numbered AS best JOIN groundwire_pages AS page ON page.id = best.page
+WHERE best.page = best.shown AND best.number <= %(per_page)s
+ORDER BY best.preferred DESC, best.score DESC, best.page, best.start
+LIMIT %(limit)s
+"""
+)
+
+ADMITTED_KEYS: LiteralString = (
+    """
+SELECT DISTINCT passage.vector FROM groundwire_passages AS passage
+WHERE passage.vector IS NOT NULL AND """
+    + _ADMITTED
+    + """
+LIMIT %(limit)s
+"""
+)
 
 
 @value

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from hashlib import sha256
 
+from groundwire.engine.dense.texts import VectorKey, passage_text, vector_key
 from groundwire.engine.index.page_table import canonical_key
 from groundwire.engine.pages import Page, page_passages
 from groundwire.engine.retrieve.filters import host_and_parents, published_timestamp
@@ -94,6 +95,14 @@ STEPS = (
             "ALTER TABLE groundwire_passages ADD COLUMN outline text NOT NULL DEFAULT ''",
         ),
     ),
+    # The key of the vector of a passage. Passages that are stored already get theirs when they are encoded.
+    Migration(
+        4,
+        (
+            "ALTER TABLE groundwire_passages ADD COLUMN vector bigint",
+            "CREATE INDEX groundwire_passages_vector ON groundwire_passages (vector)",
+        ),
+    ),
 )
 
 
@@ -126,6 +135,7 @@ class PassageRow:
     anchor: str
     section: str
     outline: str
+    vector: VectorKey
 
 
 @value
@@ -198,6 +208,7 @@ def passage_rows(page: Page) -> Iterator[PassageRow]:
             passage.url.removeprefix(page.url),
             passage.section,
             passage.outline,
+            vector_key(passage_text(page.title, passage.text)),
         )
 
 

@@ -49,6 +49,11 @@ def is_behind(store: sqlite3.Connection) -> bool:
     )
 
 
+def is_of_another_version(store: sqlite3.Connection) -> bool:
+    """Was the search index made by another version, with other terms or stored fields?"""
+    return page_table.state_of(store).analysis not in (0, ANALYSIS_VERSION) and page_table.last_id(store) > 0
+
+
 def create_search_index(folder: Path, store: sqlite3.Connection) -> SearchIndex:
     """Creates an empty search index in a new folder; the caller holds the write lock."""
     number = page_table.state_of(store).folder + 1

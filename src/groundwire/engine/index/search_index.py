@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+from binascii import b2a_base64
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -25,20 +26,24 @@ from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 from groundwire.engine.dense.texts import passage_text, vector_key
 from groundwire.engine.index.page_table import StoredPage
 from groundwire.engine.outline import Section
-from groundwire.engine.pages import describe_passages, section_url, strip_passage
+from groundwire.engine.pages import Page, describe_passages, section_url, strip_passage
 from groundwire.engine.retrieve.filters import host_and_parents, published_timestamp
-from groundwire.engine.words import camel_parts, dotted_names, guess_language, tokenize, url_words
+from groundwire.engine.words import (
+    camel_parts,
+    dotted_names,
+    fingerprint_of_tokens,
+    guess_language,
+    url_words,
+)
 from groundwire.files.text_file import make_private_files, make_private_folder
 
-ANALYSIS_VERSION = 5
+ANALYSIS_VERSION = 6
 """Incremented with every change of the terms or the stored fields: the search index is then rebuilt."""
 
 _STEMMERS = {"en": "english", "de": "german"}
 _LONGEST_WORD = 80
 _REMEMBERED = 4096
 _MOST_KNOWN_WORDS = 200_000
-_SHORT = 100
-"""Characters; titles and addresses are analysed at once, they have many words that occur only there."""
 _UNSPACED = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
 
@@ -50,14 +55,14 @@ def _analyzer(stemmer: str = "") -> TextAnalyzer:
     return builder.filter(Filter.ascii_fold()).build()
 
 
-def plain_analyzer() -> TextAnalyzer:
-    """Unstemmed words, without case and accents."""
-    return _analyzer()
-
-
 def whitespace_analyzer() -> TextAnalyzer:
     """Splits terms that are already analysed at spaces: cheaper than passing tokens one by one."""
     return TextAnalyzerBuilder(Tokenizer.whitespace()).build()
+
+
+def token_analyzer() -> TextAnalyzer:
+    """Splits tokens at spaces, and leaves out those that are too long for a term."""
+    return TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.remove_long(_LONGEST_WORD)).build()
 
 
 def stored_only_analyzer() -> TextAnalyzer:
@@ -75,12 +80,12 @@ class Analyzers:
         self._all = tuple(one.analyze for one in (*self._stemming.values(), self._plain))
         self._whole = whole.filter(Filter.lowercase()).filter(Filter.ascii_fold()).build()
         self._page_terms = {
-            code: _PageTerms(analyzer).of for code, analyzer in {**self._stemming, "": self._plain}.items()
+            code: PageTerms(analyzer) for code, analyzer in {**self._stemming, "": self._plain}.items()
         }
         # Queries share most of their words.
         self.forms = lru_cache(_REMEMBERED)(self._forms)
 
-    def for_page(self, language: str, text: str) -> Callable[[str], str]:
+    def for_page(self, language: str, text: str) -> PageTerms:
         """The analyzer for a page: by its declared language, or by the guessed one."""
         code = language.partition("-")[0].lower() or guess_language(text)
         return self._page_terms[code if code in self._stemming else ""]
@@ -88,6 +93,10 @@ class Analyzers:
     def whole(self, names: str) -> str:
         """Names separated by spaces, each as one term."""
         return " ".join(self._whole.analyze(names))
+
+    def unstemmed(self, text: str) -> str:
+        """The unstemmed words of a text, separated by spaces."""
+        return " ".join(self._plain.analyze(text))
 
     def plain(self, words: str) -> list[str]:
         """The unstemmed words, without case and accents."""
@@ -104,29 +113,37 @@ class Analyzers:
         return tuple(found)
 
 
-class _PageTerms:
+class PageTerms:
     """The terms of texts. Most words are looked up: analysing a word costs more than finding it again."""
 
     def __init__(self, analyzer: TextAnalyzer) -> None:
         self._analyzer = analyzer
-        self._known: dict[str, str] = {}
+        self._known = _KnownTerms(analyzer)
 
     def of(self, text: str) -> str:
         """The terms, separated by spaces."""
-        if len(text) < _SHORT or not text.isascii():
-            return " ".join(self._analyzer.analyze(space_cjk(text)))
-        words = tokenize(text)
-        try:
-            return " ".join(map(self._known.__getitem__, words))
-        except KeyError:
-            return self._learned(words)
+        return " ".join(self._analyzer.analyze(space_cjk(text)))
 
-    def _learned(self, words: list[str]) -> str:
+    def of_passage(self, text: str, tokens: str) -> str:
+        """The terms of a passage whose tokens are known, separated by spaces."""
+        if not tokens.isascii():
+            return self.of(text)
         if len(self._known) > _MOST_KNOWN_WORDS:
             self._known.clear()
-        for word in set(words).difference(self._known):
-            self._known[word] = " ".join(self._analyzer.analyze(word))
-        return " ".join(map(self._known.__getitem__, words))
+        return " ".join(map(self._known.__getitem__, tokens.split()))
+
+
+class _KnownTerms(dict[str, str]):
+    """The terms of words; those of a new word are found when it is looked up."""
+
+    def __init__(self, analyzer: TextAnalyzer) -> None:
+        self._analyzer = analyzer
+
+    def __missing__(self, word: str) -> str:
+        terms = " ".join(self._analyzer.analyze(word))
+        # One object for both takes half the memory, and so half the time where there are many words.
+        found = self[word] = word if terms == word else terms
+        return found
 
 
 def space_cjk(text: str) -> str:
@@ -141,7 +158,7 @@ _HEADING_WEIGHT = 2
 """How often the title, the names and the headings above a passage are repeated. Chosen by hand;
 `bench/ranking.py` measures the result."""
 
-_ANALYZERS = {"parting": whitespace_analyzer, "plain": plain_analyzer, "silent": stored_only_analyzer}
+_ANALYZERS = {"terms": whitespace_analyzer, "tokens": token_analyzer, "silent": stored_only_analyzer}
 
 STORED_FIELD = "kept"
 """The stored field with what a search returns."""
@@ -149,7 +166,7 @@ VECTOR_FIELD = "vector"
 """The key of a passage's vector."""
 SEPARATOR = "\x1f"
 """Separates the stored values: page id, page fingerprint, passage fingerprint, start, URL, title, date,
-language, headings, outline, text."""
+language, headings, outline, text. The only passage of a page has no fingerprint of its own."""
 
 TANTIVY_ERRORS = (ValueError, OSError)
 """What tantivy raises for damaged or missing files."""
@@ -158,8 +175,8 @@ TANTIVY_ERRORS = (ValueError, OSError)
 def schema() -> tantivy.Schema:
     """The fields of a passage."""
     builder = tantivy.SchemaBuilder()
-    builder.add_text_field("text", tokenizer_name="parting", index_option="position")
-    builder.add_text_field("words", tokenizer_name="plain", index_option="basic")
+    builder.add_text_field("text", tokenizer_name="terms", index_option="position")
+    builder.add_text_field("words", tokenizer_name="tokens", index_option="basic")
     builder.add_text_field("host", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("language", tokenizer_name="raw", index_option="basic")
     builder.add_integer_field("published", indexed=True, fast=True)
@@ -209,40 +226,57 @@ class SearchIndex:
     def add(self, writer: tantivy.IndexWriter, page: StoredPage) -> None:
         """Adds the passages of a page."""
         about = page.page
-        terms = self.analysis.for_page(about.language, "".join(text for _, text, _ in page.pieces[:4]))
-        weighted = [
-            *(terms(about.title),) * _TITLE_WEIGHT,
-            *(terms(f"{url_words(about.url)} {camel_parts(about.title)}"),) * _NAME_WEIGHT,
-            *(self.analysis.whole(name) for name in dotted_names(about.title)),
-        ]
+        terms = self.analysis.for_page(about.language, "".join([piece.text for piece in page.pieces[:4]]))
+        weighted = self._page_terms(about, terms)
         hosts, timestamp = host_and_parents(about.url), published_timestamp(about.published)
         language = about.language.partition("-")[0].lower()
-        headings = _HeadingTerms(self.analysis, terms, about.title)
+        headings = _HeadingTerms(self.analysis, terms.of, about.title)
+        title = self.analysis.unstemmed(about.title)
         described = describe_passages(about, [(start, piece) for start, piece, _ in page.pieces])
-        for (start, piece, words), (section, outline) in zip(page.pieces, described, strict=True):
+        fingerprint = _compact(page.words)
+        is_alone = len(page.pieces) == 1
+        for (start, piece, tokens), (section, outline) in zip(page.pieces, described, strict=True):
             before, text = strip_passage(piece)
             if not text:
                 continue
             document = tantivy.Document()
-            for field in (*weighted, *headings(section), terms(text), terms(camel_parts(text))):
-                if field:
-                    document.add_text("text", field)
-            document.add_text("words", " ".join((about.title, *section.headings, text)))
+            add_text = document.add_text
+            for field in weighted:
+                add_text("text", field)
+            words = [title, tokens if tokens.isascii() else self.analysis.unstemmed(text)]
+            if section.headings:
+                for field in headings(section):
+                    add_text("text", field)
+                words.append(self.analysis.unstemmed(" ".join(section.headings)))
+            add_text("text", terms.of_passage(text, tokens))
+            if parts := camel_parts(text):
+                add_text("text", terms.of(parts))
+            add_text("words", " ".join(words))
             for host in hosts:
-                document.add_text("host", host)
-            document.add_text("language", language)
+                add_text("host", host)
+            add_text("language", language)
             if timestamp is not None:
                 document.add_integer("published", timestamp)
             document.add_integer("page", page.id)
             document.add_integer(VECTOR_FIELD, vector_key(passage_text(about.title, text)))
+            words_of_passage = "" if is_alone else _compact(fingerprint_of_tokens(tokens))
             shown = (
                 *(section_url(about.url, section), about.title, about.published, about.language),
                 *("\n".join(section.headings), outline),
             )
-            about_hit = (page.id, page.words, words, start + before)
-            kept = (*map(str, about_hit), *(part.replace(SEPARATOR, " ") for part in shown), text)
-            document.add_text(STORED_FIELD, SEPARATOR.join(kept))
+            kept = SEPARATOR.join(shown)
+            if kept.count(SEPARATOR) >= len(shown):
+                kept = SEPARATOR.join([part.replace(SEPARATOR, " ") for part in shown])
+            hit = (str(page.id), fingerprint, words_of_passage, str(start + before), kept, text)
+            add_text(STORED_FIELD, SEPARATOR.join(hit))
             writer.add_document(document)
+
+    def _page_terms(self, page: Page, terms: PageTerms) -> list[str]:
+        """The terms that all passages of a page have, repeated by their weight."""
+        title = terms.of(page.title)
+        names = terms.of(f"{url_words(page.url)} {camel_parts(page.title)}")
+        whole = [self.analysis.whole(name) for name in dotted_names(page.title)]
+        return [*filter(None, (*(title,) * _TITLE_WEIGHT, *(names,) * _NAME_WEIGHT, *whole))]
 
     def remove(self, writer: tantivy.IndexWriter, pages: Iterable[int]) -> None:
         """Deletes the passages of pages."""
@@ -252,6 +286,11 @@ class SearchIndex:
     def _stamp(self) -> tuple[int, int, int]:
         found = os.stat(self._meta)
         return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _compact(fingerprint: int) -> str:
+    """A fingerprint in 12 characters: it does not compress."""
+    return b2a_base64(fingerprint.to_bytes(8, "big", signed=True), newline=False).decode()
 
 
 class _HeadingTerms:
@@ -269,5 +308,6 @@ class _HeadingTerms:
             words = " ".join(heading for heading in section.headings if heading not in self._title)
             names = (self._analysis.whole(name) for name in dotted_names(words))
             heading_terms = self._terms(f"{words} {camel_parts(words)}")
-            self._known = (section, [*(heading_terms,) * _HEADING_WEIGHT, *names])
+            repeated = (*(heading_terms,) * _HEADING_WEIGHT, *names)
+            self._known = (section, [*filter(None, repeated)])
         return self._known[1]

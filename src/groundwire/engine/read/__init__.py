@@ -85,7 +85,7 @@ def read(document: Document) -> ReadResult:
         if why := missing_extra(error):
             return ReadResult(why=why)
         raise
-    if content.refusal:
+    if content.refusal and not document.is_complete:
         return ReadResult(why=content.refusal, links=content.links)
     text = clean(content.text[:LONGEST_TEXT]).strip("\n").rstrip()
     if not text.strip():
@@ -100,7 +100,7 @@ def read(document: Document) -> ReadResult:
         # Readers return clean text; offsets in a text that had to be cleaned again would be wrong.
         outline=encode_outline(clip(content.outline, 0, len(text))) if content.text.startswith(text) else "",
     )
-    return ReadResult(page, links=content.links)
+    return ReadResult(page, links=content.links, aside=clean(content.aside), hidden=clean(content.hidden))
 
 
 def missing_extra(error: ModuleNotFoundError) -> str:

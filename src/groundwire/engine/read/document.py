@@ -24,6 +24,9 @@ class Document:
     """The title if the document has none: a file name."""
     headers: Mapping[str, str] = {}
     """Headers of the HTTP response, names in lower case."""
+    is_complete: bool = False
+    """Is everything read, also what is left out of an index: boxes, footers, hidden text, and pages that ask
+    not to be indexed?"""
 
 
 @value
@@ -42,6 +45,10 @@ class DocumentContent:
     """Why it must not be indexed; empty if it may be."""
     outline: tuple[Block, ...] = ()
     """The blocks of the text."""
+    aside: str = ""
+    """If everything is read: visible text outside the main part, one block in a line."""
+    hidden: str = ""
+    """If everything is read: the text of hidden elements, one element in a line."""
 
 
 @value
@@ -51,6 +58,9 @@ class ReadResult:
     page: Page | None = None
     why: str = ""
     links: tuple[str, ...] = ()
+    aside: str = ""
+    """As in `DocumentContent`."""
+    hidden: str = ""
 
 
 HTML, MARKDOWN, REST, TEXT, PDF = "html", "markdown", "rest", "plain", "pdf"

@@ -522,6 +522,15 @@ def _is_layout(table: etree._Element) -> bool:
 
 
 _LONGEST = 10_000_000
+_LONGEST_OTHER = 500_000
+_SCRIPTS = frozenset(("script", "style"))
+_NO_TEXT = frozenset(
+    (
+        *("title", "script", "style", "template", "svg", "iframe", "object", "embed", "canvas", "audio"),
+        *("video", "map", "input", "textarea", "datalist", "select"),
+    )
+)
+"""Elements whose text is not shown, or is not text of the page."""
 _SHORT = 250
 """Characters; a shorter main part may be an empty frame, then the whole page is read."""
 
@@ -533,7 +542,8 @@ def read_html(document: Document) -> DocumentContent:
         return DocumentContent("")
     base = base_of(root, document.url)
     directives = robots_of(root, document.headers)
-    text, outline = joined(readable_blocks(root))
+    blocks = readable_blocks(root)
+    text, outline = joined(blocks)
     return DocumentContent(
         text=text,
         outline=outline,
@@ -543,6 +553,39 @@ def read_html(document: Document) -> DocumentContent:
         address=canonical_of(root, document.url, base),
         links=() if directives & {"nofollow", "none"} else links_of(root, base),
         refusal="it asks not to be indexed" if directives & {"noindex", "none"} else "",
+        aside=_other_blocks(root, blocks) if document.is_complete else "",
+        hidden=_hidden_text(root) if document.is_complete else "",
+    )
+
+
+def _other_blocks(root: etree._Element, known: Sequence[HtmlBlock]) -> str:
+    """The visible blocks that are not among the known ones, one in a line."""
+    texts = {block.text for block in known}
+    others = (block.text for block in blocks_of(root, _NO_TEXT) if block.text not in texts)
+    return "\n".join(" ".join(text.split()) for text in others)[:_LONGEST_OTHER]
+
+
+def _hidden_text(root: etree._Element) -> str:
+    """The text of elements that their own markup hides, one in a line. What a style sheet hides is not
+    known."""
+    lines: list[str] = []
+    walk = etree.iterwalk(root, events=("start",))
+    for count, (_, element) in enumerate(walk):
+        if count > _MOST_ELEMENTS:
+            break
+        if element.tag in _SCRIPTS:
+            walk.skip_subtree()
+        elif _is_hidden(element):
+            lines.append(_words(element))
+            walk.skip_subtree()
+    return "\n".join(lines)[:_LONGEST_OTHER]
+
+
+def _is_hidden(element: etree._Element) -> bool:
+    return (
+        element.tag == "template"
+        or element.get("hidden") is not None
+        or _HIDING.search(element.get("style", "")) is not None
     )
 
 

@@ -78,10 +78,11 @@ def decode_document(request: bytes) -> tuple[Document, float]:
             "charset": str(charset),
             "title": str(title),
             "headers": dict(headers),
+            "is_complete": bool(is_complete),
             "seconds": int() | float() as seconds,
         }:
             texts = {name: value for name, value in headers.items() if isinstance(value, str)}
-            return Document(data, media_type, url, charset, title, texts), float(seconds)
+            return Document(data, media_type, url, charset, title, texts, is_complete), float(seconds)
     raise UpstreamWireError("expected a document")
 
 
@@ -90,7 +91,10 @@ def encode_reading(reading: ReadResult) -> bytes:
     page: Json = None
     if reading.page is not None:
         page = {name: getattr(reading.page, name) for name in field_names(Page)}
-    return dump_json({"page": page, "why": reading.why, "links": list(reading.links)}).encode()
+    body: JsonObject = {"page": page, "why": reading.why, "links": list(reading.links)}
+    if reading.aside or reading.hidden:
+        body |= {"aside": reading.aside, "hidden": reading.hidden}
+    return dump_json(body).encode()
 
 
 def decode_reading(response: bytes) -> ReadResult:
@@ -100,12 +104,14 @@ def decode_reading(response: bytes) -> ReadResult:
     except WireError:
         body = None
     match body:
-        case {"page": dict(page), "why": str(why), "links": list(links)}:
+        case {"page": dict(page), "why": str(why), "links": list(links), **more}:
             texts = {name: page.get(name) for name in field_names(Page)}
             kept = {name: text for name, text in texts.items() if isinstance(text, str)}
             if not fits(kept.get("outline", ""), kept.get("text", "")):
                 kept["outline"] = ""
-            return ReadResult(Page(**kept), why, tuple(link for link in links if isinstance(link, str)))
+            others = {name: text for name in ("aside", "hidden") if isinstance(text := more.get(name), str)}
+            known = tuple(link for link in links if isinstance(link, str))
+            return ReadResult(Page(**kept), why, known, **others)
         case {"page": None, "why": str(why), "links": list(links)}:
             return ReadResult(None, why, tuple(link for link in links if isinstance(link, str)))
     raise UpstreamWireError("The worker did not return a page.")

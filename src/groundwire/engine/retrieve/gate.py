@@ -2,7 +2,7 @@
 
 It weighs all evidence there is: the share of the question that a passage covers (rare words count more), how
 well the subject of a page is known to match, words that the index does not know, names in code that do not
-exist, and other technologies that no passage mentions.
+exist, other technologies that no passage mentions, and how far a page of the user is ahead of all others.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _READ = 5
 _SHORTEST_PREFIX = 3
 _LONG_QUESTION = 8
 
-THRESHOLD = 0.55
+THRESHOLD = 0.5
 """The least probability of an answer. `bench/gate.py` prints the curve. Wrongly silent is worse than wrongly
 answered: an answer shows its quotes, and a warning if the evidence is thin."""
 
@@ -62,6 +62,8 @@ class GateFeatures(NamedTuple):
     """The number of words: a long question is seldom covered as a whole."""
     meaning: float = 0.0
     """How close a passage is to the question in meaning; 0 without vectors."""
+    own_margin: float = 0.0
+    """How far the first passage is ahead of all other pages, if the user added its page."""
 
 
 class GateWeights(NamedTuple):
@@ -71,15 +73,20 @@ class GateWeights(NamedTuple):
     bias: float
 
 
-BY_WORDS = GateWeights(GateFeatures(3.69, 1.21, 4.68, -2.3, -3.65, -2.42, 1.6), -2.84)
-BY_MEANING = GateWeights(GateFeatures(2.35, 1.36, 4.02, -2.71, -3.78, -2.6, 0.46, 5.32), -3.65)
+BY_WORDS = GateWeights(GateFeatures(3.61, 1.72, 4.54, -0.76, -3.94, -3.02, 2.09, 0.0, 2.13), -3.6)
+BY_MEANING = GateWeights(GateFeatures(3.41, 1.35, 3.57, -0.7, -4.17, -3.1, 1.19, 4.77, 2.91), -4.85)
 """Without vectors and with them. Logistic regression on the tuning questions of tests/engine/questions,
 fitted by `bench/gate.py`."""
 
 
 def probability(features: GateFeatures) -> float:
     """The probability that the passages answer the question."""
-    weights, bias = BY_MEANING if features.meaning else BY_WORDS
+    return weighed(features, BY_MEANING if features.meaning else BY_WORDS)
+
+
+def weighed(features: GateFeatures, gate: GateWeights) -> float:
+    """The probability by some weights."""
+    weights, bias = gate
     total = bias + sum(weight * value for weight, value in zip(weights, features, strict=True))
     return 1 / (1 + math.exp(-total))
 
@@ -112,7 +119,17 @@ def gate_features(
         float(_is_foreign(query, read)),
         min(len(weights), _LONG_QUESTION) / _LONG_QUESTION,
         max(item.similarity * page_prior(item.url, item.title, words) for item in read),
+        _own_margin(passages),
     )
+
+
+def _own_margin(passages: Sequence[Passage]) -> float:
+    first = passages[0]
+    if is_built_in(first.url) or first.score <= 0:
+        return 0.0
+    page = first.url.partition("#")[0]
+    others = (item.score for item in passages if item.url.partition("#")[0] != page)
+    return min(1.0, max(0.0, 1 - next(others, 0.0) / first.score))
 
 
 def word_weights(query: str, words_with_prefix: WordsWithPrefix) -> WordWeights:

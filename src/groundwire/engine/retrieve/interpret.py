@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from groundwire.engine.data_files import data_lines
 from groundwire.engine.knowledge.purposes import purpose_index
+from groundwire.engine.retrieve.names import mentioned_names
 from groundwire.engine.retrieve.spelling import Dictionary, Speller, WordsWithPrefix, make_dictionary
 from groundwire.engine.words import (
     name_parts,
@@ -84,13 +85,14 @@ def _dictionary_of(*, in_german: bool) -> Dictionary:
     else:
         words |= word_list("common_words")
         words.update(word for pair in synonyms().items() for word in (pair[0], *pair[1]))
+    purposes = purpose_index().purposes
+    words.update(tokenize("\n".join([purpose.phrase for purpose in purposes])))
+    targets = ".".join([purpose.target for purpose in purposes if ".html" not in purpose.target])
     names: dict[str, str] = {}
-    for purpose in purpose_index().purposes:
-        words.update(tokenize(purpose.phrase))
-        if ".html" not in purpose.target:
-            for part in purpose.target.split("."):
-                names[part.casefold()] = part
-                names |= {word.casefold(): word for word in name_parts(part) if word.islower()}
+    # Each part once. Of two spellings the later one counts, so parts are in the order of their last use.
+    for part in reversed(dict.fromkeys(reversed(targets.split(".")))):
+        names[part.casefold()] = part
+        names.update((word.casefold(), word) for word in name_parts(part) if word.islower())
     return make_dictionary({word for word in words if word.isalpha()}, names)
 
 
@@ -138,7 +140,8 @@ def translate(query: str) -> str:
         found = next(filter(None, separated), ()) or _translations(word) or _compound(word)
         changed = changed or bool(found)
         english += found or (word,)
-    return " ".join(dict.fromkeys(english)) if changed else ""
+    # Names of code are kept whole: the gate must see those that do not exist.
+    return " ".join(dict.fromkeys((*english, *mentioned_names(query)))) if changed else ""
 
 
 def _translations(word: str) -> tuple[str, ...]:

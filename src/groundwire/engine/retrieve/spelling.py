@@ -91,7 +91,8 @@ class Speller(NamedTuple):
             # A capital inside a sentence begins a name.
             is_name = match[0] != match[0].lower() and match.start() > 0 and not self.corrects_capitals
             word = match[0].casefold()
-            if is_name or word in stop_words() or is_word(word):
+            # The words of the index are looked up first: `is_word` reads a dictionary, which takes longer.
+            if is_name or word in stop_words() or self._is_known(word) or is_word(word):
                 return match[0]
             return next(self.suggestions(word), match[0])
 
@@ -100,7 +101,7 @@ class Speller(NamedTuple):
     def _question_word(self, match: re.Match[str]) -> str:
         """The first word of a question, if it is a misspelt question word such as `hwo` and `wat`."""
         word = match[0].casefold()
-        if self.dictionary.has(word) or self._passages(word) > _RARE:
+        if self._is_known(word):
             return match[0]
         meant = [known for known in sorted(_QUESTION_WORDS) if edit_distance(word, known, 1) == 1]
         return min(meant, key=lambda known: typing_cost(word, known), default=match[0])
@@ -118,6 +119,10 @@ class Speller(NamedTuple):
         if halves and not (similar and similar[0][0] <= 1):
             yield halves
         yield from (known for _, known in similar[:_MOST_SUGGESTIONS])
+
+    def _is_known(self, word: str) -> bool:
+        """Is it spelt correctly, by the dictionary or by the number of passages?"""
+        return self.dictionary.has(word) or self._passages(word) > _RARE
 
     def _passages(self, word: str) -> int:
         return next((passages for known, passages in self.words_with_prefix(word) if known == word), 0)

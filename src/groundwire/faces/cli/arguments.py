@@ -10,6 +10,10 @@ import argparse
 import os
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 __all__ = ["COMMANDS", "OVERVIEW", "CommandParser", "CommandSpec", "UsageError", "spread_domains"]
 
@@ -125,6 +129,29 @@ def count(text: str) -> int:
     return int(text)
 
 
+def count_or_none(text: str) -> int | str:
+    """A whole number from 1, or `none`."""
+    return text if text == "none" else count(text)
+
+
+def texts(text: str) -> list[str]:
+    """Texts, separated by commas."""
+    return text.split(",")
+
+
+def amount(text: str) -> Decimal:
+    """A number of dollars from 0."""
+    from decimal import Decimal, InvalidOperation  # noqa: PLC0415  imported only to check a value
+
+    try:
+        usd = Decimal(text.removeprefix("$"))
+    except InvalidOperation:
+        usd = Decimal(-1)
+    if not usd.is_finite() or usd < 0:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected an amount in USD, such as 0.05")
+    return usd
+
+
 def pause(text: str) -> int:
     """A whole number from 0."""
     return 0 if text == "0" else count(text)
@@ -167,6 +194,9 @@ LANGUAGES = ("en", "de")
 CLIENTS = ("opencode", "claude-code", "codex", "gemini-cli", "cursor", "vscode", "claude-desktop")
 SHELLS = ("bash", "zsh", "fish")
 LOG_LEVELS = ("debug", "info", "warning", "error")
+KEY_ACTIONS = ("create", "list", "change", "revoke", "import", "log")
+ROLES = ("member", "admin", "owner")
+BIBLIOGRAPHIES = ("bibtex", "ris", "csl-json", "markdown")
 INDEX_ACTIONS = ("add", "list", "show", "remove", "stats", "refresh")
 
 
@@ -184,7 +214,30 @@ def _search_arguments(parser: CommandParser) -> None:
     add("--jsonl", action="store_true", help="every event as it comes, one JSON object a line")
     add("--markdown", action="store_true", help="Markdown, with numbers that are links")
     add("--raw", action="store_true", help="the words alone, without numbers and sources")
+    add("--format", choices=BIBLIOGRAPHIES, help="only the sources, as a bibliography")
     add("--no-stream", action="store_true", help="show nothing before the answer is complete")
+    add("--verify", action="store_true", help="read the cited pages, and say what they do not support")
+    add("--resolve", action="store_true", help="the addresses of pages instead of Gemini's redirects")
+    add = _search_options(parser).add_argument
+    add("--max-sources", metavar="N", type=count, help="how many sources to use")
+    add("--max-uses", metavar="N", type=count, help="how many searches to make")
+    add("--max-cost", metavar="USD", type=amount, help="do not ask if the answer could cost more")
+    add("--context", choices=("low", "medium", "high"), help="how much of the pages the model reads")
+    _data_dir(parser)
+
+
+def _find(parser: CommandParser) -> None:
+    add = parser.add_argument
+    add("query", nargs="+", metavar="QUERY", help="what to find; words are joined, - reads it from stdin")
+    add("--provider", metavar="NAME", default="auto", help="the engine (default: the first you can use)")
+    add("--json", action="store_true", help="as JSON")
+    add = _search_options(parser).add_argument
+    add("--count", metavar="N", dest="max_sources", type=count, help="how many links (default: 10)")
+    _data_dir(parser)
+
+
+def _search_options(parser: CommandParser) -> argparse._ArgumentGroup:
+    """Add the options of every search; returns their group."""
     group = parser.add_argument_group(
         "search", "Restrictions are kept or refused. Hints are used where the provider can, else reported."
     )
@@ -198,10 +251,71 @@ def _search_arguments(parser: CommandParser) -> None:
     add("--timezone", metavar="NAME", type=checked("TEXT"), help="where you are: Europe/Berlin")
     add("--language", metavar="CODE", type=checked("TEXT"), help="preferred language of the pages: de")
     add("--since", metavar="WHEN", type=checked("SINCE"), help="only pages from then on: 7d, 2026-01-01")
-    add("--max-sources", metavar="N", type=count, help="how many sources to use")
-    add("--max-uses", metavar="N", type=count, help="how many searches to make")
-    add("--context", choices=("low", "medium", "high"), help="how much of the pages the model reads")
+    return group
+
+
+def _verify(parser: CommandParser) -> None:
+    add = parser.add_argument
+    add("answer", nargs="?", default="-", metavar="ANSWER", help="a saved answer; - or nothing reads stdin")
+    add("--json", action="store_true", help="all facts as one JSON object")
+    add("--all", action="store_true", help="details of supported citations as well")
+    add("--fix", action="store_true", help="ask the provider once more, with what failed")
+    add = parser.add_argument_group("pages", "Only addresses that the answer cites are fetched.").add_argument
+    add("--offline", action="store_true", help="only pages that are stored here")
+    add(
+        "--pages", metavar="FOLDER", default="", help="stored pages: FOLDER/HOST/PATH, as wget -x writes them"
+    )
+    add("--follow", action="store_true", help="follow redirects to other sites")
+    add("--resolve", action="store_true", help="the addresses of pages instead of Gemini's redirects")
+    add("--allow", metavar="DOMAIN…", action="extend", type=domains, help="sources must be of these sites")
+    add("--block", metavar="DOMAIN…", action="extend", type=domains, help="sources must not be of these")
     _data_dir(parser)
+
+
+def seconds(text: str) -> float:
+    """A positive number of seconds."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number <= 3600:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected seconds, up to 3600")
+    return number
+
+
+def _compare(parser: CommandParser) -> None:
+    add = parser.add_argument
+    add("query", nargs="+", metavar="QUERY", help="the question; words are joined, - reads it from stdin")
+    add(
+        "--providers",
+        metavar="A,B,…",
+        default="",
+        help="whom to ask, also as provider/model (default: all usable)",
+    )
+    add("--timeout", metavar="S", type=seconds, default=120.0, help="seconds for all of it (default 120)")
+    add(
+        "--wait",
+        metavar="S",
+        type=seconds,
+        help="seconds for a silent provider when the others have finished",
+    )
+    add = parser.add_argument_group("output").add_argument
+    add("--json", action="store_true", help="the whole comparison as one JSON object")
+    add("--html", metavar="FILE", default="", help="also write a page")
+    add("--svg", metavar="FILE", default="", help="also write a picture")
+    add("--png", metavar="FILE", default="", help="the same as PNG; needs groundwire[pictures]")
+    add = parser.add_argument_group("search options").add_argument
+    add("--allow", metavar="DOMAIN…", action="extend", type=domains, help="search only these sites")
+    add("--block", metavar="DOMAIN…", action="extend", type=domains, help="never use these sites")
+    add("--language", metavar="CODE", type=checked("TEXT"), help="preferred language of the pages: de")
+    add("--since", metavar="WHEN", type=checked("SINCE"), help="only pages from then on: 7d, 2026-01-01")
+    _data_dir(parser)
+
+
+def _cite(parser: CommandParser) -> None:
+    add = parser.add_argument
+    add("answer", nargs="?", default="-", metavar="ANSWER", help="a saved answer; - or nothing reads stdin")
+    add("--format", choices=BIBLIOGRAPHIES, default="bibtex", help="the form (default: bibtex)")
 
 
 def _tool(parser: CommandParser) -> None:
@@ -224,6 +338,7 @@ def _tools(parser: CommandParser) -> None:
 
 
 def _providers(parser: CommandParser) -> None:
+    parser.add_argument("--all", action="store_true", help="also those that you have not set up")
     parser.add_argument("--json", action="store_true", help="as JSON")
     _data_dir(parser)
 
@@ -257,6 +372,8 @@ def _index(parser: CommandParser) -> None:
     add = parser.add_argument_group("add python").add_argument
     add("--version", metavar="X.Y", dest="docs_version", type=python_version, help="of the documentation")
     add("--all", action="store_true", dest="everything", help="with the C API and how to extend Python")
+    add = parser.add_argument_group("add package").add_argument
+    add("--download", action="store_true", help="let pip fetch the source archive")
     add = parser.add_argument_group("list").add_argument
     add("--prefix", metavar="URL", help="only addresses that begin so")
     _data_dir(parser)
@@ -280,6 +397,14 @@ def _connect(parser: CommandParser) -> None:
     add("--url", metavar="URL", type=address, help="where the gateway is (default: http://127.0.0.1:8484)")
 
 
+class _ListArgument(TypedDict):
+    action: str
+    type: Callable[[str], list[str]]
+
+
+_LIST: _ListArgument = {"action": "extend", "type": texts}
+
+
 def _serve(parser: CommandParser) -> None:
     add = parser.add_argument
     add("--host", metavar="ADDRESS", help="where to listen (default: 127.0.0.1); any other needs keys")
@@ -292,10 +417,33 @@ def _serve(parser: CommandParser) -> None:
 
 
 def _keys(parser: CommandParser) -> None:
-    parser.add_argument("action", choices=("create", "list", "revoke", "import"), help="what to do")
-    parser.add_argument("which", nargs="?", default="", metavar="KEY", help="revoke: its id or its name")
-    parser.add_argument("--name", default="", help="create: whose key it is, for the list")
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    add = parser.add_argument
+    add("action", choices=KEY_ACTIONS, help="what to do")
+    add("which", nargs="?", default="", metavar="KEY", help="change, revoke: its id or its name")
+    add("--name", default="", help="create: whose key it is, for the list")
+    add("--json", action="store_true", help="as JSON")
+    add = parser.add_argument_group(
+        "create, change", "What the key may do; without an option, everything. `any` and `none` lift one."
+    ).add_argument
+    add("--role", choices=ROLES, help="admins and owners manage keys (default: member)")
+    add("--owner", metavar="NAME", help="create: keys of one owner share sessions, agents and usage")
+    add("--expires", metavar="WHEN", help="30d, 12h, 2027-01-01, never")
+    add("--route", dest="routes", metavar="GROUP", **_LIST, help="only these paths: messages, search, mcp, …")
+    add("--provider", dest="providers", metavar="NAME", **_LIST, help="only these providers")
+    add(
+        "--model",
+        dest="models",
+        metavar="PATTERN",
+        **_LIST,
+        help="only these models: gemini-*, openai/gpt-5*",
+    )
+    add("--allow", dest="allowed_domains", metavar="DOMAIN…", **_LIST, help="search only these sites")
+    add("--no-search", dest="may_search", action="store_const", const=False, help="no web search at all")
+    add("--search", dest="may_search", action="store_const", const=True, help="change: web search again")
+    add("--requests-per-minute", metavar="N", type=count_or_none, help="at most so many requests")
+    add("--tokens-per-minute", metavar="N", type=count_or_none, help="at most so many tokens")
+    add("--usd-per-day", metavar="USD", help="at most so much a day (UTC): 2.50")
+    add("--usd-per-month", metavar="USD", help="at most so much a month (UTC)")
     _data_dir(parser)
 
 
@@ -335,6 +483,44 @@ COMMANDS: dict[str, CommandSpec] = {
         'groundwire search "weather tomorrow" --city Hamburg --country DE --json | jq .sources',
         "echo 'what changed in Python 3.14?' | groundwire search - --markdown > answer.md",
     ),
+    "find": CommandSpec(
+        "find links, without an answer",
+        _find,
+        "Print the links that a search engine finds: title, address, date, snippet.\n"
+        "Search engines come first; if you have none, the sources of a model are printed.",
+        "groundwire find sqlite write-ahead log",
+        "groundwire find --provider local asyncio timeout --count 3",
+        "groundwire find news about Rust --since 7d --json | jq -r '.links[].url'",
+    ),
+    "verify": CommandSpec(
+        "check whether cited pages say what is claimed",
+        _verify,
+        "Read the pages that a saved answer cites. Say of each citation whether its address leads to a\n"
+        "page, whether its quote is there, and what the page has of its claim. Supported means word for\n"
+        "word, or confirmed by the model of `verify.model` with a quote that is in the page.\n\n"
+        "The exit code is 6 if a citation fails, and 0 otherwise.",
+        'groundwire search "height of the Eiffel Tower" --json > answer.json; groundwire verify answer.json',
+        "groundwire search --jsonl PEP 703 | groundwire verify --json | jq '.citations[] | select(.fails)'",
+        "groundwire verify answer.json --fix",
+        "groundwire verify answer.json --offline --pages mirror/",
+    ),
+    "compare": CommandSpec(
+        "ask several providers and compare their answers",
+        _compare,
+        "Ask several providers at once, and show what they agree on, where they contradict each other,\n"
+        "what only one says, and which sources they share. A provider that fails or stays silent does not\n"
+        "hold up the others.",
+        'groundwire compare "who maintains SQLite?" --providers gemini,anthropic,web',
+        "groundwire compare how long is the Nile --json | jq '.claims[] | {agreement, sides}'",
+        'groundwire compare "PEP 703 status" --html comparison.html --svg comparison.svg',
+    ),
+    "cite": CommandSpec(
+        "print the sources of a saved answer as a bibliography",
+        _cite,
+        "Print the sources of a saved answer for a reference manager: BibTeX, RIS, CSL JSON or Markdown.",
+        "groundwire cite answer.json --format ris > sources.ris",
+        'groundwire search "PEP 703" --json | groundwire cite --format csl-json',
+    ),
     "tool": CommandSpec(
         "run one of the tools and print its JSON result",
         _tool,
@@ -355,8 +541,9 @@ COMMANDS: dict[str, CommandSpec] = {
     "providers": CommandSpec(
         "show whom you can ask, and what each can do",
         _providers,
-        "Show every provider: whether it can be used, why, with which model, and which options it knows.",
+        "Show the providers: whether each can be used, why, with which model, and which options it knows.",
         "groundwire providers",
+        "groundwire providers --all",
         "groundwire providers --json | jq '.providers[] | select(.usable) | .name'",
     ),
     "login": CommandSpec(
@@ -391,13 +578,16 @@ COMMANDS: dict[str, CommandSpec] = {
         "reStructuredText, text and PDF are read. Links are followed only with --max-depth or\n"
         "--max-pages. What has not changed is not stored again; what was interrupted goes on.\n\n"
         "add python stores Python's documentation: of a folder or archive that you name, else Debian's\n"
-        "python3-doc, else the archive of docs.python.org.",
+        "python3-doc, else the archive of docs.python.org.\n\n"
+        "add package stores the documents inside an installed package, a wheel or a source archive.",
         "groundwire index add docs/ --base-url https://docs.example.com/ --as-html",
         "groundwire index add https://docs.example.com/ --max-depth 3 --max-pages 500",
         "groundwire index add https://example.com/sitemap.xml crawl.warc.gz handbook.pdf",
         "groundwire index add http://wiki.intranet/ --private --max-depth 2 --collection wiki",
         "groundwire index add python",
         "groundwire index add python python-3.12-docs-html.zip --version 3.12",
+        "groundwire index add package lxml",
+        "groundwire index add package lxml --download",
         "groundwire index list --prefix https://docs.example.com/",
         "groundwire index show https://docs.example.com/install.html",
         "groundwire index remove --collection wiki",
@@ -433,12 +623,16 @@ COMMANDS: dict[str, CommandSpec] = {
         "ANTHROPIC_BASE_URL=http://127.0.0.1:8484 claude",
     ),
     "keys": CommandSpec(
-        "make, list and revoke keys for the gateway",
+        "make, list, change and revoke keys for the gateway",
         _keys,
         "Keys for users of `groundwire serve`. A key is shown once, when it is made.",
         "groundwire keys create --name laptop",
+        "groundwire keys create --name ci --provider gemini --usd-per-day 2 --expires 30d",
+        "groundwire keys create --name team --owner acme --role admin",
         "groundwire keys list",
+        "groundwire keys change ci --usd-per-day 5 --model any",
         "groundwire keys revoke laptop",
+        "groundwire keys log                  # who created, changed and revoked keys",
         "groundwire keys import               # to a shared store",
     ),
     "backup": CommandSpec(

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from groundwire.dialects.extras import VERSION, encode_citation, encode_search, encode_source
+from groundwire.config.kinds import format_time
+from groundwire.dialects.extras import (
+    FIELD,
+    VERIFICATION,
+    VERSION,
+    encode_citation,
+    encode_search,
+    encode_source,
+)
 from groundwire.dialects.json import dump_json
 from groundwire.errors import GroundwireError
 from groundwire.faces.cli.console import BOLD, DIM, YELLOW, Console, linked, styled
@@ -27,22 +36,28 @@ from groundwire.model.events import FinishReason
 from groundwire.model.json import encode
 from groundwire.model.value import field_names, value
 from groundwire.text.annotate import NumberWriter, annotate_numbers, paragraph_breaks
+from groundwire.text.bibliography import bibtex, csl_items, markdown_list, ris
 from groundwire.text.domains import display_domain
 from groundwire.text.markdown import render_answer, to_markdown
 from groundwire.text.sanitise import escape_invisible_json, one_line, sanitise
 from groundwire.text.sources import Numbering, SourceNumberer, label_of, number_answer
 from groundwire.text.urls import safe_url, shown_address
 
+if TYPE_CHECKING:
+    from decimal import Decimal
+
 _MARKUP = re.compile(r"([\\\[\]`*_<>])")
 
 
 @value
 class SearchQuestion:
-    """The question, and the provider and model that were requested."""
+    """The question, and the provider, model and most cost that were requested."""
 
     query: str
     provider: str = ""
     model: str = ""
+    max_cost: Decimal | None = None
+    """In USD."""
 
 
 def as_json(answer: Answer, question: SearchQuestion) -> str:
@@ -76,11 +91,28 @@ def as_markdown(answer: Answer) -> str:
     return sanitise("\n".join([body.rstrip(), "", "## Sources", "", *lines] if lines else [body.rstrip()]))
 
 
+def as_bibliography(answer: Answer, form: str, now: float) -> str:
+    """The sources of an answer in one of the forms of bibliographies; `now` is when they were looked up."""
+    sources = [source for source in number_answer(answer).sources if source.url or source.title]
+    accessed = format_time(now)[:10]
+    if form == "csl-json":
+        return escape_invisible_json(dump_json(csl_items(sources, accessed))) + "\n" if sources else ""
+    return _BIBLIOGRAPHIES[form](sources, accessed)
+
+
+_BIBLIOGRAPHIES: Mapping[str, Callable[[Sequence[Source], str], str]] = {
+    "bibtex": bibtex,
+    "ris": ris,
+    "markdown": markdown_list,
+}
+
+
 def encode_answer(answer: Answer, question: SearchQuestion) -> JsonObject:
     """The answer as a JSON object; spans count code points of `text`."""
     sources = answer.sources
     positions = {source.url or f"name:{source.title}": index for index, source in enumerate(sources)}
     provider, model = answered_by(answer, question)
+    verification = answer.extras.get(FIELD, {}).get(VERIFICATION)
     return {
         "version": VERSION,
         "query": question.query,
@@ -90,11 +122,12 @@ def encode_answer(answer: Answer, question: SearchQuestion) -> JsonObject:
         "searches": [encode_search(search) for search in answer.searches],
         "grounded": answer.grounded,
         "warnings": [{"code": warning.code, "message": warning.message} for warning in answer.warnings],
-        "usage": _encode_usage(answer.usage),
+        "usage": _encode_usage(answer),
         "provider": provider,
         "model": model,
         "finish": answer.finish,
         "error": None if answer.error is None else encode_error(answer.error),
+        **({} if verification is None else {VERIFICATION: verification}),
     }
 
 
@@ -115,9 +148,11 @@ def answered_by(answer: Answer, question: SearchQuestion) -> tuple[str, str]:
     )
 
 
-def _encode_usage(usage: Usage) -> JsonObject:
-    counts: dict[str, Json] = {name: getattr(usage, name) for name in field_names(Usage)}
-    return counts
+def _encode_usage(answer: Answer) -> JsonObject:
+    """Counts and cost, and the price list that the cost is from; without one, the provider reported it."""
+    counts: dict[str, Json] = {name: getattr(answer.usage, name) for name in field_names(Usage)}
+    prices = answer.extras.get("groundwire", {}).get("prices")
+    return {**counts, "prices": prices} if prices else counts
 
 
 def _reference(number: int, numbering: Numbering) -> str:
@@ -209,8 +244,12 @@ def _counts(usage: Usage) -> Iterator[str]:
         yield "1 search" if usage.searches == 1 else f"{usage.searches} searches"
     if usage.input_tokens is not None or usage.output_tokens is not None:
         yield f"{usage.input_tokens or 0:,} tokens in, {usage.output_tokens or 0:,} out"
-    if usage.cost is not None:
+    if usage.cost:
         yield f"${usage.cost:.4f}"
+    elif usage.cost is not None:
+        yield "free"
+    elif usage.input_tokens is not None or usage.output_tokens is not None:
+        yield "cost unknown"
 
 
 def _source_lines(console: Console, number: int, source: Source, columns: int) -> Iterator[str]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import dump_json
 from groundwire.faces.gateway.handler import read_json_object
-from groundwire.model import Json, JsonObject, Request, Warned, Wire
+from groundwire.model import JsonObject, Request, Warned, Wire
 from groundwire.server.asgi import JSON, cancel_on_disconnect
 from groundwire.server.response_writer import warnings_header
 from groundwire.server.routes import Route
+from groundwire.server.token_estimate import text_tokens, tokens_in
 
 if TYPE_CHECKING:
     from groundwire.server.app import HttpApp, RequestContext
@@ -20,8 +21,6 @@ _ESTIMATED = Warned("estimated", "the token count is an estimate: the provider c
 _SYSTEM_FIELDS = ("system", "systemInstruction", "system_instruction")
 _MESSAGE_FIELDS = ("messages", "contents")
 _TOKENS_PER_MESSAGE = 4
-_TOKENS_PER_IMAGE = 1600
-"""Upper bound of what vendors count for an image of usual size."""
 
 
 async def count_messages(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -> None:
@@ -65,41 +64,14 @@ async def _provider_count(app: HttpApp, context: RequestContext, request: Reques
 def estimate(body: JsonObject) -> int:
     """Rough token count of a request in Anthropic's or Gemini's dialect."""
     body = as_object(body.get("generateContentRequest")) or body
-    total = sum(_tokens_in(body.get(name)) for name in _SYSTEM_FIELDS)
+    total = sum(tokens_in(body.get(name)) for name in _SYSTEM_FIELDS)
     for name in _MESSAGE_FIELDS:
         turns = body.get(name)
         total += sum(
-            _TOKENS_PER_MESSAGE + _tokens_in(turn) for turn in (turns if isinstance(turns, list) else ())
+            _TOKENS_PER_MESSAGE + tokens_in(turn) for turn in (turns if isinstance(turns, list) else ())
         )
     tools = body.get("tools")
-    return round(total + (_tokens(dump_json(tools)) if tools else 0)) or 1
-
-
-def _tokens_in(item: Json) -> float:
-    """The tokens of all texts in a JSON value."""
-    total = 0.0
-    remaining: list[Json] = [item]
-    while remaining:
-        one = remaining.pop()
-        if isinstance(one, str):
-            total += _tokens(one)
-        elif isinstance(one, list):
-            remaining.extend(one)
-        elif isinstance(one, dict):
-            if "data" in one and ("media_type" in one or "mimeType" in one or "mime_type" in one):
-                total += _TOKENS_PER_IMAGE
-            else:
-                remaining.extend(
-                    text for name, text in one.items() if name not in ("role", "type", "cache_control")
-                )
-    return total
-
-
-def _tokens(text: str) -> float:
-    """Four Latin letters make a token; in most other scripts one or two do."""
-    wide = 0 if text.isascii() else sum(character > "\u2e7f" for character in text)
-    foreign = 0 if text.isascii() else sum("\x7f" < character <= "\u2e7f" for character in text)
-    return (len(text) - wide - foreign) / 4 + foreign / 2.5 + wide * 0.9
+    return round(total + (text_tokens(dump_json(tools)) if tools else 0)) or 1
 
 
 COUNT_TOKENS_ROUTES: tuple[Route, ...] = (
@@ -108,7 +80,9 @@ COUNT_TOKENS_ROUTES: tuple[Route, ...] = (
         "/v1/messages/count_tokens",
         count_messages,
         "anthropic_messages",
+        is_counted=False,
         about="Anthropic: the token count of a request.",
+        group="messages",
     ),
     *(
         Route(
@@ -116,7 +90,9 @@ COUNT_TOKENS_ROUTES: tuple[Route, ...] = (
             f"/{version}/models/{{model}}:countTokens",
             count_contents,
             "gemini",
+            is_counted=False,
             about="Gemini: the token count of a request.",
+            group="gemini",
         )
         for version in ("v1beta", "v1")
     ),

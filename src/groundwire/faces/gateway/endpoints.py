@@ -33,6 +33,7 @@ from groundwire.faces.gateway.handler import (
 )
 from groundwire.faces.gateway.rendering import Renderer, UnlessVerbatim
 from groundwire.faces.gateway.search import SEARCH_ROUTES
+from groundwire.faces.gateway.verification import is_verified, verified
 from groundwire.model import Event, FunctionTool, Limits, Request, SearchOptions, Started, Warned
 from groundwire.model.value import field_names, replace
 from groundwire.server.asgi import cancel_on_disconnect
@@ -78,6 +79,7 @@ async def handle_request(app: HttpApp, context: RequestContext, endpoint: Endpoi
     parsed = await read_request(
         exchange, endpoint, app.max_body_bytes, policy=app.settings.citations, key=app.secret
     )
+    context.requested_model = parsed.request.model
     info = ResponseInfo(context.request_id)
     try:
         if not await cancel_on_disconnect(exchange, _respond(app, parsed, context, info)):
@@ -139,6 +141,9 @@ def _model_answer(
     passes = rendering == "structured" or accepts_vendor_text(headers, dialect, configured)
     if not passes or parsed.endpoint.array:
         request = replace(request, wire=None)  # rendering rules out passthrough
+    verify = searching.search is not None and is_verified(headers, app.settings)
+    if verify:
+        request = replace(request, wire=None)  # bytes that pass through cannot carry the report
     transforms: list[Transform] = []
     engine = searching.search is not None and may_be_engine(target.provider, client)
     if engine and (ignored := ignored_by_engines(request)):
@@ -149,7 +154,8 @@ def _model_answer(
     if dialect == "openai_responses":
         transforms.append(ZeroUsage().feed)
     parsed = replace(parsed, transforms=tuple(transforms))
-    return parsed, app.batches(request, target, info=info)
+    batches = app.batches(request, target, info=info)
+    return parsed, verified(batches, client, request.search) if verify else batches
 
 
 # Search engines as targets
@@ -234,13 +240,21 @@ class _EngineWarning:
 def _gemini(version: str) -> Sequence[Route]:
     models = f"/{version}/models/{{model}}"
     return (
-        Route("POST", f"{models}:generateContent", generate, "gemini", about="Gemini: a complete response."),
+        Route(
+            "POST",
+            f"{models}:generateContent",
+            generate,
+            "gemini",
+            about="Gemini: a complete response.",
+            group="gemini",
+        ),
         Route(
             "POST",
             f"{models}:streamGenerateContent",
             generate_streaming,
             "gemini",
             about="Gemini: a stream, as server-sent events with alt=sse, otherwise as a JSON array.",
+            group="gemini",
         ),
         Route(
             "POST",
@@ -248,6 +262,7 @@ def _gemini(version: str) -> Sequence[Route]:
             dialect_endpoint("gemini_interactions"),
             "gemini_interactions",
             about="Gemini Interactions.",
+            group="interactions",
         ),
     )
 
@@ -259,6 +274,7 @@ DIALECT_ROUTES: tuple[Route, ...] = (
         dialect_endpoint("anthropic_messages"),
         "anthropic_messages",
         about="Anthropic Messages.",
+        group="messages",
     ),
     Route(
         "POST",
@@ -266,10 +282,23 @@ DIALECT_ROUTES: tuple[Route, ...] = (
         dialect_endpoint("openai_responses"),
         "openai_responses",
         about="OpenAI Responses.",
+        group="responses",
     ),
-    Route("GET", "/v1/responses", refuse_websocket, "openai_responses", about="Refuses WebSockets with 426."),
     Route(
-        "POST", "/v1/chat/completions", dialect_endpoint("openai_chat"), "openai_chat", about="OpenAI Chat."
+        "GET",
+        "/v1/responses",
+        refuse_websocket,
+        "openai_responses",
+        about="Refuses WebSockets with 426.",
+        group="responses",
+    ),
+    Route(
+        "POST",
+        "/v1/chat/completions",
+        dialect_endpoint("openai_chat"),
+        "openai_chat",
+        about="OpenAI Chat.",
+        group="chat",
     ),
     *_gemini("v1beta"),
     *_gemini("v1"),

@@ -37,6 +37,8 @@ async def readyz(app: HttpApp, context: RequestContext, _: Mapping[str, str]) ->
         # The reason of a failure may have paths; everybody can read this.
         is_shown = index is not None and index.phase in ("building", "interrupted")
         details: JsonObject = {"index": index.summary} if index is not None and is_shown else {}
+        if degraded := [text for check in app.degradations if (text := check())]:
+            details["degraded"] = "; ".join(degraded)
         await _send_status(context, 503 if problems else 200, "; ".join(problems) or "ready", details)
 
 

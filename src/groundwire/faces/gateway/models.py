@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from groundwire.dialects.json import dump_json
+from groundwire.errors import ForbiddenForKey, GroundwireError
 from groundwire.model import JsonObject
 from groundwire.model.value import value
 from groundwire.server.asgi import JSON
@@ -28,7 +29,21 @@ class ModelEntry:
 
 
 def model_entries(groundwire: SearchClient) -> tuple[ModelEntry, ...]:
-    """`auto`, the aliases, and the default model of every usable provider."""
+    """`auto`, the aliases, and the default model of every usable provider, as far as the key allows them."""
+    return tuple(entry for entry in _all_entries(groundwire) if _is_allowed(entry, groundwire))
+
+
+def _is_allowed(entry: ModelEntry, groundwire: SearchClient) -> bool:
+    try:
+        groundwire.resolve(entry.id)
+    except ForbiddenForKey:
+        return False
+    except GroundwireError:  # an alias that leads nowhere is listed: a request with it says why
+        return True
+    return True
+
+
+def _all_entries(groundwire: SearchClient) -> tuple[ModelEntry, ...]:
     ready = [status for status in groundwire.providers() if status.usable]
     return (
         ModelEntry(AUTO, "The first usable provider", "groundwire"),
@@ -76,8 +91,8 @@ def _list_anthropic(models: Sequence[ModelEntry]) -> JsonObject:
     return {
         "data": [_as_anthropic(model) for model in models],
         "has_more": False,
-        "first_id": models[0].id,
-        "last_id": models[-1].id,
+        "first_id": models[0].id if models else None,
+        "last_id": models[-1].id if models else None,
     }
 
 
@@ -124,7 +139,10 @@ def _routes(version: str, dialect: str) -> tuple[Route, ...]:
         (f"/{version}/models", list_models, f"All models, {form}."),
         (f"/{version}/models/{{model}}", show_model, f"One model, {form}."),
     )
-    return tuple(Route("GET", path, endpoint, dialect, about=about) for path, endpoint, about in entries)
+    return tuple(
+        Route("GET", path, endpoint, dialect, about=about, group="models")
+        for path, endpoint, about in entries
+    )
 
 
 MODEL_ROUTES: tuple[Route, ...] = (*_routes("v1", ""), *_routes("v1beta", "gemini"))

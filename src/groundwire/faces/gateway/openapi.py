@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from groundwire import __version__
 from groundwire.model import Json, JsonObject
+from groundwire.model.access import ROLES, ROUTE_GROUPS
 from groundwire.model.value import value
 from groundwire.server.asgi import JSON
 from groundwire.server.routes import Route
@@ -346,6 +347,38 @@ _GEMINI: JsonObject = {
     ),
     "InteractionResponse": _object({"id": _TEXT, "model": _TEXT, "status": _TEXT}, "id", "status"),
 }
+_KEY_FIELDS: JsonObject = {
+    "role": _one_of(*ROLES),
+    "owner": _TEXT,
+    "expires": {"type": "string", "examples": ["30d", "2027-01-01"]},
+    "routes": _list(_one_of(*ROUTE_GROUPS)),
+    "providers": _list(_TEXT),
+    "models": _list({"type": "string", "examples": ["gemini-*"]}),
+    "allowed_domains": _DOMAINS,
+    "may_search": _FLAG,
+    "requests_per_minute": _nullable({"type": "integer", "minimum": 1}),
+    "tokens_per_minute": _nullable({"type": "integer", "minimum": 1}),
+    "usd_per_day": _any_of({"type": "string", "examples": ["2.50"]}, {"type": "number"}, {"type": "null"}),
+    "usd_per_month": _any_of({"type": "string"}, {"type": "number"}, {"type": "null"}),
+}
+_KEYS: JsonObject = {
+    "KeyChange": _object(_KEY_FIELDS),
+    "NewKey": _object({"name": _TEXT, **_KEY_FIELDS}),
+    "ApiKey": _object(
+        {
+            "id": _TEXT,
+            "key": {"type": "string", "description": "The key itself; only when it is created."},
+            "name": _TEXT,
+            "created": _TEXT,
+            "revoked": _TEXT,
+            **_KEY_FIELDS,
+        },
+        "id",
+        "name",
+        "role",
+    ),
+    "ApiKeys": _object({"keys": _list(_ref("ApiKey"))}, "keys"),
+}
 _OWN: JsonObject = {
     "SearchRequest": WEBSEARCH.parameters(),
     "SearchResult": _object(
@@ -361,6 +394,21 @@ _OWN: JsonObject = {
     "Status": _object({"status": _TEXT, "index": _TEXT}, "status"),
     "Document": _ANY,
 }
+_QUERY = _object({"query": {"type": "string", "examples": ["sqlite wal"]}}, "query")
+_LINK = _object({"url": _TEXT, "title": _TEXT}, "url", "title")
+_RESULTS = _object({"results": _list(_LINK)}, "results")
+_SEARCH_APIS: JsonObject = {
+    "FindResult": _object({"version": _COUNT, "links": _list(_LINK), "error": {}}, "version", "links"),
+    "LinkQuery": _QUERY,
+    "SearchApiRequest": _any_of(_QUERY, _object({"q": _TEXT, "format": _TEXT}, "q", "format")),
+    "SearchApiResults": _RESULTS,
+    "ExtractRequest": _object({"urls": _any_of(_TEXT, _list(_TEXT))}, "urls"),
+    "ExtractResults": _object({"results": _list(_ANY), "failed_results": _list(_ANY)}, "results"),
+    "FetchRequest": _object({"url": _TEXT}, "url"),
+    "FetchedPage": _object({"title": _TEXT, "content": _TEXT, "links": _list(_TEXT)}, "title", "content"),
+    "ExternalResults": _list(_object({"link": _TEXT, "title": _TEXT, "snippet": _TEXT}, "link")),
+}
+"""Search APIs of other services: what their clients read."""
 _ERRORS: Mapping[str, JsonObject] = {
     "openai_chat": _object(
         {
@@ -427,6 +475,14 @@ _OPERATIONS: Mapping[str, Operation] = {
     "POST /v1/responses": Operation("ResponsesRequest", "ResponsesResponse", streams=True),
     "POST /v1/alpha/search": Operation("CodexSearchRequest", "CodexSearchResponse"),
     "POST /v1/search": Operation("SearchRequest", "SearchResult"),
+    "GET /v1/find": Operation(response="FindResult", query="q"),
+    "POST /v1/find": Operation("LinkQuery", "FindResult"),
+    "GET /search": Operation(response="SearchApiResults", query="q"),
+    "POST /search": Operation("SearchApiRequest", "SearchApiResults"),
+    "POST /extract": Operation("ExtractRequest", "ExtractResults"),
+    "POST /api/web_search": Operation("LinkQuery", "SearchApiResults"),
+    "POST /api/web_fetch": Operation("FetchRequest", "FetchedPage"),
+    "POST /v1/external": Operation("LinkQuery", "ExternalResults"),
     **{
         f"POST /{version}/{path}": operation
         for version in ("v1", "v1beta")
@@ -441,6 +497,11 @@ _OPERATIONS: Mapping[str, Operation] = {
         )
     },
     **{f"GET {path}": Operation(response="Status") for path in ("/healthz", "/readyz", "/api/hello")},
+    "GET /v1/keys": Operation(response="ApiKeys"),
+    "POST /v1/keys": Operation("NewKey", "ApiKey"),
+    "GET /v1/keys/{id}": Operation(response="ApiKey"),
+    "PATCH /v1/keys/{id}": Operation("KeyChange", "ApiKey"),
+    "DELETE /v1/keys/{id}": Operation(response="ApiKey"),
     "GET /metrics": Operation(content_type="text/plain"),
     "GET /docs": Operation(content_type="text/html"),
 }
@@ -463,7 +524,16 @@ def openapi_document(routes: Sequence[Route]) -> JsonObject:
         "paths": dict(paths),
         "components": {
             "securitySchemes": _SECURITY_SCHEMES,
-            "schemas": {**_CHAT, **_MESSAGES, **_RESPONSES, **_GEMINI, **_OWN, **errors},
+            "schemas": {
+                **_CHAT,
+                **_MESSAGES,
+                **_RESPONSES,
+                **_GEMINI,
+                **_KEYS,
+                **_OWN,
+                **_SEARCH_APIS,
+                **errors,
+            },
         },
     }
 
@@ -478,6 +548,8 @@ def _operation(route: Route) -> JsonObject:
     if known.streams:
         answer[_STREAM] = {"schema": {}}
     error = _ref(_ERROR_NAMES[route.dialect]) if route.dialect in _ERROR_NAMES else _ANY_ERROR
+    if route.encode_error is not None:
+        error = _ref("Document")
     operation: JsonObject = {
         "summary": route.about,
         "tags": [route.dialect or "groundwire"],
@@ -498,7 +570,7 @@ def _operation(route: Route) -> JsonObject:
         parameters.append({"name": known.query, "in": "query", "schema": _TEXT})
     if parameters:
         operation["parameters"] = parameters
-    if route.method == "POST":
+    if route.method in ("POST", "PATCH"):
         schema = _ref(known.request) if known.request else _ANY
         operation["requestBody"] = {"required": True, "content": {JSON: {"schema": schema}}}
     return operation

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import ClientWireError
+from groundwire.faces.gateway.handler import Batches
+from groundwire.faces.gateway.verification import is_verified, verified
 from groundwire.model import Event, Json, Request
 from groundwire.server.asgi import JSON, cancel_on_disconnect
 from groundwire.server.limits import check_query
@@ -39,7 +41,10 @@ async def _respond(app: HttpApp, context: RequestContext, info: ResponseInfo, ar
     async def open_stream(request: Request, provider: str, model: str) -> AsyncGenerator[Event, None]:
         """The events with the limits, the cache and the access record of the application."""
         target = app.groundwire.resolve(model, provider=provider)
-        async with aclosing(app.batches(request, target)) as batches:
+        found: Batches = app.batches(request, target)
+        if is_verified(context.exchange.headers, app.settings):
+            found = verified(found, app.groundwire, request.search)
+        async with aclosing(found) as batches:
             async for batch in batches:
                 info.observe_events(batch)
                 for event in batch:
@@ -50,7 +55,7 @@ async def _respond(app: HttpApp, context: RequestContext, info: ResponseInfo, ar
     if error is not None:
         context.outcome = error.code
     status = 200 if error is None else error.status_hint
-    await context.exchange.respond(status, info.headers(JSON), dump_json(outcome.result).encode())
+    await context.exchange.respond(status, info.headers(JSON), dump_json(outcome.flagged_result).encode())
 
 
 SEARCH_ROUTES: tuple[Route, ...] = (
@@ -60,5 +65,6 @@ SEARCH_ROUTES: tuple[Route, ...] = (
         search,
         "websearch",
         about="One search with an optional provider and options; returns the result of the search tools.",
+        group="search",
     ),
 )

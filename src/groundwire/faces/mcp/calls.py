@@ -17,7 +17,7 @@ from groundwire.dialects.json import dump_json
 from groundwire.dialects.websearch.errors import encode_error_result
 from groundwire.dialects.websearch.request import decode_provider_request
 from groundwire.errors import FetchRefused, GroundwireError, InvalidArguments, NotFound
-from groundwire.faces.mcp.tool_list import FETCH, SEARCH
+from groundwire.faces.mcp.tool_list import FETCH, SEARCH, VERIFY
 from groundwire.model import (
     Answer,
     Event,
@@ -36,6 +36,11 @@ from groundwire.text.urls import shown_address
 from groundwire.tools import call_tool
 from groundwire.tools.registry import WEBSEARCH
 from groundwire.tools.run import OpenStream
+
+CLIENT_KEY = "groundwire.client"
+"""In the ASGI scope: the client as the API key of the request may use it."""
+PRINCIPAL_KEY = "groundwire.principal"
+"""In the ASGI scope: the fingerprint of that key."""
 
 _SIGNATURE_LENGTH = 16
 _MAX_REMEMBERED = 10_000
@@ -143,6 +148,7 @@ _MAX_PAGE_TEXT = 60_000
 """Code points of a page that are returned; more would fill the context of the model."""
 _MAX_PASSAGE = 500
 _READ_FAILED = "The page cannot be read."
+_VERIFY_FAILED = "The citations cannot be verified."
 
 
 @value
@@ -184,6 +190,8 @@ async def _run(
 ) -> ToolOutput:
     if name == FETCH:
         return await _fetch(client, allow_list, arguments)
+    if name == VERIFY:
+        return await _verify(client, allow_list, arguments)
     open_stream = observed_stream(client, on_event)
     if name == SEARCH:
         return await _search(client, allow_list, arguments, open_stream)
@@ -192,7 +200,8 @@ async def _run(
         allow_list.add(link.url)
     links = tuple(_links(outcome.answer, number_listed(outcome.answer).sources))
     failed = outcome.answer.error is not None
-    return ToolOutput(str(outcome.result["llmContent"]), outcome.result, () if failed else links, failed)
+    result = outcome.flagged_result
+    return ToolOutput(str(result["llmContent"]), result, () if failed else links, failed)
 
 
 def _without_invisible(output: ToolOutput) -> ToolOutput:
@@ -252,6 +261,21 @@ def _links(answer: Answer, sources: tuple[Source, ...]) -> Iterator[SourceLink]:
         if url := shown_address(source.url):
             passage = quotes.get(source.url) or (source.excerpts[0] if source.excerpts else "")
             yield SourceLink(url, label_of(source), " ".join(passage.split())[:_MAX_PASSAGE])
+
+
+async def _verify(client: SearchClient, allow_list: FetchAllowList, arguments: JsonObject) -> ToolOutput:
+    from groundwire.faces.mcp.verification import verify_citations  # noqa: PLC0415  few calls need it
+
+    try:
+        report = await verify_citations(client, arguments, allow_list.resolve)
+    except GroundwireError as error:
+        result: JsonObject = {
+            "llmContent": f"Error: {_VERIFY_FAILED}\n\nDetails: {error.message}",
+            "returnDisplay": _VERIFY_FAILED,
+            "error": {"message": error.message, "type": error.code},
+        }
+        return _failed(result, {"ok": False, "citations": []})
+    return ToolOutput(dump_json(report), report)
 
 
 async def _fetch(client: SearchClient, allow_list: FetchAllowList, arguments: JsonObject) -> ToolOutput:

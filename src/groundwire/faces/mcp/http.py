@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import ClientWireError, ConfigError
-from groundwire.faces.mcp.calls import FetchAllowList
+from groundwire.faces.mcp.calls import CLIENT_KEY, PRINCIPAL_KEY, FetchAllowList
 from groundwire.faces.mcp.handshake import (
     HANDSHAKE_VERSIONS,
     STATELESS_VERSION,
@@ -79,7 +79,8 @@ class McpApp:
                 require_mcp_package()
                 body = await _read_body(receive)
                 receive = _replay_body(body, receive)
-                if await self._respond_early(headers, body, send):
+                client = cast("SearchClient", scope.get(CLIENT_KEY, self._client))
+                if await self._respond_early(client, headers, body, send):
                     return
             manager = await asyncio.shield(self._load())
         except ConfigError as error:
@@ -104,7 +105,9 @@ class McpApp:
             self._manager_task = asyncio.create_task(self._run_manager(self._manager))
         return self._manager
 
-    async def _respond_early(self, headers: RawHeaders, body: bytes, send: Send) -> bool:
+    async def _respond_early(
+        self, client: SearchClient, headers: RawHeaders, body: bytes, send: Send
+    ) -> bool:
         """Respond without the package, with the same bytes; False if only the package can."""
         stateless = _is_stateless(headers)
         if stateless is None:
@@ -116,7 +119,7 @@ class McpApp:
         if is_initialized_notification(text):
             await _respond(send, 202, b"")
             return True
-        tools = lambda: tool_definitions(self._client, self._language, every=self._every)  # noqa: E731
+        tools = lambda: tool_definitions(client, self._language, every=self._every)  # noqa: E731
         reply = early_reply(text, tools, stateless=stateless)
         if reply is None or headers.get(_METHOD, _method(text)) != _method(text):
             return False
@@ -234,8 +237,13 @@ def mcp_route(mcp: McpApp) -> Route:
                 await exchange.write(body, more=bool(message.get("more_body")))
 
         data = await exchange.read_json(app.max_body_bytes)
-        await mcp(exchange.scope, exchange.replay_body(data), send)
+        scope = {**exchange.scope, CLIENT_KEY: app.groundwire, PRINCIPAL_KEY: context.key}
+        await mcp(scope, exchange.replay_body(data), send)
 
     return Route(
-        "POST", MCP_PATH, endpoint, about="The search tools over MCP (streamable HTTP, no sessions)."
+        "POST",
+        MCP_PATH,
+        endpoint,
+        about="The search tools over MCP (streamable HTTP, no sessions).",
+        group="mcp",
     )

@@ -19,7 +19,7 @@ from mcp.types.version import is_version_at_least
 from sse_starlette.sse import AppStatus
 
 from groundwire import __version__
-from groundwire.faces.mcp.calls import ProgressReporter, ToolOutput, run_tool
+from groundwire.faces.mcp.calls import CLIENT_KEY, PRINCIPAL_KEY, ProgressReporter, ToolOutput, run_tool
 from groundwire.faces.mcp.handshake import INSTRUCTIONS, NAME
 from groundwire.faces.mcp.tool_list import NAMES, tool_definitions
 from groundwire.text.urls import safe_url
@@ -68,9 +68,9 @@ class SearchServer:
         )
 
     async def _list(
-        self, _: ServerRequestContext[dict[str, object]], __: types.PaginatedRequestParams | None
+        self, context: ServerRequestContext[dict[str, object]], _: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        definitions = tool_definitions(self._client, self._language, every=self._every)
+        definitions = tool_definitions(self._client_of(context), self._language, every=self._every)
         return types.ListToolsResult(tools=[types.Tool.model_validate(entry) for entry in definitions])
 
     async def _call(
@@ -79,9 +79,16 @@ class SearchServer:
         if params.name not in NAMES:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool {params.name!r}.", list(NAMES))
         progress = ProgressReporter(context.session.report_progress)
-        work = run_tool(self._client, self._allow_list, params.name, params.arguments or {}, progress.observe)
+        client = self._client_of(context)
+        work = run_tool(client, self._allow_list, params.name, params.arguments or {}, progress.observe)
         output = await self._run_call(_call_key(context, context.request_id), work, progress)
         return _result(output, links=is_version_at_least(context.protocol_version, _LINKS_VERSION))
+
+    def _client_of(self, context: ServerRequestContext[dict[str, object]]) -> SearchClient:
+        """The client as the API key of the request may use it; over stdio there are no keys."""
+        if context.request is None:
+            return self._client
+        return cast("SearchClient", context.request.scope.get(CLIENT_KEY, self._client))
 
     async def _cancelled(
         self, context: ServerRequestContext[dict[str, object]], params: types.CancelledNotificationParams
@@ -121,9 +128,12 @@ def session_manager(server: SearchServer) -> StreamableHTTPSessionManager:
 
 
 def _call_key(context: ServerRequestContext[dict[str, object]], request: object) -> tuple[str, str]:
-    """Key of a running call: request ids are unique only within a session."""
-    headers = context.request.headers if context.request is not None else {}
-    return headers.get("mcp-session-id", ""), repr(request)
+    """Key of a running call: request ids are unique only within a session, and a session belongs to one API
+    key."""
+    if context.request is None:
+        return "", repr(request)
+    session = context.request.headers.get("mcp-session-id", "")
+    return (f"{context.request.scope.get(PRINCIPAL_KEY, '')} {session}" if session else ""), repr(request)
 
 
 def _result(output: ToolOutput, *, links: bool) -> types.CallToolResult:

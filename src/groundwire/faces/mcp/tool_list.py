@@ -76,9 +76,39 @@ FETCH_OUTPUT: JsonObject = {
 """The result of `fetch`."""
 
 
+VERIFY_OUTPUT: JsonObject = {
+    "type": "object",
+    "properties": {
+        "ok": {"type": "boolean", "description": "Does no citation fail?"},
+        "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "citations": {
+            "type": "array",
+            "description": "The facts about each citation, in the order given.",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "claim": {"type": "string"},
+                    "url": {"type": "string"},
+                    "standing": {"type": "string", "enum": ["supported", "open", "failed", "unchecked"]},
+                    "address": {"type": "object"},
+                    "quote": {"type": "object"},
+                    "claimed": {"type": "object"},
+                },
+                "required": ["standing"],
+            },
+        },
+        "error": _ERROR,
+    },
+    "required": ["ok", "citations"],
+}
+"""The result of `verify_citations`."""
+
+MOST_CITATIONS = 100
+
 SEARCH = "search"
 FETCH = "fetch"
-NAMES = (*TOOLS, SEARCH, FETCH)
+VERIFY = "verify_citations"
+NAMES = (*TOOLS, SEARCH, FETCH, VERIFY)
 """Every tool that can be called, listed or not."""
 
 _TITLES: Mapping[str, str] = {
@@ -107,10 +137,29 @@ _ID: Texts = {
 }
 
 
+_VERIFY: Texts = {
+    "en": "Reads the pages that citations name, and says of each whether the address works, whether the "
+    "quote is there, and what the page has of the claim: word for word, another number or name, the "
+    "opposite, or nothing. Only pages that a search here has found, or that are indexed, are read.",
+    "de": "Liest die Seiten, die Belege nennen, und sagt zu jedem, ob die Adresse stimmt, ob das Zitat dort "
+    "steht und was die Seite von der Aussage hat: wörtlich, eine andere Zahl oder einen anderen Namen, das "
+    "Gegenteil oder nichts. Gelesen werden nur Seiten, die hier gefunden wurden oder erfasst sind.",
+}
+_CITATION_FIELDS: Mapping[str, Texts] = {
+    "claim": {"en": "What is claimed, one sentence.", "de": "Was behauptet wird, ein Satz."},
+    "url": {"en": "The address of the cited page.", "de": "Die Adresse der genannten Seite."},
+    "quote": {
+        "en": "The passage of the page that is quoted, if any.",
+        "de": "Die Stelle der Seite, die zitiert wird, falls es eine gibt.",
+    },
+}
+
+
 def tool_definitions(client: SearchClient, language: str = "en", *, every: bool = False) -> list[JsonObject]:
     """The definitions of the tools whose provider is usable; of all tools with `every`."""
     tools = TOOLS.values() if every else _usable(client)
-    return [*(_definition(tool, language) for tool in tools), _search(language), _fetch(language)]
+    own = _search(language), _fetch(language), _verify(language)
+    return [*(_definition(tool, language) for tool in tools), *own]
 
 
 def _usable(client: SearchClient) -> Iterator[ToolSpec]:
@@ -151,6 +200,33 @@ def _fetch(language: str) -> JsonObject:
         "description": _FETCH[language],
         "inputSchema": _one_argument("id", _ID[language]),
         "outputSchema": FETCH_OUTPUT,
+        "annotations": _annotations(open_world=True),
+    }
+
+
+def _verify(language: str) -> JsonObject:
+    fields: JsonObject = {
+        name: {"type": "string", "description": texts[language]} for name, texts in _CITATION_FIELDS.items()
+    }
+    citation: JsonObject = {
+        "type": "object",
+        "properties": fields,
+        "required": ["claim", "url"],
+        "additionalProperties": False,
+    }
+    return {
+        "name": VERIFY,
+        "title": "Verify citations",
+        "description": _VERIFY[language],
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "citations": {"type": "array", "items": citation, "minItems": 1, "maxItems": MOST_CITATIONS}
+            },
+            "required": ["citations"],
+            "additionalProperties": False,
+        },
+        "outputSchema": VERIFY_OUTPUT,
         "annotations": _annotations(open_world=True),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 
 from groundwire.chat.agents import LANGUAGES, is_id, names_google, options_of, read_app, write_app
@@ -10,7 +11,7 @@ from groundwire.dialects.json import dump_json
 from groundwire.errors import ClientWireError, GroundwireError, TurnedAway
 from groundwire.faces.web.auth import read_form
 from groundwire.faces.web.headers import redirect, send_file
-from groundwire.faces.web.pages import PageRequest, PageRoute, WebApp, limits_of
+from groundwire.faces.web.pages import PageRequest, PageRoute, WebApp, limits_of, record_action
 from groundwire.model import Location
 from groundwire.model.value import replace
 from groundwire.store.base import Agent, Texts
@@ -68,6 +69,7 @@ async def remove(web: WebApp, request: PageRequest) -> None:
     """Delete an agent."""
     await read_form(request.visitor, request.exchange)
     await web.chat.remove_agent(request.params["id"], request.visitor.owner)
+    await _record(request, "agent_deleted", request.params["id"])
     await redirect(request.exchange, "/agents")
 
 
@@ -83,13 +85,23 @@ async def import_app(web: WebApp, request: PageRequest) -> None:
     """Create an agent from an app."""
     form = await read_form(request.visitor, request.exchange)
     agent = await web.chat.save_agent(read_app(form.get("app", "")), request.visitor.owner)
+    await _record_shared(request, agent)
     await redirect(request.exchange, f"/agents/{agent.id}")
+
+
+async def _record(request: PageRequest, action: str, agent: str) -> None:
+    await asyncio.to_thread(record_action, request.app, action, request.visitor.key, agent)
+
+
+async def _record_shared(request: PageRequest, agent: Agent) -> None:
+    if not agent.owner:  # everybody who can open the page may use it
+        await _record(request, "agent_shared", agent.id)
 
 
 async def _form(web: WebApp, request: PageRequest, agent: Agent, error_text: str = "") -> None:
     providers = [
         (status.name, f"{status.name} · {one_line(status.title)}", status.usable)
-        for status in web.chat.groundwire.providers()
+        for status in request.app.groundwire.providers()
     ]
     owner = request.visitor.owner
     kept = {one.id for one in await web.chat.agents(owner) if one.created and one.owner == owner}
@@ -139,6 +151,7 @@ async def _save(web: WebApp, request: PageRequest, form: Mapping[str, str], agen
     except GroundwireError as error:
         await _form(web, request, edited, web.error_text(request, error))
         return
+    await _record_shared(request, saved)
     await redirect(request.exchange, f"/?agent={saved.id}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from groundwire.chat.chat import Chat
-from groundwire.faces.web import agents, chat, login, usage
+from groundwire.faces.web import admin, agents, chat, login, usage
 from groundwire.faces.web.pages import PageRoute, WebApp, page_route
 from groundwire.server.routes import Route
 
@@ -11,6 +11,7 @@ PAGES: tuple[PageRoute, ...] = (
     *chat.PAGES,
     *agents.PAGES,
     *usage.PAGES,
+    *admin.PAGES,
     *login.PAGES,
 )
 

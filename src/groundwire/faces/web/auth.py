@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl
 from groundwire.chat.agents import LANGUAGES, preferred
 from groundwire.errors import TurnedAway
 from groundwire.files.text_file import PRIVATE, write_private
+from groundwire.model.access import Role
 from groundwire.model.value import value
 from groundwire.server.asgi import Headers, HttpExchange
 
@@ -92,7 +93,7 @@ class WebVisitor:
     """The visitor who sent a request."""
 
     owner: str
-    """Fingerprint of the visitor's key; empty where no key is needed."""
+    """The owner of the visitor's sessions, agents and usage; empty where no key is needed."""
     language: str
     token: str
     """CSRF token that forms must contain."""
@@ -102,6 +103,14 @@ class WebVisitor:
     """Are keys required?"""
     cookies: Headers = ()
     """`Set-Cookie` headers for the response."""
+    key: str = ""
+    """Fingerprint of the visitor's key; empty where no key is needed."""
+    role: Role = "member"
+
+    @property
+    def is_manager(self) -> bool:
+        """May the visitor see the admin page?"""
+        return self.is_logged_in and self.role != "member"
 
 
 class VisitorAuth:
@@ -122,9 +131,18 @@ class VisitorAuth:
         chosen = cookies_sent.get(LANGUAGE_COOKIE, "")
         language = chosen if chosen in LANGUAGES else preferred(exchange.headers.get("accept-language", ""))
         is_open = app.access.is_open()
-        owner = "" if is_open else self._owner(app, cookies_sent.get(LOGIN_COOKIE, ""))
+        key = "" if is_open else self._key(app, cookies_sent.get(LOGIN_COOKIE, ""))
         token = _sign(app, f"form {browser_id}")
-        return WebVisitor(owner, language, token, is_open or bool(owner), not is_open, cookies)
+        return WebVisitor(
+            app.access.owner(key),
+            language,
+            token,
+            is_open or bool(key),
+            not is_open,
+            cookies,
+            key,
+            app.access.rights(key).role,
+        )
 
     def log_in(self, app: HttpApp, exchange: HttpExchange, key: str) -> Headers:
         """Log in with a key; returns the cookie. Raises `TurnedAway` if the key is not valid."""
@@ -132,7 +150,8 @@ class VisitorAuth:
         body = f"{digest}.{int(self._clock()) + LOGIN_SECONDS}.{secrets.token_hex(16)}"
         return (_cookie(LOGIN_COOKIE, f"{body}.{_sign(app, body)}", exchange, LOGIN_SECONDS),)
 
-    def _owner(self, app: HttpApp, cookie: str) -> str:
+    def _key(self, app: HttpApp, cookie: str) -> str:
+        """The fingerprint of the key that the cookie was given for; empty if the login is not valid."""
         body, _, signature = cookie.rpartition(".")
         if not hmac.compare_digest(_sign(app, body).encode(), signature.encode("utf-8", "replace")):
             return ""
@@ -144,7 +163,7 @@ class VisitorAuth:
     async def log_out(self, app: HttpApp, exchange: HttpExchange) -> Headers:
         """Log out: the cookie is not accepted any more, not even a copy of it."""
         cookie = _cookies(exchange).get(LOGIN_COOKIE, "")
-        if self._owner(app, cookie):
+        if self._key(app, cookie):
             _, expires, login, _ = cookie.split(".")
             await asyncio.to_thread(self._logouts(app).add, login, int(expires))
         return (_cookie(LOGIN_COOKIE, "", exchange, 0),)

@@ -23,10 +23,10 @@ from groundwire.chat.answers import extract, is_unreadable
 from groundwire.chat.export import session_as_json, session_as_markdown
 from groundwire.chat.questions import ChatQuestion, Controls, domains_in, readable_controls
 from groundwire.chat.turns import SessionTurns, Turn
-from groundwire.client import Groundwire
+from groundwire.client_protocol import SearchClient
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import load_json
-from groundwire.errors import ClientWireError, ConfigError, GroundwireError
+from groundwire.errors import ClientWireError, ConfigError, ForbiddenForKey, GroundwireError
 from groundwire.faces.web.answers import AnswerView
 from groundwire.faces.web.auth import MAX_FORM_BYTES, WebVisitor, check_token, read_form
 from groundwire.faces.web.headers import PRIVATE, SECURITY, redirect, send_error, sse_event
@@ -101,7 +101,7 @@ async def show_start(web: WebApp, request: PageRequest) -> None:
     """The page of a new session."""
     agents = await web.chat.agents(request.visitor.owner)
     chosen = next((agent for agent in agents if agent.id == request.exchange.query_param("agent")), agents[0])
-    unavailable = _unavailable(web, agents)
+    unavailable = _unavailable(request.app.groundwire, agents)
     await web.send(
         request, "chat", agents=agents, mute=unavailable, agent=chosen, turns=(), controls=Controls()
     )
@@ -122,7 +122,7 @@ async def show_session(web: WebApp, request: PageRequest) -> None:
         request,
         "chat",
         agents=agents,
-        mute=_unavailable(web, agents),
+        mute=_unavailable(request.app.groundwire, agents),
         session=conversation.session,
         agent=conversation.agent,
         turns=articles,
@@ -131,16 +131,16 @@ async def show_session(web: WebApp, request: PageRequest) -> None:
     )
 
 
-def _unavailable(web: WebApp, agents: Sequence[Agent]) -> set[str]:
+def _unavailable(client: SearchClient, agents: Sequence[Agent]) -> set[str]:
     """Ids of agents without web search for which there is no model."""
     offline = (agent for agent in agents if not agent.web_search)
-    return {agent.id for agent in offline if not _has_target(agent, web.chat.groundwire)}
+    return {agent.id for agent in offline if not _has_target(agent, client)}
 
 
-def _has_target(agent: Agent, groundwire: Groundwire) -> bool:
+def _has_target(agent: Agent, client: SearchClient) -> bool:
     try:
-        target_for(agent, groundwire)
-    except ConfigError:
+        target_for(agent, client)
+    except (ConfigError, ForbiddenForKey):
         return False
     return True
 
@@ -150,6 +150,7 @@ async def ask(web: WebApp, request: PageRequest) -> None:
     try:
         check_token(request.visitor, request.exchange.headers.get(TOKEN_HEADER, ""))
         request.app.check_capacity()
+        await request.app.check_rate(request.context, MAX_FORM_BYTES)
         body = load_json(await request.exchange.read_json(MAX_FORM_BYTES), ClientWireError)
     except GroundwireError as error:
         # The script of the page shows the message above the question, which stays in the form.
@@ -227,7 +228,8 @@ async def _answer_stream(
     visitor, pages, clock = request.visitor, web.pages, asyncio.get_running_loop().time
     before: AnswerView | None = None
     turn: Turn | None = None
-    async with aclosing(web.chat.ask(question, request.app.batches)) as turns:
+    app = request.app
+    async with aclosing(web.chat.ask(question, app.batches, app.groundwire)) as turns:
         async for turn in turns:
             if before is None:
                 before = pages.view(visitor, turn.agent, turn.answer)
@@ -283,6 +285,7 @@ def _decode_question(visitor: WebVisitor, fields: Fields) -> ChatQuestion:
         controls,
         fields.text("replaces"),
         visitor.language,
+        visitor.key,
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from groundwire.errors import TurnedAway
 from groundwire.faces.web.auth import language_cookie, read_form
 from groundwire.faces.web.headers import SECURITY, redirect, send_page
-from groundwire.faces.web.pages import STATIC, PageRequest, PageRoute, WebApp
+from groundwire.faces.web.pages import STATIC, PageRequest, PageRoute, WebApp, record_action
+from groundwire.server.auth import fingerprint
 from groundwire.server.response_writer import retry_after_header
 
 _MAX_LOGIN_BYTES = 4096
@@ -33,6 +36,8 @@ async def log_in(web: WebApp, request: PageRequest) -> None:
         extra = (*retry_after_header(error), *request.visitor.cookies)
         await send_page(request.exchange, html, status=error.status_hint, extra=extra)
         return
+    key = fingerprint(form.get("key", "").strip())
+    await asyncio.to_thread(record_action, request.app, "login", key)
     await redirect(request.exchange, "/", cookies)
 
 

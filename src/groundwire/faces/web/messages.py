@@ -19,7 +19,7 @@ Kind: TypeAlias = Literal["warning", "error", "finish"]
 _WITHOUT_DETAIL = frozenset(
     {
         *("not_live", "thin_evidence", "not_cited", "nothing_found", "estimated", "search_limit"),
-        *("CLOSING", "INVALID_KEY", "NOT_FOUND", "OVERLOADED", "STALE_FORM"),
+        *("CLOSING", "INVALID_KEY", "NOT_FOUND", "OVERLOADED", "RATE_LIMITED", "STALE_FORM"),
         *("SESSION_BUSY", "STORE_FAILED", "STORE_FULL", "STORE_UNAVAILABLE", "UNREADABLE_MESSAGE"),
     }
 )

@@ -24,12 +24,13 @@ from groundwire.chat.chat import Chat
 from groundwire.chat.export import footnoted
 from groundwire.chat.questions import Controls, readable_controls
 from groundwire.chat.turns import Turn
-from groundwire.errors import GroundwireError
+from groundwire.errors import GroundwireError, TurnedAway
 from groundwire.faces.web.answers import AnswerView, view_of
 from groundwire.faces.web.auth import VisitorAuth, WebVisitor
 from groundwire.faces.web.headers import redirect, send_page
 from groundwire.faces.web.messages import error_line
 from groundwire.model import Answer, Message
+from groundwire.model.access import Role
 from groundwire.model.value import value
 from groundwire.server.asgi import HttpExchange
 from groundwire.server.routes import Endpoint, Route
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 STATIC = "/static"
+PAGE_GROUP = "page"
+"""The route group of all pages, for keys that are restricted to groups."""
 CONTENT_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 _MAX_CACHED_ANSWERS = 500
@@ -222,22 +225,49 @@ class PageRoute:
     is_public: bool = False
     """Available without a login?"""
     about: str = ""
+    role: Role = "member"
+    """The least role of the visitor's key. For others the page does not exist."""
 
 
 def page_route(web: WebApp, page: PageRoute) -> Route:
     """The page as a route of the server."""
-    return Route(page.method, page.path, _endpoint(web, page), access="public", about=page.about)
+    return Route(
+        page.method,
+        page.path,
+        _endpoint(web, page),
+        access="public",
+        about=page.about,
+        group=PAGE_GROUP,
+        role=page.role,
+    )
+
+
+def record_action(app: HttpApp, action: str, key: str, subject: str = "") -> None:
+    """Append what the user of a key did to the audit log. Blocks."""
+    if app.key_manager is not None:
+        owner = app.access.rights(key).owner
+        app.key_manager.audit.add(action, app.actor(key).id, subject, owner=owner)
+
+
+def _check_page(app: HttpApp, visitor: WebVisitor, page: PageRoute) -> None:
+    if not app.access.has_role(visitor.key, page.role):
+        raise TurnedAway(status=404, message="there is nothing at this path", code="NOT_FOUND")
+    app.access.check_route(visitor.key, PAGE_GROUP, page.role)
 
 
 def _endpoint(web: WebApp, page: PageRoute) -> Endpoint:
     async def endpoint(app: HttpApp, context: RequestContext, params: Mapping[str, str]) -> None:
         visitor = web.auth.visitor(app, context.exchange)
-        context.key = visitor.owner
-        request = PageRequest(app, context, params, visitor)
+        context.key, context.owner = visitor.key, visitor.owner
+        app.charge(visitor.key)
+        allowed = app.restricted_to(app.access.rights(visitor.key).scope)
+        request = PageRequest(allowed, context, params, visitor)
         if not visitor.is_logged_in and not page.is_public:
             await redirect(context.exchange, "/login", visitor.cookies)
             return
         try:
+            if not page.is_public:
+                _check_page(app, visitor, page)
             await page.handler(web, request)
         except GroundwireError as error:
             if context.exchange.response_started:

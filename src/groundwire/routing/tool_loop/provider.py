@@ -37,10 +37,13 @@ from groundwire.model import (
     Warned,
     assemble,
 )
+from groundwire.model.cost import rounded_usd
 from groundwire.model.value import replace, value
 from groundwire.providers.policy import Capabilities, prepare
+from groundwire.providers.pricing import ModelPrices
 from groundwire.providers.spec import Batches, Provider
 from groundwire.routing.continuation import add_usage, with_continuation
+from groundwire.routing.metering import CURRENT_BILL
 from groundwire.routing.tool_loop.prompt import (
     INVALID,
     LIMIT,
@@ -83,11 +86,14 @@ class ToolLoopProvider:
         engine: Callable[[], Engine],
         capabilities: Capabilities,
         rounds: int = MAX_ROUNDS,
+        prices: ModelPrices | None = None,
     ) -> None:
-        """`capabilities` are those of the engine: the options that its searches honour."""
+        """`capabilities` are those of the engine: the options that its searches honour. `prices` are its
+        prices; without them searches are free."""
         self._provider = provider
         self._engine = engine
         self._rounds = rounds
+        self._prices = prices
         self._capabilities = replace(
             capabilities,
             kind="model",
@@ -122,7 +128,7 @@ class ToolLoopProvider:
         if prepared.warnings:
             yield prepared.warnings
         options = prepared.request.search or SearchOptions()
-        turn = _ToolLoopState(offer_search(prepared.request), options, self._rounds)
+        turn = _ToolLoopState(offer_search(prepared.request), options, self._rounds, self._prices)
         async with aclosing(self._run_rounds(turn)) as batches:
             async for batch in batches:
                 yield batch
@@ -155,7 +161,7 @@ class ToolLoopProvider:
     async def _run_searches(self, turn: _ToolLoopState, calls: Sequence[SearchCall]) -> list[_SearchOutcome]:
         """Run all searches of a round concurrently; those beyond the limit fail."""
         allowed = max(turn.limit - turn.searches, 0)
-        turn.searches += min(allowed, len(calls))
+        turn.bill(min(allowed, len(calls)))
         searches = (
             self._search(turn, call) if index < allowed else _failed_search(call, LIMIT)
             for index, call in enumerate(calls)
@@ -189,7 +195,10 @@ async def _failed_search(call: SearchCall, code: str, error: GroundwireError | N
 class _ToolLoopState:
     """The state of a turn over its rounds."""
 
-    def __init__(self, offered: SearchOffer, options: SearchOptions, rounds: int) -> None:
+    def __init__(
+        self, offered: SearchOffer, options: SearchOptions, rounds: int, prices: ModelPrices | None
+    ) -> None:
+        self._prices = prices
         self.request = offered.request
         self.options = options
         self.limit = min(MAX_SEARCHES if options.max_uses is None else options.max_uses, MAX_SEARCHES)
@@ -216,6 +225,13 @@ class _ToolLoopState:
         """The events without repetitions from earlier rounds."""
         self._cited = self._cited or any(isinstance(event, Cited) for event in events)
         return [event for event in events if is_new_event(event, number, self._warned)]
+
+    def bill(self, count: int) -> None:
+        """Count searches, and add what the engine charges for them to the bill."""
+        self.searches += count
+        bill = CURRENT_BILL.get()
+        if bill is not None and self._prices is not None:
+            bill.add(self._prices.cost(Usage(searches=count)))
 
     def count(self, current: SearchRound) -> None:
         """Add the usage of a round."""
@@ -273,7 +289,14 @@ class _ToolLoopState:
 
     def total_usage(self) -> UsageSeen:
         """The usage of the whole turn so far."""
-        return UsageSeen(add_usage(self._usage, Usage(searches=self.searches)))
+        total = add_usage(self._usage, Usage(searches=self.searches))
+        if self._prices is None or total.cost is None:
+            return UsageSeen(total)
+        charged = self._prices.cost(Usage(searches=self.searches)).usd
+        if charged is None:
+            return UsageSeen(replace(total, cost=None, search_cost=None))
+        searches = rounded_usd(charged)
+        return UsageSeen(add_usage(total, Usage(cost=searches, search_cost=searches or None)))
 
     def _warnings(self, current: SearchRound | None) -> Iterator[Warned]:
         if current is not None and current.calls and not current.client_calls and not _was_truncated(current):

@@ -12,7 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from groundwire.errors import GroundwireError, InvalidArguments, InvalidQuery, QuotaExhausted
+from groundwire.errors import (
+    ForbiddenForKey,
+    GroundwireError,
+    InvalidArguments,
+    InvalidQuery,
+    QuotaExhausted,
+)
 from groundwire.faces.gateway.handler import Batches
 from groundwire.faces.gateway.rendering import Renderer, Rendering
 from groundwire.model import (
@@ -78,7 +84,7 @@ async def web_search_events(
                 else:
                     held += batch
     except GroundwireError as error:
-        if verbatim or held or error.retryable:
+        if verbatim or held or error.retryable or isinstance(error, ForbiddenForKey):
             raise
         yield list(failed_search_events(query, error))
         return

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import dump_json
-from groundwire.errors import ClientWireError, GroundwireError, InvalidQuery
+from groundwire.errors import ClientWireError, ForbiddenForKey, GroundwireError, InvalidQuery
 from groundwire.faces.gateway.clients.claude_code import search_target
 from groundwire.faces.gateway.handler import read_json_object
 from groundwire.model import (
@@ -189,9 +189,12 @@ async def search(app: HttpApp, context: RequestContext, _: Mapping[str, str]) ->
 async def _respond(
     app: HttpApp, context: RequestContext, info: ResponseInfo, search: CodexSearchRequest
 ) -> None:
+    context.requested_model = search.model
     target = search_target(app, search.model)
     answers = await asyncio.gather(*(_run_query(app, info, query, target) for query in search.queries))
     failures = [answer for answer in answers if isinstance(answer, GroundwireError)]
+    if forbidden := [failure for failure in failures if isinstance(failure, ForbiddenForKey)]:
+        raise forbidden[0]
     if failures and len(failures) == len(answers) and failures[0].retryable:
         raise failures[0]
     body = dump_json(encode(search, answers)).encode()
@@ -220,5 +223,12 @@ async def _run_query(
 
 
 CODEX_ROUTES: tuple[Route, ...] = (
-    Route("POST", "/v1/alpha/search", search, "openai_responses", about="The standalone search of Codex."),
+    Route(
+        "POST",
+        "/v1/alpha/search",
+        search,
+        "openai_responses",
+        about="The standalone search of Codex.",
+        group="search",
+    ),
 )

@@ -1,0 +1,1 @@
+"""Comparison of several providers' answers to one question."""

@@ -1,0 +1,98 @@
+"""The second stage of ranking: all evidence about the best passages of the first stage, weighed together."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from groundwire.engine.knowledge.addresses import is_built_in, titled_name
+from groundwire.engine.pages import Passage
+from groundwire.engine.retrieve.gate import WordWeights
+from groundwire.engine.words import query_terms
+
+
+class PassageFeatures(NamedTuple):
+    """What speaks for a passage and against it; each between 0 and 1, more or less."""
+
+    lexical: float = 0.0
+    """The lexical score relative to the best one, times the prior of the page."""
+    meaning: float = 0.0
+    """The similarity in meaning, times the prior; 0 without vectors."""
+    about: float = 0.0
+    """How well the subject of the page is known to match the question."""
+    coverage: float = 0.0
+    """The weighted share of the question's words in the passage, its headings and its title."""
+    own_coverage: float = 0.0
+    """The same for a page that the user added."""
+    title: float = 0.0
+    """The share of the title's words that are in the question."""
+    length: float = 0.0
+    """The length of the passage: a signature alone answers little."""
+    support: float = 0.0
+    """The share of the page in the scores of all passages of the first stage."""
+    repeated: float = 0.0
+    """The share of a sentence at the beginning of the passage that the question repeats, if it repeats much
+    of it: somebody who knows the sentence searches for it."""
+    depth: float = 0.0
+    """The depth of the documented name: questions are seldom about a method of a class of a module."""
+
+
+BY_WORDS = PassageFeatures(2.08, 0.0, 7.18, 1.23, 8.67, 1.76, 1.16, 3.16, 5.0, -2.55)
+BY_MEANING = PassageFeatures(0.73, 11.11, 5.95, 1.81, 8.66, 0.72, 1.55, 1.61, 4.24, -2.81)
+"""Weights without vectors and with them: the probability that a passage is the best one grows with the
+exponential of the weighted sum. Fitted by `bench/rerank.py` on the tuning questions of
+tests/engine/questions; it also compares them with weights chosen by hand, in cross-validation. Only the
+weight of the title by words is higher, as the package questions of tests/engine/fresh_questions.py need."""
+
+_SENTENCE_END = re.compile(r"[.!?:]\s|\n")
+_BEGINNING, _FIRST_SENTENCES, _LEAST_TERMS = 400, 4, 3
+_LONGEST = 1000
+_DEEPEST = 3
+
+
+def passage_score(features: PassageFeatures, weights: PassageFeatures) -> float:
+    """The weighted sum of the features."""
+    return sum(weight * value for weight, value in zip(weights, features, strict=True))
+
+
+def title_match(passage: Passage, weights: WordWeights) -> float:
+    """The share of the title's words that are in the question."""
+    terms = query_terms(titled_name(passage.title).replace(".", " ").replace("_", " "))
+    return sum(term in weights for term in terms) / len(terms) if terms else 0.0
+
+
+def repeated_share(passage: Passage, weights: WordWeights) -> float:
+    """The share of the words of a sentence at the beginning that are in the question, from a half on."""
+    shares = [0.0]
+    for sentence in _SENTENCE_END.split(passage.text[:_BEGINNING])[:_FIRST_SENTENCES]:
+        terms = query_terms(sentence)
+        if len(terms) >= _LEAST_TERMS:
+            shares.append(sum(term in weights for term in terms) / len(terms))
+    return max(0.0, 2 * max(shares) - 1)
+
+
+def relative_length(passage: Passage) -> float:
+    """The length of a passage, relative to the longest that there are."""
+    return len(passage.text) / _LONGEST
+
+
+def name_depth(passage: Passage) -> float:
+    """The number of dots in the documented name, relative to that of the deepest names."""
+    name = titled_name(passage.title)
+    is_name = is_built_in(passage.url) and name.replace(".", "_").isidentifier()
+    return name.count(".") / _DEEPEST if is_name else 0.0
+
+
+def page_support(passages: Sequence[Passage]) -> list[float]:
+    """For each passage, the share of its page in the scores of all."""
+    totals: defaultdict[str, float] = defaultdict(float)
+    for passage in passages:
+        totals[_page(passage)] += max(0.0, passage.score)
+    whole = sum(totals.values()) or 1.0
+    return [totals[_page(passage)] / whole for passage in passages]
+
+
+def _page(passage: Passage) -> str:
+    return passage.url.partition("#")[0]

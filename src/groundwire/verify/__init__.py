@@ -1,0 +1,1 @@
+"""Verification of citations: facts about each cited address, quote and claim, with their evidence."""

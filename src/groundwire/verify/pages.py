@@ -1,0 +1,192 @@
+"""A page, prepared for comparing: its sentences with their place, and where each word stands.
+
+A page is prepared once, however many citations name it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from groundwire.engine.compose.sentences import SegmentKind, split_blocks, split_sentences
+from groundwire.engine.outline import decode_outline
+from groundwire.engine.words import guess_language
+from groundwire.model.value import value
+from groundwire.verify.facts import Place
+from groundwire.verify.quantities import Quantity, says, year_of
+from groundwire.verify.tokens import Token, tokenize_text
+
+_PLACES: dict[SegmentKind, Place] = {
+    "prose": "text",
+    "item": "list",
+    "row": "table",
+    "code": "code",
+    "signature": "heading",
+    "heading": "heading",
+}
+SUPPORTING: frozenset[Place] = frozenset({"text", "list", "table", "code", "aside"})
+"""Places whose text can support a claim. A heading announces or asks, and hidden text is not shown."""
+
+MOST_VALUES = 4000
+"""Numbers and dates of a page that are compared with one of a claim."""
+LONGEST_TEXT = 1_000_000
+"""Code points of a page that are compared. A book has about this many."""
+
+
+@value
+class PageText:
+    """What can be read at an address."""
+
+    text: str
+    outline: str = ""
+    title: str = ""
+    language: str = ""
+    aside: str = ""
+    """Visible text outside the content: navigation, footers, boxes."""
+    hidden: str = ""
+    """Text in elements that are not shown."""
+
+    @property
+    def size(self) -> int:
+        """Code points that are compared."""
+        return sum(min(len(text), LONGEST_TEXT) for text in (self.text, self.aside, self.hidden))
+
+
+class PageSentence(NamedTuple):
+    """A sentence, an item, a row or a heading, with its range of tokens."""
+
+    place: Place
+    text: str
+    first: int
+    last: int
+    """Exclusive."""
+
+
+class SentenceTerms(NamedTuple):
+    """The words and values of a sentence, for looking them up."""
+
+    keys: frozenset[str]
+    families: frozenset[str]
+    """The roots of its words."""
+    common_families: frozenset[str]
+    """The roots of its words that are not names: two names with the same beginning are different names."""
+    values: tuple[Quantity, ...]
+
+
+class PreparedPage:
+    """The sentences and tokens of a page, and where each word occurs."""
+
+    def __init__(self, page: PageText) -> None:
+        self.tokens: list[Token] = []
+        self.sentences: list[PageSentence] = []
+        for place, text in _segments(page):
+            tokens = tokenize_text(text)
+            if tokens:
+                first = len(self.tokens)
+                self.tokens += tokens
+                self.sentences.append(PageSentence(place, text, first, len(self.tokens)))
+        self.is_cut = len(page.text) > LONGEST_TEXT
+        self.language = page.language or guess_language(page.text)
+        self._firsts = [sentence.first for sentence in self.sentences]
+        self.surfaces: dict[str, list[int]] = {}
+        """Where each word occurs, by its written form: indices of tokens."""
+        self.keys: dict[str, list[int]] = {}
+        """The sentences in which each content word occurs, by its key."""
+        self.roots: dict[str, list[int]] = {}
+        """The same by the root of the key."""
+        self.values: list[int] = []
+        """The tokens that are quantities."""
+        self._numbers: dict[float, list[int]] = {}
+        """The tokens that are numbers, by each of their values."""
+        self._terms: dict[int, SentenceTerms] = {}
+        self._said: dict[Quantity, list[int]] = {}
+        self.subject: frozenset[str] = frozenset()
+        """The words of the title and of the first heading: what `it` means in most sentences."""
+        self._index()
+
+    def _index(self) -> None:
+        for number, sentence in enumerate(self.sentences):
+            for at in range(sentence.first, sentence.last):
+                token = self.tokens[at]
+                self.surfaces.setdefault(token.surface, []).append(at)
+                if token.quantity is not None:
+                    self.values.append(at)
+                    for number_value in token.quantity.values:
+                        self._numbers.setdefault(number_value, []).append(at)
+                elif token.kind == "word":
+                    _add(self.keys, token.key, number)
+                    _add(self.roots, token.root, number)
+        titles = [number for number, sentence in enumerate(self.sentences) if sentence.place == "title"]
+        headings = [number for number, sentence in enumerate(self.sentences) if sentence.place == "heading"]
+        self.subject = frozenset(
+            token.key
+            for number in (*titles, *headings[:1])
+            for token in self.sentence_tokens(number)
+            if token.kind == "word"
+        )
+
+    def sentence_at(self, token: int) -> int:
+        """The number of the sentence that a token belongs to."""
+        return bisect_right(self._firsts, token) - 1
+
+    def terms(self, number: int) -> SentenceTerms:
+        """The terms of a sentence."""
+        known = self._terms.get(number)
+        if known is None:
+            tokens = self.sentence_tokens(number)
+            words = [token for token in tokens if token.kind == "word"]
+            known = self._terms[number] = SentenceTerms(
+                frozenset(token.key for token in words),
+                frozenset(token.root for token in words),
+                frozenset(token.root for token in words if not token.is_name),
+                tuple(token.quantity for token in tokens if token.quantity is not None),
+            )
+        return known
+
+    def sentences_with(self, wanted: Quantity) -> list[int]:
+        """The sentences that say a number or a date, at most a few thousand."""
+        known = self._said.get(wanted)
+        if known is None:
+            exact = [at for number in wanted.values for at in self._numbers.get(number, ())]
+            # Rounded numbers, years and dates have to be compared one by one.
+            needs_all = wanted.step > 0 or wanted.kind == "date" or year_of(wanted)
+            candidates = self.values[:MOST_VALUES] if needs_all else exact[:MOST_VALUES]
+            said = (at for at in candidates if _says(self.tokens[at].quantity, wanted))
+            known = self._said[wanted] = list(dict.fromkeys(self.sentence_at(at) for at in said))
+        return known
+
+    def sentence_tokens(self, number: int) -> Sequence[Token]:
+        """The tokens of a sentence."""
+        sentence = self.sentences[number]
+        return self.tokens[sentence.first : sentence.last]
+
+
+def _says(found: Quantity | None, wanted: Quantity) -> bool:
+    return found is not None and says(found, wanted)
+
+
+def _add(index: dict[str, list[int]], key: str, number: int) -> None:
+    known = index.setdefault(key, [])
+    if not known or known[-1] != number:
+        known.append(number)
+
+
+def _segments(page: PageText) -> Iterator[tuple[Place, str]]:
+    text = page.text[:LONGEST_TEXT]
+    if page.outline:
+        segments = split_blocks(
+            text, [block for block in decode_outline(page.outline) if block.end <= len(text)]
+        )
+    else:
+        segments = split_sentences(text)
+    for segment in segments:
+        place = _PLACES.get(segment.kind)
+        if place is not None:
+            yield place, text[segment.start : segment.end]
+    if page.title:
+        yield "title", page.title
+    for other, words in (("aside", page.aside), ("hidden", page.hidden)):
+        for line in words[:LONGEST_TEXT].split("\n"):
+            for piece in split_sentences(line):
+                yield ("aside" if other == "aside" else "hidden"), line[piece.start : piece.end]

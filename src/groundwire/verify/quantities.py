@@ -1,0 +1,361 @@
+"""Numbers, dates and times in a text: their values, whatever their format.
+
+`1,204` and `1.204` may be the same number or not, so a number has every value that it can mean. English and
+German are known: separators, multipliers, months, and small numbers in words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+from zlib import crc32
+
+from groundwire.model.value import value
+
+QuantityKind: TypeAlias = Literal["number", "date", "time"]
+
+
+@value
+class Quantity:
+    """A number with its unit, a date of which parts may be missing, or a time of day."""
+
+    kind: QuantityKind
+    values: frozenset[float] = frozenset()
+    """Every value that a number can mean."""
+    unit: str = ""
+    step: float = 0.0
+    """The last digit that is written, as a number: 0.1 million is 100,000. Zero if it cannot be rounded."""
+    year: int = 0
+    month: int = 0
+    day: int = 0
+    swapped: tuple[int, int] = (0, 0)
+    """Month and day in the other order, where the format is ambiguous: 03/12/2021."""
+    is_bare: bool = False
+    """Digits alone, without separator, unit or multiplier: it may be a year."""
+
+
+_MONTHS = (
+    ("january", "januar", "jan", "jänner"),
+    ("february", "februar", "feb"),
+    ("march", "märz", "mar", "mär"),
+    ("april", "apr"),
+    ("may", "mai"),
+    ("june", "juni", "jun"),
+    ("july", "juli", "jul"),
+    ("august", "aug"),
+    ("september", "sep", "sept"),
+    ("october", "oktober", "oct", "okt"),
+    ("november", "nov"),
+    ("december", "dezember", "dec", "dez"),
+)
+MONTH_NUMBERS: Mapping[str, int] = {name: number for number, names in enumerate(_MONTHS, 1) for name in names}
+# Months are written with a capital letter: `may` and `march` are verbs.
+_MONTH = "|".join(sorted((name.capitalize() for name in MONTH_NUMBERS), key=len, reverse=True))
+
+MULTIPLIERS: Mapping[str, tuple[float, ...]] = {
+    **dict.fromkeys(("hundred", "hundert"), (1e2,)),
+    **dict.fromkeys(("thousand", "tausend", "tsd", "k"), (1e3,)),
+    **dict.fromkeys(("million", "millions", "millionen", "mio", "mn"), (1e6,)),
+    **dict.fromkeys(("milliarde", "milliarden", "mrd", "bn"), (1e9,)),
+    **dict.fromkeys(("billions",), (1e9,)),
+    **dict.fromkeys(("billionen",), (1e12,)),
+    "billion": (1e9, 1e12),  # English, German
+    **dict.fromkeys(("trillion", "trillions", "tn"), (1e12,)),
+}
+_MULTIPLIER = "|".join(sorted(MULTIPLIERS, key=len, reverse=True))
+
+_UNITS = (
+    "% percent prozent pct",
+    "$ usd dollar dollars us$",
+    "€ eur euro euros",
+    "£ gbp pound pounds pfund",
+    "¥ jpy yen",
+    "km kilometer kilometers kilometre kilometres kilometern",
+    "m metre metres meter meters metern",
+    "cm centimetre centimetres centimeter centimeters zentimeter",
+    "mm millimetre millimetres millimeter millimeters",
+    "mi mile miles meile meilen",
+    "kg kilogram kilograms kilogramm kilo kilos",
+    "g gram grams gramm",
+    "t ton tons tonne tonnes tonnen",
+    "mb megabyte megabytes",
+    "gb gigabyte gigabytes",
+    "mw megawatt megawatts",
+    "gw gigawatt gigawatts",
+    "kwh kilowattstunde kilowattstunden",
+    "gwh gigawattstunde gigawattstunden",
+    "° degree degrees grad",
+    "second seconds sekunde sekunden",
+    "min minute minutes minuten",
+    "h hour hours stunde stunden",
+    "day days tag tage tagen",
+    "week weeks woche wochen",
+    "month months monat monate monaten",
+    "year years jahr jahre jahren",
+)
+UNITS: Mapping[str, str] = {word: line.split()[0] for line in _UNITS for word in line.split()}
+"""Units in every spelling, with the one that stands for all. They are not converted into each other."""
+STRICT_UNITS = frozenset({"%"})
+"""Numbers with these units never equal a number without: 6 percent are not 6."""
+
+_SMALL = (
+    "zero null",
+    "- -",
+    "two zwei",
+    "three drei",
+    "four vier",
+    "five fünf",
+    "six sechs",
+    "seven sieben",
+    "eight acht",
+    "nine neun",
+    "ten zehn",
+    "eleven elf",
+    "twelve zwölf",
+    "thirteen dreizehn",
+    "fourteen vierzehn",
+    "fifteen fünfzehn",
+    "sixteen sechzehn",
+    "seventeen siebzehn",
+    "eighteen achtzehn",
+    "nineteen neunzehn",
+)
+_TENS = (
+    ("twenty", "zwanzig"),
+    ("thirty", "dreißig"),
+    ("forty", "vierzig"),
+    ("fifty", "fünfzig"),
+    ("sixty", "sechzig"),
+    ("seventy", "siebzig"),
+    ("eighty", "achtzig"),
+    ("ninety", "neunzig"),
+)
+
+
+def _number_words() -> dict[str, int]:
+    """Cardinal numbers below a hundred. `one` and `ein` are left out: they are mostly no numbers."""
+    words = {word: number for number, pair in enumerate(_SMALL) for word in pair.split() if word != "-"}
+    units = {number: pair.split() for number, pair in enumerate(_SMALL[:10]) if number > 1}
+    units[1] = ["one", "ein"]
+    for index, (english, german) in enumerate(_TENS, 2):
+        words |= {english: 10 * index, german: 10 * index}
+        for number, (one, ein) in units.items():
+            words[f"{english}-{one}"] = 10 * index + number
+            words[f"{ein}und{german}"] = 10 * index + number
+    return words
+
+
+NUMBER_WORDS: Mapping[str, int] = _number_words()
+_WORDS = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
+
+QUANTITY = re.compile(
+    rf"""
+    (?P<iso>(?<!\d)\d{{4}}-\d{{2}}-\d{{2}}(?!\d))
+  | (?P<dotted>(?<![\d.])\d{{1,2}}\.[ ]?\d{{1,2}}\.[ ]?\d{{4}}(?!\d))
+  | (?P<slashed>(?<![\d/])\d{{1,2}}/\d{{1,2}}/\d{{4}}(?![\d/]))
+  | (?P<day_first>(?<![\d.,])\d{{1,2}}(?:st|nd|rd|th|\.)?[ ](?:of[ ])?(?:{_MONTH})\b\.?(?:,?[ ]\d{{4}}\b)?)
+  | (?P<month_first>\b(?:{_MONTH})\b\.?[ ]\d{{1,2}}(?:st|nd|rd|th)?(?![\d:.,]\d|\d)(?:,?[ ]\d{{4}}\b)?)
+  | (?P<month_year>\b(?:{_MONTH})\b\.?,?[ ](?:of[ ])?\d{{4}}\b)
+  | (?P<clock>(?<![\d:])\d{{1,2}}:\d{{2}}(?![\d:]))
+  | (?P<number>(?<![\w.,])(?P<digits>\d+(?:[.,']\d+)*)(?:[ -]?(?i:(?P<multiplier>{_MULTIPLIER}))\b)?
+      (?P<ordinal>(?:st|nd|rd|th)\b)?)
+  | (?P<word>\b(?i:{_WORDS})\b(?:[ ](?i:(?P<times>{_MULTIPLIER}))\b)?)
+    """,
+    re.VERBOSE,
+)
+"""Finds quantities in a text in normal form; `read_quantity` takes a match."""
+
+_HEDGES = re.compile(
+    r"(?i:about|around|roughly|nearly|almost|approximately|some|over|under|more than|less than|up to|circa"
+    r"|ca\.?|rund|etwa|ungefähr|fast|knapp|über|mehr als|gut|bis zu|nahezu)\s$"
+)
+_DIGITS = re.compile(r"\d+")
+_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:([.,'])\d{3})(?:\1\d{3})*")
+_FEWEST_YEAR, _LATEST_YEAR = 1000, 2199
+_HALF = 0.5
+_TOLERANCE = 1e-9
+
+
+def read_quantity(match: re.Match[str], unit: str = "") -> Quantity:
+    """The quantity of a match of `QUANTITY`; `unit` is that of the words around it."""
+    kind = match.lastgroup if match.lastgroup in _DATE_READERS else ""
+    if kind:
+        return _DATE_READERS[kind](match[0])
+    if match["clock"]:
+        hours, minutes = match["clock"].split(":")
+        return Quantity("time", frozenset({60.0 * int(hours) + int(minutes)}))
+    if match["number"]:
+        return _read_number(match, unit)
+    factors = MULTIPLIERS.get((match["times"] or "").lower(), (1.0,))
+    small = NUMBER_WORDS[match["word"].split()[0].lower()]
+    return Quantity("number", frozenset(small * factor for factor in factors), unit)
+
+
+def _read_number(match: re.Match[str], unit: str) -> Quantity:
+    digits = match["digits"]
+    factors = MULTIPLIERS.get((match["multiplier"] or "").lower(), (1.0,))
+    decimals = re.search(r"[.,](\d+)$", digits)
+    # Before a multiplier a separator is the decimal one: nobody writes 3,878 million for 3.878 billion.
+    is_decimal = decimals is not None and (bool(match["multiplier"]) or not _THOUSANDS.fullmatch(digits))
+    readings = _readings(digits)
+    if is_decimal and len(readings) > 1:
+        readings = {min(readings)}
+    values = {number * factor for number in readings for factor in factors}
+    step = 10.0 ** -len(decimals[1]) if decimals is not None and is_decimal else 1.0
+    hedged = _HEDGES.search(match.string[max(0, match.start() - 16) : match.start()]) is not None
+    if hedged and not is_decimal:
+        step = 10.0 ** (len(digits.rstrip("0")) and len(digits) - len(digits.rstrip("0")))
+    rounds = hedged or is_decimal or bool(match["multiplier"])
+    is_bare = digits.isdigit() and not match["multiplier"] and not match["ordinal"]
+    return Quantity(
+        "number", frozenset(values), unit, step * min(factors) if rounds else 0.0, is_bare=is_bare
+    )
+
+
+def _readings(digits: str) -> set[float]:
+    """Every number that digits with separators can mean."""
+    if digits.isdigit():
+        return {float(digits[:300])}
+    found: set[float] = set()
+    if _THOUSANDS.fullmatch(digits):
+        found.add(float("".join(_DIGITS.findall(digits))[:300]))
+    head, tail = re.fullmatch(r"(.*)[.,'](\d+)", digits).groups()  # type: ignore[union-attr]
+    if digits[-len(tail) - 1] in ".," and (head.isdigit() or _THOUSANDS.fullmatch(head)):
+        whole = "".join(_DIGITS.findall(head))
+        if head.isdigit() or digits[-len(tail) - 1] not in head:
+            found.add(float(f"{whole[:300]}.{tail[:30]}"))
+    # A version or an outline number such as 3.11.2: compared by its digits.
+    return found or {crc32(digits.encode()) + 0.25}
+
+
+def _date(year: int, month: int, day: int, swapped: tuple[int, int] = (0, 0)) -> Quantity:
+    return Quantity("date", year=year, month=month, day=day, swapped=swapped)
+
+
+def _read_iso(text: str) -> Quantity:
+    year, month, day = map(int, text.split("-"))
+    return _date(year, month, day)
+
+
+def _read_dotted(text: str) -> Quantity:
+    day, month, year = map(int, _DIGITS.findall(text))
+    return _date(year, month, day)
+
+
+def _read_slashed(text: str) -> Quantity:
+    first, second, year = map(int, text.split("/"))
+    if first > 12:
+        return _date(year, second, first)
+    return _date(year, first, second, (second, first) if second <= 12 else (0, 0))
+
+
+def _read_named(text: str) -> Quantity:
+    numbers = [int(digits) for digits in _DIGITS.findall(text)]
+    month = next(
+        MONTH_NUMBERS[word] for word in re.findall(r"[^\W\d_]+", text.lower()) if word in MONTH_NUMBERS
+    )
+    year = next((number for number in numbers if number > 31), 0)
+    day = next((number for number in numbers if 0 < number <= 31), 0)
+    return _date(year, month, day)
+
+
+_DATE_READERS = {
+    "iso": _read_iso,
+    "dotted": _read_dotted,
+    "slashed": _read_slashed,
+    "day_first": _read_named,
+    "month_first": _read_named,
+    "month_year": _read_named,
+}
+
+
+def year_of(quantity: Quantity) -> int:
+    """The year that a bare number or a date may mean; zero if none."""
+    if quantity.kind == "date":
+        return quantity.year
+    if quantity.kind == "number" and quantity.is_bare and not quantity.unit:
+        number = next(iter(quantity.values))
+        if _FEWEST_YEAR <= number <= _LATEST_YEAR:
+            return int(number)
+    return 0
+
+
+def is_less_specific(found: Quantity, wanted: Quantity) -> bool:
+    """Has a date fewer parts than another one?"""
+    return bool(wanted.month and not found.month) or bool(wanted.day and not found.day)
+
+
+def says(found: Quantity, wanted: Quantity) -> bool:
+    """Does a quantity of the page say what a quantity of the claim says? The claim may be rounded, and a date
+    of the claim may have fewer parts."""
+    if wanted.kind == "date" or found.kind == "date":
+        return _says_date(found, wanted)
+    if wanted.kind != found.kind or not _units_agree(found.unit, wanted.unit):
+        return False
+    if not wanted.values.isdisjoint(found.values):
+        return True
+    return any(_rounds_to(number, value, wanted.step) for number in found.values for value in wanted.values)
+
+
+def contradicts(found: Quantity, wanted: Quantity) -> bool:
+    """Can the two not both be right for the same thing? False if they are of different kinds, or one may be
+    the other one rounded."""
+    if says(found, wanted) or says(wanted, found):
+        return False
+    if "date" in (found.kind, wanted.kind):
+        return _dates_differ(found, wanted)
+    if found.is_bare != wanted.is_bare and _is_shortened(found, wanted):
+        return False
+    if not _units_agree(found.unit, wanted.unit):
+        return False
+    return found.kind == wanted.kind and bool(year_of(found)) == bool(year_of(wanted))
+
+
+def _is_shortened(one: Quantity, other: Quantity) -> bool:
+    """May one lack the multiplier of the other, as in `61 of the 248 million`?"""
+    factors = {factor for many in MULTIPLIERS.values() for factor in many}
+    return any(
+        low and high / low in factors
+        for left in one.values
+        for right in other.values
+        for low, high in (sorted((left, right)),)
+    )
+
+
+def _units_agree(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    return not ((one and other) or {one, other} & STRICT_UNITS)
+
+
+def _rounds_to(number: float, value: float, step: float) -> bool:
+    return step > 0 and abs(number - value) <= step * _HALF * (1 + _TOLERANCE)
+
+
+def _says_date(found: Quantity, wanted: Quantity) -> bool:
+    if wanted.kind == "number":  # a year alone
+        return bool(year_of(wanted)) and found.year == year_of(wanted)
+    if found.kind == "number":
+        return not wanted.month and year_of(found) == wanted.year
+    if wanted.year and wanted.year != found.year:
+        return False
+    return any(
+        (not month or month == found_month) and (not day or day == found_day)
+        for month, day in _orders(wanted)
+        for found_month, found_day in _orders(found)
+    )
+
+
+def _orders(date: Quantity) -> list[tuple[int, int]]:
+    return [(date.month, date.day), *([date.swapped] if date.swapped[0] else [])]
+
+
+def _dates_differ(found: Quantity, wanted: Quantity) -> bool:
+    years = year_of(found), year_of(wanted)
+    if all(years) and years[0] != years[1]:
+        return True
+    if "number" in (found.kind, wanted.kind) or found.swapped[0] or wanted.swapped[0]:
+        return False
+    pairs = (found.month, wanted.month), (found.day, wanted.day)
+    return any(all(pair) and pair[0] != pair[1] for pair in pairs)

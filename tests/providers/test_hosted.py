@@ -1,0 +1,185 @@
+"""Vendors that speak OpenAI's dialects: what each requires beyond the dialect, and helpful errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from groundwire.client import Groundwire
+from groundwire.config.schema import Config, ProviderSettings
+from groundwire.errors import AuthRejected, ConfigError, GroundwireError, MissingCredential, NotFound
+from groundwire.model import JsonObject, Request, SearchOptions, Source
+from groundwire.model.value import replace
+from groundwire.providers.catalog import CATALOG
+from groundwire.providers.hosted import adjust_for_groq, adjust_for_perplexity, adjust_for_xai
+from groundwire.testing.answers import answer_events
+from groundwire.testing.script import ScriptedResponse, answer, json_response
+from groundwire.testing.upstream import Upstream
+from tests.providers.harness import VENDORS, built_in, case_named, question, world
+
+pytestmark = pytest.mark.server
+
+EVENTS = answer_events("Long.", Source("https://alpha.example/"), query="nile")
+NOTHING = Request(())
+
+
+def tool(**filters: object) -> JsonObject:
+    return {"tools": [{"type": "web_search", "filters": filters}], "include": ["a"]}  # type: ignore[dict-item]
+
+
+def test_xai_has_its_own_name_for_blocked_domains() -> None:
+    adjusted = adjust_for_xai(tool(blocked_domains=["b.example"]), NOTHING)
+    assert adjusted == tool(excluded_domains=["b.example"])
+
+
+def test_perplexity_has_one_list_of_domains() -> None:
+    blocked = adjust_for_perplexity(tool(blocked_domains=["b.example"]), NOTHING)
+    assert blocked == tool(search_domain_filter=["-b.example"])
+    allowed = adjust_for_perplexity(tool(allowed_domains=["a.example"]), NOTHING)
+    assert allowed == tool(search_domain_filter=["a.example"])
+
+
+def test_openai_s_list_of_sources_is_not_requested_from_others() -> None:
+    body: JsonObject = {"include": ["web_search_call.action.sources", "reasoning.encrypted_content"]}
+    for adjust in (adjust_for_xai, adjust_for_perplexity):
+        assert adjust(body, NOTHING) == {"include": ["reasoning.encrypted_content"]}
+
+
+@pytest.mark.parametrize("body", [{"tools": [{"type": "web_search"}, {"type": "function"}]}, {"input": "q"}])
+def test_a_body_without_anything_to_change_is_passed_on_unchanged(body: JsonObject) -> None:
+    for adjust in (adjust_for_xai, adjust_for_perplexity):
+        assert adjust(body, NOTHING) is body
+
+
+def test_the_names_of_groq_s_systems_keep_their_prefix() -> None:
+    assert adjust_for_groq({"model": "compound-mini"}, NOTHING) == {"model": "groq/compound-mini"}
+    assert adjust_for_groq({"model": "openai/gpt-oss-120b"}, NOTHING) == {"model": "openai/gpt-oss-120b"}
+
+
+async def test_a_question_without_search_turns_off_the_search_of_perplexity() -> None:
+    async with world(case_named("perplexity"), answer("openai_chat", EVENTS)) as here:
+        await here.ask(replace(question(), search=None))
+        await here.ask(question())
+        without, searching = (received.json for received in here.upstream.requests)
+    assert isinstance(without, dict)
+    assert isinstance(searching, dict)
+    assert without["disable_search"] is True
+    assert "disable_search" not in searching
+
+
+async def test_groq_restricts_its_search_to_domains() -> None:
+    async with world(case_named("groq"), answer("openai_chat", EVENTS)) as here:
+        outcome = await here.ask(question(search=SearchOptions(("alpha.example",), ("b.example",))))
+        (received,) = here.upstream.requests
+    assert outcome.error is None
+    assert isinstance(received.json, dict)
+    assert received.json["search_settings"] == {
+        "include_domains": ["alpha.example"],
+        "exclude_domains": ["b.example"],
+    }
+
+
+# Errors: one sentence each that says what to do
+
+
+def client(home: Path, env: dict[str, str] | None = None, **providers: ProviderSettings) -> Groundwire:
+    config = Config(providers=providers, data_dir=str(home), config_dir=str(home))
+    return Groundwire(config, env={"HOME": str(home), **(env or {})})
+
+
+async def failed(groundwire: Groundwire, provider: str, model: str = "") -> GroundwireError:
+    async with groundwire:
+        with pytest.raises(GroundwireError) as caught:
+            await groundwire.asearch("how long?", provider=provider, model=model)
+    return caught.value
+
+
+NEEDS_KEY = [case.name for case in VENDORS if not case.is_local and case.name != "openai_oauth"]
+
+
+@pytest.mark.parametrize("name", NEEDS_KEY)
+async def test_a_missing_key_is_named(name: str, tmp_path: Path) -> None:
+    error = await failed(client(tmp_path), name, "m")
+    assert isinstance(error, MissingCredential)
+    assert error.code == built_in(name).missing
+    assert built_in(name).advice in error.message
+
+
+async def rejected(home: Path, name: str, response: ScriptedResponse, model: str = "m") -> GroundwireError:
+    row = built_in(name)
+    variable = next(lookup.name for lookup in row.lookups if lookup.kind == "environment")
+    async with Upstream(response) as upstream:
+        settings = ProviderSettings(base_url=upstream.url, model=model)
+        return await failed(client(home, {variable: "k" * 20}, **{name: settings}), name)
+
+
+WRONG_KEY = json_response({"error": {"message": "Invalid key", "type": "authentication_error"}}, 401)
+WRONG_MODEL = json_response(
+    {"error": {"message": "The model does not exist", "code": "model_not_found"}}, 404
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("qwen", "https://dashscope.aliyuncs.com/compatible-mode/v1"),
+        ("zai", "https://open.bigmodel.cn/api/paas/v4"),
+        ("moonshot", "https://api.moonshot.cn/v1"),
+        ("azure", "compare it with AZURE_OPENAI_ENDPOINT"),
+    ],
+)
+async def test_a_key_of_another_region_is_explained(name: str, hint: str, tmp_path: Path) -> None:
+    error = await rejected(tmp_path, name, WRONG_KEY)
+    assert isinstance(error, AuthRejected)
+    assert hint in error.message
+
+
+@pytest.mark.parametrize(
+    "name", [case.name for case in VENDORS if built_in(case.name).models_page and case.name != "vertex"]
+)
+async def test_an_unknown_model_is_answered_with_the_list_of_models(name: str, tmp_path: Path) -> None:
+    error = await rejected(tmp_path, name, WRONG_MODEL, "grok-99")
+    assert isinstance(error, NotFound)
+    assert f"has no grok-99, choose one of {built_in(name).models_page}" in error.message
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("https://x.openai.azure.com/openai/deployments/gpt-5/chat/completions", "address of a deployment"),
+        ("https://x.openai.azure.com/openai/v1?api-version=2025-01-01", "address of a deployment"),
+        ("https://westeurope.api.cognitive.microsoft.com", "address of a region"),
+    ],
+)
+async def test_an_address_of_azure_in_another_form_is_explained(
+    address: str, words: str, tmp_path: Path
+) -> None:
+    env = {"AZURE_OPENAI_API_KEY": "k" * 20, "AZURE_OPENAI_ENDPOINT": address}
+    error = await failed(client(tmp_path, env), "azure", "gpt-5")
+    assert isinstance(error, ConfigError)
+    assert words in error.message
+    assert "https://NAME.openai.azure.com" in error.message
+
+
+@pytest.mark.parametrize("base", ["", "/", "/openai", "/openai/", "/openai/v1", "/openai/v1/"])
+def test_the_address_of_an_azure_resource_may_have_the_path_of_the_api(base: str) -> None:
+    url = built_in("azure").url(f"https://x.openai.azure.com{base}", NOTHING)
+    assert url == "https://x.openai.azure.com/openai/v1/responses"
+
+
+async def test_azure_needs_an_address_and_a_deployment(tmp_path: Path) -> None:
+    error = await failed(client(tmp_path, {"AZURE_OPENAI_API_KEY": "k" * 20}), "azure", "gpt-5")
+    assert isinstance(error, MissingCredential)
+    assert "Set AZURE_OPENAI_ENDPOINT" in error.message
+    env = {"AZURE_OPENAI_API_KEY": "k" * 20, "AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com"}
+    groundwire = client(tmp_path, env)
+    assert groundwire.usable()["azure"]
+    error = await failed(groundwire, "azure")
+    assert "azure has no default model" in error.message
+
+
+def test_every_vendor_is_in_the_catalog_once() -> None:
+    names = [entry.name for entry in CATALOG]
+    assert len(names) == len(set(names))
+    assert {case.name for case in VENDORS} < set(names)
