@@ -70,7 +70,12 @@ INCIDENTS = (
         ("CVE-2026-47101", "CVE-2026-47102"),
         "LiteLLM: users extended the rights of their own keys, and their roles",
         ("S12",),
-        _NO_KEY_ROUTES,
+        (
+            *_NO_KEY_ROUTES,
+            *tests_in(
+                "faces/gateway/test_keys", "cve_2026_47101_and_47102_no_field_raises_the_rights_of_a_key"
+            ),
+        ),
     ),
     Incident(
         ("CVE-2026-40217",),
@@ -194,10 +199,16 @@ INCIDENTS = (
         ),
     ),
     Incident(
-        ("LiteLLM 34732", "LiteLLM 40095", "LiteLLM 26672"),
-        "budgets were exceeded by concurrent requests",
+        ("LiteLLM 34732", "LiteLLM 40095", "LiteLLM 26672", "LiteLLM 27639", "LiteLLM 30460"),
+        "budgets were exceeded by concurrent requests, or not enforced",
         ("R25",),
-        not_applicable="budgets are not offered",
+        tests_in(
+            "server/test_budgets",
+            "issue_34732_concurrent_requests_exceed_the_budget_by_one_reservation",
+            "issue_26672_a_spent_budget_is_enforced",
+            "issue_27639_reservations_do_not_leak",
+            "issue_30460_a_repeated_write_does_not_inflate_the_counters",
+        ),
     ),
     Incident(
         ("LiteLLM 32835", "LiteLLM 38153", "LiteLLM 19077", "LiteLLM 29808", "LiteLLM 28216"),

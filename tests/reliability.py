@@ -167,6 +167,11 @@ GUARANTEES = (
                 "an_open_breaker_admits_one_probe_after_half_a_minute",
             ),
             *tests_in("routing/test_failover", "the_last_provider_is_always_tried"),
+            *tests_in(
+                "routing/test_shared_health",
+                "a_breaker_opens_and_closes_everywhere",
+                "without_redis_every_gateway_decides_alone",
+            ),
         ),
         tests_in("routing/test_health", "the_breaker_agrees_with_its_history_for_any_trace_of_calls"),
     ),
@@ -409,7 +414,7 @@ GUARANTEES = (
     ),
     Guarantee(
         "R24",
-        "A full or read-only disk, a locked or silent database and a lack of file descriptors are reported;"
+        "A full or read-only disk, a lost database or Redis and a lack of file descriptors are reported;"
         " searches go on, and so does everything when the cause is gone.",
         "0 crashes; 507 or 503; no restart",
         (
@@ -423,27 +428,48 @@ GUARANTEES = (
             *tests_in("server/test_usage", "an_unavailable_store_delays_no_request_and_lost_rows_are_logged"),
             *tests_in("server/test_attacks", "without_file_descriptors_accepting_pauses_and_logs_once"),
             *tests_in("credentials/test_journal", "a_disk_that_fails_after_the_answer_does_not_stop_it"),
+            *tests_in("routing/test_shared_cache", "a_follower_goes_on_alone_when_redis_is_lost"),
+            *tests_in("server/test_rate_limits", "without_redis_a_gateway_enforces_its_share"),
         ),
-        tests_in(
-            "chat/test_crash",
-            "a_killed_postgres_loses_nothing_and_the_chat_continues_after_its_restart",
+        (
+            *tests_in(
+                "chat/test_crash",
+                "a_killed_postgres_loses_nothing_and_the_chat_continues_after_its_restart",
+            ),
+            *tests_in("server/test_shared_gateways", "clients_do_not_notice_a_redis_that_fails_under_load"),
         ),
     ),
     Guarantee(
         "R25",
-        "Spending is counted, also for answers that were interrupted.",
-        "every answer once, by the vendor's own count",
+        "Budgets are enforced before a request is sent, and every answer is booked once, also if it is"
+        " interrupted.",
+        "overspent by one reservation at most; the ledger equals the provider's own count",
         (
             *tests_in(
-                "server/test_usage",
-                "usage_is_recorded_with_the_key_in_every_dialect",
-                "rows_that_the_store_refuses_are_written_later_and_once",
-                "a_cached_answer_has_no_usage",
+                "server/test_budgets",
+                "a_request_is_settled_by_what_the_provider_billed",
+                "issue_26672_a_spent_budget_is_enforced",
+                "issue_27639_reservations_do_not_leak",
+                "an_aborted_answer_costs_what_was_reported_until_then",
+                "each_attempt_that_was_billed_is_booked",
             ),
+            *tests_in(
+                "store/test_ledger",
+                "the_last_reservation_may_exceed_the_limit_and_no_other_can",
+                "reserving_and_settling_twice_changes_nothing",
+            ),
+            *tests_in("server/test_usage", "rows_that_the_store_refuses_are_written_later_and_once"),
             *tests_in("routing/test_attempt", "searches_of_an_interrupted_answer_are_counted"),
-            *tests_in("contracts/test_recordings", "usage_is_what_the_wire_counts"),
         ),
-        limits="budgets are not offered: a key has no spending limit",
+        (
+            *tests_in(
+                "server/test_budgets",
+                "issue_34732_concurrent_requests_exceed_the_budget_by_one_reservation",
+                "the_ledger_equals_the_upstreams_own_count",
+                "a_killed_gateway_leaves_a_ledger_that_is_exact_for_what_ended",
+            ),
+            *tests_in("store/test_ledger", "concurrent_reservations_of_the_last_unit_exceed_it_by_one"),
+        ),
     ),
     Guarantee(
         "R26",
@@ -653,16 +679,29 @@ GUARANTEES = (
     ),
     Guarantee(
         "S12",
-        "A key sees and changes only its own sessions and agents.",
-        "all routes, 10,000 ids: 0 reads or changes; 404",
+        "A key opens only its routes, sees only what its owner has, and gives no rights that it lacks.",
+        "all routes, roles and fields; 10,000 ids of other owners: 0 reads or changes; 404",
         (
+            *tests_in(
+                "faces/gateway/test_keys",
+                "a_key_opens_the_routes_of_its_groups_and_no_others",
+                "a_role_opens_the_routes_that_need_no_more",
+                "cve_2026_47101_and_47102_no_field_raises_the_rights_of_a_key",
+            ),
+            *tests_in(
+                "server/test_key_manager",
+                "no_sequence_of_requests_gives_more_rights_than_the_first_key_has",
+                "keys_of_other_owners_do_not_exist",
+            ),
             *tests_in("faces/web/test_owners", "no_route_shows_or_changes_what_belongs_to_the_other_key"),
             *tests_in("chat/test_tenancy", "the_owner_field_cannot_transfer_an_agent"),
             *tests_in("store/test_history", "messages_of_other_owners_are_not_found"),
             *tests_in("faces/mcp/test_http", "a_cancellation_of_another_session_is_ignored"),
         ),
-        tests_in("chat/test_tenancy", "ids_give_no_access_to_data_of_other_owners"),
-        "keys have no roles: a key may use every route but the metrics",
+        (
+            *tests_in("chat/test_tenancy", "ids_give_no_access_to_data_of_other_owners"),
+            *tests_in("server/test_key_manager", "none_of_ten_thousand_ids_of_another_owner_is_found"),
+        ),
     ),
     Guarantee(
         "S13",
@@ -785,6 +824,6 @@ GUARANTEES = (
             ),
         ),
         tests_in("system/test_wheel", "two_builds_are_identical"),
-        "12 direct dependencies; with all that they bring and all platforms, 48 locked packages",
+        "13 direct dependencies; with all that they bring and all platforms, 49 locked packages",
     ),
 )
