@@ -177,8 +177,9 @@ async def test_cve_2026_42203_templates_in_requests_are_text() -> None:
         body = {"messages": [{"role": "user", "content": attack}], "chat_template": attack, "prompt": attack}
         status, text = await chat(here, body)
         assert status == 200
-        assert attack in json.dumps(upstream.requests[0].json)
-        assert "1337" not in text + json.dumps(upstream.requests[0].json)
+        sent = "".join(received.body.decode() for received in upstream.requests)
+        assert attack in sent
+        assert "1337" not in text + sent
     assert "1337" not in html_of(attack)
 
 
