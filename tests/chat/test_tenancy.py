@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from groundwire.chat.agents import DEFAULT
+from groundwire.chat.agents import CITED_SEARCH, DEFAULT
 from groundwire.chat.chat import Chat
 from groundwire.chat.questions import ChatQuestion
 from groundwire.errors import TurnedAway
@@ -48,7 +48,7 @@ async def test_an_agent_belongs_to_its_creator(tmp_path: Path) -> None:
 async def test_changing_the_agent_of_another_owner_creates_a_copy(tmp_path: Path) -> None:
     async with open_chat(tmp_path, {}) as chat:
         await chat.save_agent(PRIVATE_AGENT, "me")
-        for other in (PRIVATE_AGENT, SEARCHING, DEFAULT):
+        for other in (PRIVATE_AGENT, SEARCHING, DEFAULT, CITED_SEARCH):
             before = await chat.agent(other.id, "me")
             copy = await chat.save_agent(replace(other, model="theirs"), "you")
             assert copy.id != other.id

@@ -58,6 +58,7 @@ def test_the_schema_has_exactly_the_known_keys() -> None:
             "gateway",
             "verify",
             "aliases",
+            "templates",
             "providers",
             "prices",
         )

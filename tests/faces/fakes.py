@@ -125,6 +125,10 @@ class Terminal(io.StringIO):
         return True
 
 
+NO_HOME = "/dev/null/home"
+"""A home that nobody can create, not even root."""
+
+
 class Bench:
     """Runs commands with a fake client, and captures their output."""
 
@@ -144,18 +148,25 @@ class Bench:
             stdin=io.StringIO(stdin),
             stdout=self.out,
             stderr=self.err,
-            env={"HOME": "/nonexistent", **({"TERM": "xterm"} if terminal else {}), **(env or {})},
+            env={"HOME": NO_HOME, **({"TERM": "xterm"} if terminal else {}), **(env or {})},
             cwd=cwd,
             clock=lambda: 1_800_000_000.0,
         )
         self.configs: list[Config] = []
+        self.opened: list[str] = []
+        """Addresses that were opened in the browser."""
 
         def connect(config: Config, env: Mapping[str, str]) -> FakeClient:
             self.configs.append(config)
             self.client.config = replace(config, providers=self.client.config.providers)
             return self.client
 
+        def browse(url: str) -> bool:
+            self.opened.append(url)
+            return True
+
         self.console.connect = connect
+        self.console.browse = browse
 
     def run(self, *words: str) -> int:
         """Run a command line."""

@@ -59,6 +59,18 @@ async def test_a_follow_up_question_carries_the_topic_of_the_question_before() -
     assert engine.queries == ["and for how many days? roll back release"]
 
 
+async def test_a_second_follow_up_question_still_has_the_topic() -> None:
+    engine = Handbook()
+    await ask(engine, "How do I roll back a release?", "and for how many days?", "and on Windows?")
+    assert engine.queries == ["and on Windows? days roll back release"]
+
+
+async def test_a_topic_ends_with_the_next_one() -> None:
+    engine = Handbook()
+    await ask(engine, "How do I roll back a release?", "What is the daily rate for Paris?", "and for Wien?")
+    assert engine.queries == ["and for Wien? daily rate Paris"]
+
+
 async def test_a_new_question_carries_nothing() -> None:
     engine = Handbook()
     await ask(engine, "How do I roll back a release?", "What is the daily rate for Paris?")

@@ -68,6 +68,18 @@ DEFAULT = Agent(
         "de": "Du bist ein hilfreicher Assistent. Antworte kurz, und sage es, wenn du etwas nicht weißt.",
     },
 )
+CITED_SEARCH = Agent(
+    "cited-search",
+    {"en": "Cited search", "de": "Suche mit Quellen"},
+    {"en": "Searches the web for every question.", "de": "Sucht zu jeder Frage im Web."},
+    {
+        "en": "Search the web, and answer briefly from what you found. Say so if you found no answer.",
+        "de": "Suche im Web, und antworte kurz aus dem Gefundenen. Sage es, wenn du keine Antwort findest.",
+    },
+    web_search=True,
+)
+"""The agent of conversations in the terminal."""
+BUILT_IN = {agent.id: agent for agent in (DEFAULT, CITED_SEARCH)}
 _NOT_ID = re.compile(r"[^a-z0-9]+")
 
 

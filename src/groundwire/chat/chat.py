@@ -1,4 +1,4 @@
-"""Chat: agents, sessions and turns of users, over one `Groundwire` and one `Store`.
+"""Chat: agents, sessions and turns of users, over one client and one `Store`.
 
 The store blocks, so it is called in threads. A session is visible only to its owner.
 """
@@ -10,11 +10,10 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from uuid import uuid4
 
-from groundwire.chat.agents import DEFAULT, id_for, is_kept_by, is_open_to, title_of
+from groundwire.chat.agents import BUILT_IN, DEFAULT, id_for, is_kept_by, is_open_to, title_of
 from groundwire.chat.questions import ChatQuestion, question_message
 from groundwire.chat.storage import StoreThreads, generic_errors
 from groundwire.chat.turns import SessionReader, SessionTurns, StreamBatches, Turn, Turns, missing, timestamp
-from groundwire.client import Groundwire
 from groundwire.client_protocol import SearchClient
 from groundwire.errors import ClientWireError
 from groundwire.model import Answer
@@ -30,7 +29,7 @@ class Chat:
     """Operations on agents and sessions."""
 
     def __init__(
-        self, groundwire: Groundwire, store: Store, *, clock: Callable[[], float] = time.time
+        self, groundwire: SearchClient, store: Store, *, clock: Callable[[], float] = time.time
     ) -> None:
         self.groundwire = groundwire
         self._store = store
@@ -54,9 +53,9 @@ class Chat:
         found = await self._threads.run(lambda: self._store.agent(name))
         if found is not None and found.is_readable and is_open_to(found, owner):
             return found
-        if name != DEFAULT.id:
+        if name not in BUILT_IN:
             raise missing("agent")
-        return DEFAULT
+        return BUILT_IN[name]
 
     async def save_agent(self, agent: Agent, owner: str) -> Agent:
         """Store an agent. One without an id is new; saving an agent of another owner makes a copy."""
@@ -66,8 +65,8 @@ class Chat:
         known = {one.id: one for one in await self._threads.run(self._store.agents)}
         old = known.get(agent.id)
         name = agent.id
-        if not name or (old is not None and old.owner != owner) or (owner and name == DEFAULT.id):
-            old, name = None, id_for(agent, {*known, DEFAULT.id})
+        if not name or (old is not None and old.owner != owner) or (owner and name in BUILT_IN):
+            old, name = None, id_for(agent, {*known, *BUILT_IN})
         kept = replace(agent, id=name, owner=owner, created=old.created if old else now, updated=now)
         await self._threads.run(lambda: self._store.put_agent(kept))
         return kept
@@ -200,9 +199,9 @@ class Chat:
     async def _agent_of(self, session: Session) -> Agent:
         found = await self._threads.run(lambda: self._store.agent(session.agent))
         readable = found is not None and found.is_readable and is_open_to(found, session.owner)
-        return found if found is not None and readable else DEFAULT
+        return found if found is not None and readable else BUILT_IN.get(session.agent, DEFAULT)
 
 
-def chat_for(groundwire: Groundwire, store: Store) -> Chat:
+def chat_for(groundwire: SearchClient, store: Store) -> Chat:
     """The chat over a client and a store."""
     return Chat(groundwire, store)

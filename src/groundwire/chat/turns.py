@@ -18,7 +18,6 @@ from groundwire.chat.agents import named_target, target_for
 from groundwire.chat.answers import lost, state_of, stopped
 from groundwire.chat.questions import ChatQuestion, controls_of, question_message, request_for
 from groundwire.chat.storage import SessionLease, StoreThreads, busy, renew
-from groundwire.client import Groundwire
 from groundwire.client_protocol import ResolvedTarget, SearchClient
 from groundwire.errors import GroundwireError, RequestError, TurnedAway
 from groundwire.model import (
@@ -165,7 +164,7 @@ class Turns:
     """Runs turns: sends questions, and stores the answers."""
 
     def __init__(
-        self, groundwire: Groundwire, store: Store, threads: StoreThreads, clock: Callable[[], float]
+        self, groundwire: SearchClient, store: Store, threads: StoreThreads, clock: Callable[[], float]
     ) -> None:
         self._groundwire = groundwire
         self._store = store

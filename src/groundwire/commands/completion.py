@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import re
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 
+from groundwire.config.load import load
 from groundwire.config.schema import KNOWN_PROVIDERS
+from groundwire.errors import GroundwireError
 from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.arguments import COMMANDS
 from groundwire.faces.cli.console import Console
@@ -16,12 +19,15 @@ from groundwire.tools.registry import TOOLS
 _VALUES: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("search", "--provider"): ("auto", *KNOWN_PROVIDERS),
     ("find", "--provider"): ("auto", *KNOWN_PROVIDERS),
+    ("chat", "--provider"): ("auto", *KNOWN_PROVIDERS),
+    ("history", "query"): ("show",),
     ("tool", "name"): tuple(TOOLS),
     ("login", "provider"): tuple(
         name for name in KNOWN_PROVIDERS if name not in ("openai_oauth", "copilot", "searxng", "web", "local")
     ),
 }
 """Names that the parsers do not list, because they depend on the configuration."""
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _FILES = frozenset({"what", "answer", "--data-dir", "--pages"})
 
 
@@ -40,34 +46,43 @@ class CompletionWord:
 
 
 def run_completion(arguments: Namespace, console: Console) -> int:
-    """Print the script."""
-    console.write(_SCRIPTS[arguments.shell]())
+    """Print the script. It knows the templates that are configured now."""
+    console.write(_SCRIPTS[arguments.shell](_template_names(console)))
     return exit_codes.OK
 
 
-def words_of(command: str) -> Iterator[CompletionWord]:
-    """Options and arguments of a command."""
+def _template_names(console: Console) -> tuple[str, ...]:
+    """Those that need no quotes in a shell. A mistake in the configuration must not break the shell."""
+    try:
+        config = load(console.env, console.home, console.cwd)
+    except GroundwireError:
+        return ()
+    return tuple(name for name in config.templates if _PLAIN_NAME.fullmatch(name))
+
+
+def words_of(command: str, templates: tuple[str, ...] = ()) -> Iterator[CompletionWord]:
+    """Options, in every spelling, and arguments of a command."""
     # argparse has no public API for its arguments; `_actions` is as old as the module.
     for action in COMMANDS[command].parser(command)._actions:
-        name = action.option_strings[-1] if action.option_strings else action.dest
-        values = _VALUES.get((command, name)) or tuple(map(str, action.choices or ()))
         if action.help == argparse.SUPPRESS:
             continue
-        yield CompletionWord(
-            name,
-            action.help or "",
-            takes_value=bool(action.option_strings) and action.nargs != 0,
-            values=values,
-            many=action.nargs in ("*", "+"),
-            files=name in _FILES,
-        )
+        for name in action.option_strings or (action.dest,):
+            values = _VALUES.get((command, name)) or tuple(map(str, action.choices or ()))
+            yield CompletionWord(
+                name,
+                action.help or "",
+                takes_value=bool(action.option_strings) and action.nargs != 0,
+                values=templates if action.dest == "template" else values,
+                many=action.nargs in ("*", "+"),
+                files=name in _FILES,
+            )
 
 
-def bash() -> str:
+def bash(templates: tuple[str, ...] = ()) -> str:
     """For bash."""
     cases = []
     for command in COMMANDS:
-        words = list(words_of(command))
+        words = list(words_of(command, templates))
         cases += [
             f"    {command}:{word.name}) words={_single(' '.join(word.values))} ;;"
             for word in words
@@ -95,7 +110,7 @@ def bash() -> str:
     )
 
 
-def zsh() -> str:
+def zsh(templates: tuple[str, ...] = ()) -> str:
     """For zsh."""
     lines = ["#compdef groundwire", "_groundwire() {", "  local -a commands"]
     entries = " ".join(_single(f"{name}:{command.summary}") for name, command in COMMANDS.items())
@@ -105,23 +120,24 @@ def zsh() -> str:
         "  case $words[2] in",
     ]
     for command in COMMANDS:
-        specs = " ".join(_single(spec) for spec in _zsh_specs(command))
+        specs = " ".join(_single(spec) for spec in _zsh_specs(command, templates))
         lines.append(f"    {command}) shift words; ((CURRENT--)); _arguments {specs} ;;")
     return "\n".join([*lines, "  esac", "}", "compdef _groundwire groundwire", ""])
 
 
-def fish() -> str:
+def fish(templates: tuple[str, ...] = ()) -> str:
     """For fish."""
     lines = ["complete -c groundwire -f"]
     for name, command in COMMANDS.items():
         lines.append(
             f"complete -c groundwire -n __fish_use_subcommand -a {name} -d {_single(command.summary)}"
         )
-        for word in words_of(name):
+        for word in words_of(name, templates):
             line = f"complete -c groundwire -n {_single(f'__fish_seen_subcommand_from {name}')}"
             if word.name.startswith("-"):
                 takes = " -rF" if word.files else " -x"
-                line += f" -l {word.name.lstrip('-')}" + (takes if word.takes_value else "")
+                kind = "-l" if word.name.startswith("--") else "-s"
+                line += f" {kind} {word.name.lstrip('-')}" + (takes if word.takes_value else "")
             elif not word.values and not word.files:
                 continue
             elif word.files:
@@ -131,10 +147,10 @@ def fish() -> str:
     return "\n".join([*lines, ""])
 
 
-def _zsh_specs(command: str) -> Iterator[str]:
+def _zsh_specs(command: str, templates: tuple[str, ...]) -> Iterator[str]:
     """Specifications for `_arguments`: positional arguments by number, and one that takes the rest."""
     position = 0
-    for word in words_of(command):
+    for word in words_of(command, templates):
         about = word.help.replace("[", "(").replace("]", ")").replace(":", "")
         values = "_files" if word.files else f"({' '.join(word.values)})" if word.values else ""
         if word.name.startswith("-"):
@@ -149,4 +165,4 @@ def _single(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-_SCRIPTS: Mapping[str, Callable[[], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
+_SCRIPTS: Mapping[str, Callable[[tuple[str, ...]], str]] = {"bash": bash, "zsh": zsh, "fish": fish}

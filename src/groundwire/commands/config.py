@@ -40,7 +40,8 @@ def load_config(arguments: Namespace, console: Console) -> Config:
     """Load the configuration, and print its warnings."""
     now = console.clock()
     flags = _flags(arguments, now)
-    config = load(console.env, console.home, console.cwd, flags, lambda: now)
+    template = getattr(arguments, "template", "")
+    config = load(console.env, console.home, console.cwd, flags, lambda: now, template)
     for warning in config.warnings:
         console.note(f"Warning: {warning}", YELLOW)
     return config

@@ -14,8 +14,9 @@ from groundwire.dialects.json import dump_json
 from groundwire.errors import GroundwireError, RequestError
 from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.console import BOLD, DIM, YELLOW, Console, linked, styled
+from groundwire.faces.cli.last_sources import save_sources
 from groundwire.faces.cli.style import shorten
-from groundwire.model import Event, JsonObject, Request
+from groundwire.model import Event, JsonObject, Request, Source
 from groundwire.model.value import replace
 from groundwire.text.sanitise import escape_invisible_json, one_line
 from groundwire.text.urls import safe_url, shown_address
@@ -39,6 +40,7 @@ def run_find(arguments: Namespace, console: Console) -> int:
         if arguments.json:
             _write_json(console, encode_find_error(error))
         return report_error(error, console)
+    save_sources(client.config.data_dir, [Source(link.url, link.title) for link in found.links])
     if arguments.json:
         _write_json(console, encode_links(found))
     else:

@@ -5,23 +5,27 @@ from __future__ import annotations
 import asyncio
 import time
 from argparse import Namespace
-from collections.abc import Callable, Mapping
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from groundwire.client import search_request
 from groundwire.client_protocol import SearchClient
 from groundwire.commands.config import open_client
 from groundwire.commands.runner import report_error
+from groundwire.commands.templates import chosen_target, filled_prompt, template_of
 from groundwire.errors import GroundwireError, RequestError
 from groundwire.faces.cli import exit_codes, output
 from groundwire.faces.cli.arguments import UsageError
 from groundwire.faces.cli.console import Console
+from groundwire.faces.cli.last_sources import save_sources
 from groundwire.faces.cli.live import LiveRenderer, Status, describe
 from groundwire.faces.cli.output import SearchQuestion, write_footer, write_sources
-from groundwire.model import NOTHING_FOUND, Answer, Assembler, Event, Failed, Request
+from groundwire.model import NOTHING_FOUND, Answer, Assembler, Event, Failed, Request, Source
 from groundwire.model.value import replace, value
+from groundwire.routing.resolve import AUTO
 from groundwire.text.sanitise import escape_invisible_json
+from groundwire.text.sources import number_answer
 
 if TYPE_CHECKING:
     from groundwire.verify.facts import VerifyReport
@@ -52,8 +56,8 @@ class AnswerWriter(Protocol):
     def feed(self, event: Event) -> None:
         """Take an event."""
 
-    def finish(self, answer: Answer) -> None:
-        """Write the rest."""
+    def finish(self, answer: Answer) -> Sequence[Source]:
+        """Write the rest; returns the sources as they are numbered in the output."""
 
 
 class CompleteWriter:
@@ -69,12 +73,13 @@ class CompleteWriter:
         if doing := describe(event):
             self._status.show(doing)
 
-    def finish(self, answer: Answer) -> None:
+    def finish(self, answer: Answer) -> Sequence[Source]:
         """Print the answer."""
         self._status.clear()
         text = self._format(answer)
         if text.strip():
             self._console.write(text.rstrip("\n") + "\n")
+        return number_answer(answer).sources
 
 
 class EventLineWriter:
@@ -89,8 +94,9 @@ class EventLineWriter:
         self._status.clear()
         self._console.write(output.as_line(event) + "\n")
 
-    def finish(self, answer: Answer) -> None:
+    def finish(self, answer: Answer) -> Sequence[Source]:
         """Write nothing: every event is written already."""
+        return number_answer(answer).sources
 
 
 class TerminalWriter:
@@ -109,15 +115,15 @@ class TerminalWriter:
         elif doing := describe(event):
             self._status.show(doing)
 
-    def finish(self, answer: Answer) -> None:
+    def finish(self, answer: Answer) -> Sequence[Source]:
         """Write the rest, and the sources."""
         numberer = self._live.finish(answer)
         self._live.end(blank_line=bool(numberer.sources))
         write_sources(self._console, numberer, self._live.unplaced, answer)
+        return numberer.sources
 
 
 _COMPLETE_FORMATS: Mapping[str, Callable[[Answer], str]] = {
-    "": output.as_text,
     "markdown": output.as_markdown,
     "raw": output.as_raw,
 }
@@ -129,13 +135,15 @@ def run_search(arguments: Namespace, console: Console) -> int:
     if output_format == "jsonl" and arguments.resolve:
         raise UsageError("--resolve and --jsonl cannot be used together: events are printed as they come")
     question = SearchQuestion(
-        question_text(arguments, console), arguments.provider, arguments.model, arguments.max_cost
+        question_text(arguments, console), arguments.provider or AUTO, arguments.model, arguments.max_cost
     )
     try:
         client = open_client(arguments, console)
+        provider, model = chosen_target(arguments, client.config)
+        query = filled_prompt(template_of(arguments, client.config), question.query)
+        question = replace(question, query=query, provider=provider, model=model)
         request = search_request(question.query, client.config.search)
-        if question.provider not in ("auto", *client.names):
-            raise RequestError(f"unknown provider {question.provider!r}; known are {', '.join(client.names)}")
+        check_provider(client, question.provider)
         request = replace(request, stream=not arguments.no_stream)
         resolve = arguments.resolve or (client.config.resolve_redirects and output_format != "jsonl")
         plan = SearchPlan(question, request, output_format, arguments.verify, resolve)
@@ -146,72 +154,95 @@ def run_search(arguments: Namespace, console: Console) -> int:
         return report_error(error, console)
 
 
+def check_provider(client: SearchClient, name: str) -> None:
+    """Raise `RequestError` for a provider that is not known."""
+    if name not in (AUTO, *client.names):
+        raise RequestError(f"unknown provider {name!r}; known are {', '.join(client.names)}")
+
+
 async def _run(client: SearchClient, plan: SearchPlan, console: Console) -> int:
     began = time.monotonic()
     status = Status(console, time.monotonic)
     question = plan.question
     writer = _writer(plan, console, status)
-    assembler = Assembler()
-    report: VerifyReport | None = None
-    status.show("Asking…" if question.provider == "auto" else f"Asking {question.provider}…")
+    status.show(asking(question.provider))
     client.watch_index(lambda done: status.show(f"Reading {done.what} ({done.done} of {done.total})"))
-    spinning = asyncio.create_task(status.spin())
+    async with status.spinning(), closing_client(client):
+        answer, report = await _receive(client, plan, writer, status)
+    answer, sources = _finish(answer, report, plan, writer, console)
+    write_footer(console, answer, question, time.monotonic() - began)
+    if answer.error is None or sources:
+        save_sources(client.config.data_dir, sources)
+    code = report_end(answer, question, console)
+    return exit_codes.VERIFICATION_FAILED if code == exit_codes.OK and report and not report.ok else code
+
+
+def asking(provider: str) -> str:
+    """The status until the first event."""
+    return "Asking…" if provider == AUTO else f"Asking {provider}…"
+
+
+@asynccontextmanager
+async def closing_client(client: SearchClient) -> AsyncGenerator[None, None]:
+    """Close the client after the block."""
     try:
-        async with aclosing(
-            client.stream(
-                plan.request, provider=question.provider, model=question.model, max_cost=question.max_cost
-            )
-        ) as events:
+        yield
+    finally:
+        await client.aclose()
+
+
+async def _receive(
+    client: SearchClient, plan: SearchPlan, writer: AnswerWriter, status: Status
+) -> tuple[Answer, VerifyReport | None]:
+    """Receive the answer, and verify it if that is wanted; an error becomes part of it."""
+    question = plan.question
+    assembler = Assembler()
+    events = client.stream(
+        plan.request, provider=question.provider, model=question.model, max_cost=question.max_cost
+    )
+    try:
+        async with aclosing(events):
             async for event in events:
                 assembler.feed(event)
                 writer.feed(event)
         answer = assembler.answer()
         if plan.resolve:
             answer = await client.resolve_redirects(answer)
-        if plan.verify and answer.error is None:
-            status.show("Verifying the citations…")
-            report = await client.averify(answer)
+        if not plan.verify or answer.error is not None:
+            return answer, None
+        status.show("Verifying the citations…")
+        return answer, await client.averify(answer)
     except GroundwireError as error:
         assembler.feed(Failed(error))
         writer.feed(Failed(error))
-        answer = assembler.answer()
-    finally:
-        spinning.cancel()
-        with suppress(asyncio.CancelledError):
-            await spinning
-        status.clear()
-        await client.aclose()
-    answer = _finish(answer, report, plan, writer, console)
-    write_footer(console, answer, question, time.monotonic() - began)
-    code = _end(answer, question, console)
-    return exit_codes.VERIFICATION_FAILED if code == exit_codes.OK and report and not report.ok else code
+        return assembler.answer(), None
 
 
 def _finish(
     answer: Answer, report: VerifyReport | None, plan: SearchPlan, writer: AnswerWriter, console: Console
-) -> Answer:
+) -> tuple[Answer, Sequence[Source]]:
     """Write the rest of the answer, and the report in the form of the output; returns the answer with the
-    warnings that are still to be written."""
+    warnings that are still to be written, and its numbered sources."""
     if report is None:
-        writer.finish(answer)
-        return answer
+        return answer, writer.finish(answer)
     from groundwire.dialects.json import dump_json  # noqa: PLC0415  few searches are verified
     from groundwire.faces.cli.verification import write_report  # noqa: PLC0415
     from groundwire.verify.encode import VERIFICATION, encode_report, with_report  # noqa: PLC0415
 
     verified = with_report(answer, report)
-    writer.finish(verified)
+    sources = writer.finish(verified)
     if plan.output_format == "jsonl":
         line = dump_json({"version": 1, "type": VERIFICATION, VERIFICATION: encode_report(report)})
         console.write(escape_invisible_json(line) + "\n")
     elif not plan.output_format:
         console.write("\n")
         write_report(console, report, every=False)
-        return answer  # the table says what fails
-    return verified
+        return answer, sources  # the table says what fails
+    return verified, sources
 
 
-def _end(answer: Answer, question: SearchQuestion, console: Console) -> int:
+def report_end(answer: Answer, question: SearchQuestion, console: Console) -> int:
+    """Report why there is no answer, if there is none; returns the exit code."""
     if answer.error is not None:
         return report_error(answer.error, console)
     if answer.detail == NOTHING_FOUND:
@@ -235,9 +266,16 @@ def _writer(plan: SearchPlan, console: Console, status: Status) -> AnswerWriter:
     if plan.output_format in BIBLIOGRAPHIES:
         form, now = plan.output_format.removesuffix("-list"), console.clock()
         return CompleteWriter(console, status, lambda answer: output.as_bibliography(answer, form, now))
-    if not plan.output_format and console.moves:
-        return TerminalWriter(console, status, complete=plan.is_complete)
+    if not plan.output_format:
+        return answer_writer(console, status, complete=plan.is_complete)
     return CompleteWriter(console, status, _COMPLETE_FORMATS[plan.output_format])
+
+
+def answer_writer(console: Console, status: Status, *, complete: bool = False) -> AnswerWriter:
+    """The writer for people: to a terminal while the answer arrives, to a pipe when it is complete."""
+    if console.moves:
+        return TerminalWriter(console, status, complete=complete)
+    return CompleteWriter(console, status, output.as_text)
 
 
 def _format(arguments: Namespace) -> str:

@@ -104,6 +104,16 @@ PRICES = SettingTable(
     },
 )
 
+TEMPLATE = SettingTable(
+    "A template: a prompt, its target and its search options, used by name.",
+    {
+        "prompt": SettingKey(kinds.PROMPT, "The text that is asked; {input} is replaced by the question."),
+        "provider": SettingKey(kinds.TEXT, "The provider to ask, unless the command line names one."),
+        "model": SettingKey(kinds.TEXT, "The model to ask, unless the command line names one."),
+        **SEARCH.members,
+    },
+)
+
 GATEWAY = SettingTable(
     "Settings of the gateway.",
     {
@@ -208,6 +218,7 @@ ROOT = SettingTable(
             "Names of your own for models.",
             others=SettingKey(kinds.TEXT, "The model of this name: provider/model."),
         ),
+        "templates": SettingTable("Templates by name.", others=TEMPLATE),
         "providers": SettingTable("Providers by name.", others=PROVIDER),
         "prices": SettingTable("Prices that replace those of the price list.", others=PRICES),
     },

@@ -112,6 +112,18 @@ def _text(item: object, _: Context) -> Json:
     return item.strip() or None
 
 
+INPUT = "{input}"
+"""Where the question goes in the prompt of a template."""
+
+
+def _prompt(item: object, _: Context) -> Json:
+    if not isinstance(item, str) or not item.replace("\n", "").replace("\t", "").isprintable():
+        return None
+    if INPUT not in item:
+        raise ConfigError(f"a prompt needs {INPUT}, where the question goes")
+    return item.strip()
+
+
 def _pattern(pattern: str) -> Read:
     def read(item: object, _: Context) -> Json:
         return item if isinstance(item, str) and re.fullmatch(pattern, item) else None
@@ -217,6 +229,9 @@ def choice(*words: str) -> Kind:
 _STRING: JsonObject = {"type": "string", "minLength": 1}
 
 TEXT = Kind("a text that is not blank", _STRING, _text)
+PROMPT = Kind(
+    f"a text with {INPUT}, where the question goes", {"type": "string", "pattern": r"\{input\}"}, _prompt
+)
 COUNTRY = Kind(
     "a country as two letters, such as DE", {"type": "string", "pattern": f"^{_COUNTRY}$"}, _country
 )

@@ -130,6 +130,8 @@ def _named(layer: Layer) -> Iterator[tuple[Path, str]]:
     for path, entry in layer.items():
         if path[0] == "providers":
             yield path[:2], path[1]
+        elif path[0] == "templates" and path[2] == "provider" and entry.value != "auto":
+            yield path, str(entry.value)
         elif path == ("order",) and isinstance(entry.value, list):
             yield from ((path, str(name)) for name in entry.value if name != "*")
 

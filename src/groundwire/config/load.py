@@ -14,13 +14,14 @@ import time
 from collections.abc import Callable, Mapping
 
 from groundwire.config import paths
-from groundwire.config.keys import Path, dotted
+from groundwire.config.keys import SEARCH, Path, dotted
 from groundwire.config.kinds import Context
 from groundwire.config.layers import (
     Layer,
     SettingValue,
     check_providers,
     defined,
+    nearest,
     read_environment,
     read_file,
     read_flags,
@@ -35,14 +36,15 @@ from groundwire.config.schema import (
     HiddenKey,
     ProviderSettings,
     Setting,
+    TemplateSettings,
     VerifySettings,
 )
 from groundwire.credentials.redact import redact_patterns
 from groundwire.credentials.secret import PLACEHOLDER
-from groundwire.errors import ConfigError
+from groundwire.errors import ConfigError, RequestError
 from groundwire.files.text_file import read_text
 from groundwire.model import Json, Location, SearchOptions
-from groundwire.model.value import replace
+from groundwire.model.value import field_names, replace
 
 DEFAULT = "default"
 _SHORTEST_KEY = 20
@@ -55,8 +57,13 @@ def load(
     cwd: str,
     flags: Mapping[str, Json] | None = None,
     now: Callable[[], float] = time.time,
+    template: str = "",
 ) -> Config:
-    """Load the configuration. Raises `ConfigError` for errors in our own files, variables and flags."""
+    """Load the configuration. Raises `ConfigError` for errors in our own files, variables and flags.
+
+    The search options of the `template` are used, unless flags set them; raises `RequestError` if there is no
+    template of this name.
+    """
     context = Context(cwd, home, now())
     known = set(KNOWN_PROVIDERS)
     opencode = read_opencode(env, home, cwd)
@@ -70,8 +77,9 @@ def load(
     check_providers(given, known, flags_source)
     environment, environment_source, unknown = read_environment(env, known, context)
     check_providers(environment, known, environment_source)
-    layers = (_defaults(env, home), opencode.models, user, project, environment, given)
+    layers = (_defaults(env, home), opencode.models, user, project, environment)
     merged = {path: entry for layer in layers for path, entry in layer.items()}
+    merged |= {**(_template_options(merged, template) if template else {}), **given}
     return _config(merged, opencode, unknown, paths.config_dir(env, home))
 
 
@@ -109,6 +117,19 @@ def _defaults(env: Mapping[str, str], home: str) -> Layer:
     }
 
 
+def _template_options(merged: Layer, name: str) -> Layer:
+    """The search options of a template, as a layer."""
+    table = {path[2]: entry for path, entry in merged.items() if path[:2] == ("templates", name)}
+    if not table:
+        known = sorted({path[1] for path in merged if path[0] == "templates"})
+        similar = nearest(name, known)
+        listed = f"known are {', '.join(known)}" if known else "the configuration has no [templates.NAME]"
+        raise RequestError(
+            f"there is no template {name!r}; " + (f"did you mean {similar}?" if similar else listed)
+        )
+    return {("search", key): entry for key, entry in table.items() if key in SEARCH.members}
+
+
 def _config(
     merged: Mapping[Path, SettingValue], opencode: OpenCode, unknown: tuple[str, ...], config_dir: str
 ) -> Config:
@@ -124,6 +145,7 @@ def _config(
             VerifySettings(), **{path[1]: item for path, item in found.items() if path[0] == "verify"}
         ),
         aliases={path[1]: str(item) for path, item in found.items() if path[0] == "aliases"},
+        templates={name: _template(table) for name, table in _tables(found, "templates")},
         prices=_prices(found),
         config_dir=config_dir,
         geminisearch=HiddenKey({name: str(entry.value) for name, entry in opencode.geminisearch.items()}),
@@ -136,6 +158,11 @@ def _config(
 
 def _providers(found: Mapping[Path, Json]) -> dict[str, ProviderSettings]:
     return {name: replace(ProviderSettings(), **table) for name, table in _tables(found, "providers")}
+
+
+def _template(table: Mapping[str, Json]) -> TemplateSettings:
+    own = {name: item for name, item in table.items() if name in field_names(TemplateSettings)}
+    return replace(TemplateSettings(), **own)
 
 
 def _prices(found: Mapping[Path, Json]) -> dict[str, ConfiguredPrices]:

@@ -23,6 +23,7 @@ __all__ = [
     "HiddenKey",
     "ProviderSettings",
     "Setting",
+    "TemplateSettings",
     "VerifySettings",
 ]
 
@@ -88,6 +89,16 @@ class VerifySettings:
 
 
 @value
+class TemplateSettings:
+    """`[templates.NAME]`: a prompt and its target. Its search options apply while it is used."""
+
+    prompt: str = ""
+    """Contains `{input}`, where the question goes; empty to ask the question as it is."""
+    provider: str = ""
+    model: str = ""
+
+
+@value
 class Setting:
     """A value with its dotted name and the source that set it."""
 
@@ -106,6 +117,7 @@ class Config:
     contains `*`; the default order is followed by the providers that the user has configured."""
     search: SearchOptions = SearchOptions()
     aliases: Mapping[str, str] = {}
+    templates: Mapping[str, TemplateSettings] = {}
     prices: Mapping[str, ConfiguredPrices] = {}
     """Prices by `provider/model` or provider; `*` for models whose price is not known."""
     timeout: float | None = None

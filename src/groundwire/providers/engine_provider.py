@@ -31,6 +31,8 @@ from groundwire.providers.spec import Batches
 from groundwire.text.domains import admits
 
 _MAX_QUERY = 1000
+_LONGEST_CHAIN = 6
+"""Questions of a conversation whose topic may be carried on."""
 _LINKS = 20
 """Passages of a search whose pages are the result, unless it asks for more."""
 
@@ -144,9 +146,13 @@ async def _assemble(batches: Batches) -> Answer:
 
 
 def earlier_question(request: Request) -> str:
-    """The user's message before the last one."""
+    """The user's message before the last one. If that was a follow-up question, it gets the topic of those
+    before it: otherwise a second follow-up question would lose it."""
     questions = [message.text for message in request.messages if message.role == "user" and message.text]
-    return questions[-2] if len(questions) > 1 else ""
+    earlier = ""
+    for question in questions[-_LONGEST_CHAIN:-1]:
+        earlier = complete_question(question, earlier)
+    return earlier
 
 
 def _questions(query: str, earlier: str) -> list[tuple[str, str]]:

@@ -31,7 +31,7 @@ from groundwire.server.key_manager import KeyActor, KeyManager, actor_for
 from groundwire.server.limits import check_request
 from groundwire.server.metrics import Metrics
 from groundwire.server.overload import LoadShedder, overloaded_error
-from groundwire.server.rate_limits import RateLimiter, Reservation, limit_error, limit_headers
+from groundwire.server.rate_limits import RateLimiter, RateReservation, limit_error, limit_headers
 from groundwire.server.response_writer import ResponseInfo, ResponseTimeouts, retry_after_header
 from groundwire.server.restricted_client import RestrictedClient, restricts_client
 from groundwire.server.routes import EncodeError, RouteMatch, RouteTable
@@ -117,7 +117,7 @@ class RequestContext:
         self.model = ""
         self.usage: Usage | None = None
         """Usage to record; None if no provider was called."""
-        self.reservation: Reservation | None = None
+        self.reservation: RateReservation | None = None
         """What was reserved of the rate limits of the key."""
         self.outcome = "done"
         self.began = monotonic()
@@ -350,7 +350,7 @@ class HttpApp:
         elif self.open_requests > self.settings.max_requests + _PUBLIC_REQUESTS and not route.always:
             raise overloaded_error()
 
-    async def check_rate(self, context: RequestContext, body_limit: int) -> Reservation | None:
+    async def check_rate(self, context: RequestContext, body_limit: int) -> RateReservation | None:
         """Count a request against the limits of its key; raises 429. Tokens are estimated from its JSON body,
         unless `body_limit` is zero."""
         limits = self.access.scope(context.key).limits

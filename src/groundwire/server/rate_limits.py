@@ -268,7 +268,7 @@ class LimitLink(Protocol):
 
 
 @value
-class Reservation:
+class RateReservation:
     """The tokens that a request has reserved, and where they are counted."""
 
     key: str
@@ -283,7 +283,7 @@ class Admission(NamedTuple):
     """A decision, what it has reserved, and the limits that were enforced: those of the key or a share."""
 
     decision: Decision
-    reservation: Reservation
+    reservation: RateReservation
     limits: KeyLimits
 
 
@@ -321,9 +321,9 @@ class RateLimiter:
         if decision.admitted:
             # If Redis is lost, this gateway knows what it has admitted.
             self._memory.add(key, int(now), 1, reserved)
-        return Admission(decision, Reservation(key, reserved, int(now), decision.second), limits)
+        return Admission(decision, RateReservation(key, reserved, int(now), decision.second), limits)
 
-    def settle(self, reservation: Reservation, usage: Usage | None) -> None:
+    def settle(self, reservation: RateReservation, usage: Usage | None) -> None:
         """Replace the reserved tokens by those of the usage; None if no provider was called."""
         used = used_tokens(usage)
         difference = 0 if used is None else used - reservation.tokens
@@ -357,7 +357,9 @@ class RateLimiter:
             decision = self._memory.decide(key, now, limits, tokens)
             if self._link is not None and decision.admitted:
                 self._unreported.add(key, decision.second, 1, reserved_tokens(limits, tokens))
-        return Admission(decision, Reservation(key, reserved_tokens(limits, tokens), decision.second), limits)
+        return Admission(
+            decision, RateReservation(key, reserved_tokens(limits, tokens), decision.second), limits
+        )
 
     async def _report(self, has_lost: bool) -> None:  # noqa: FBT001  a callback
         """Add to Redis what it does not know."""

@@ -113,7 +113,7 @@ def test_arguments_after_two_dashes_are_not_split() -> None:
     ("words", "reason"),
     [
         (["serch", "q"], "'serch' is not a command; did you mean search?"),
-        (["frobnicate"], "there are search, find, verify"),
+        (["frobnicate"], "there are search, find, chat"),
         (["search"], "required: QUERY"),
         (["search", "--frob", "q"], "--frob"),
         (["search", "--prov", "gemini", "q"], "--prov"),

@@ -207,8 +207,7 @@ def _data_dir(parser: CommandParser) -> None:
 def _search_arguments(parser: CommandParser) -> None:
     add = parser.add_argument
     add("query", nargs="+", metavar="QUERY", help="the question; words are joined, - reads it from stdin")
-    add("--provider", metavar="NAME", default="auto", help="whom to ask (default: the first you can use)")
-    add("--model", metavar="NAME", default="", help="which of its models")
+    _target(parser)
     add = parser.add_argument_group("output").add_argument
     add("--json", action="store_true", help="the whole answer as one JSON object")
     add("--jsonl", action="store_true", help="every event as it comes, one JSON object a line")
@@ -218,12 +217,24 @@ def _search_arguments(parser: CommandParser) -> None:
     add("--no-stream", action="store_true", help="show nothing before the answer is complete")
     add("--verify", action="store_true", help="read the cited pages, and say what they do not support")
     add("--resolve", action="store_true", help="the addresses of pages instead of Gemini's redirects")
+    _answer_options(parser)
+    _data_dir(parser)
+
+
+def _target(parser: CommandParser) -> None:
+    add = parser.add_argument
+    add("--provider", metavar="NAME", default="", help="whom to ask (default: the first you can use)")
+    add("--model", metavar="NAME", default="", help="which of its models")
+    add("-t", "--template", metavar="NAME", default="", help="a template of the configuration")
+
+
+def _answer_options(parser: CommandParser) -> None:
+    """Add the options of every search that is answered."""
     add = _search_options(parser).add_argument
     add("--max-sources", metavar="N", type=count, help="how many sources to use")
     add("--max-uses", metavar="N", type=count, help="how many searches to make")
     add("--max-cost", metavar="USD", type=amount, help="do not ask if the answer could cost more")
     add("--context", choices=("low", "medium", "high"), help="how much of the pages the model reads")
-    _data_dir(parser)
 
 
 def _find(parser: CommandParser) -> None:
@@ -252,6 +263,34 @@ def _search_options(parser: CommandParser) -> argparse._ArgumentGroup:
     add("--language", metavar="CODE", type=checked("TEXT"), help="preferred language of the pages: de")
     add("--since", metavar="WHEN", type=checked("SINCE"), help="only pages from then on: 7d, 2026-01-01")
     return group
+
+
+def _chat(parser: CommandParser) -> None:
+    add = parser.add_argument
+    add("-c", "--continue", dest="resume", action="store_true", help="continue the last conversation")
+    _target(parser)
+    _answer_options(parser)
+    _data_dir(parser)
+
+
+def _history(parser: CommandParser) -> None:
+    add = parser.add_argument
+    add(
+        "query",
+        nargs="*",
+        metavar="QUERY",
+        help="words to search for; or `show ID`: one conversation, by the beginning of its id",
+    )
+    add("--limit", metavar="N", type=count, default=20, help="how many to list (default: 20)")
+    add("--json", action="store_true", help="as JSON")
+    add("--markdown", action="store_true", help="show: as Markdown, with footnotes")
+    _data_dir(parser)
+
+
+def _open(parser: CommandParser) -> None:
+    parser.add_argument("number", metavar="N", type=count, help="the number of the source")
+    parser.add_argument("--print", dest="only_print", action="store_true", help="print its address instead")
+    _data_dir(parser)
 
 
 def _verify(parser: CommandParser) -> None:
@@ -480,6 +519,7 @@ COMMANDS: dict[str, CommandSpec] = {
         'groundwire search "who maintains SQLite?"',
         "groundwire search --provider gemini --since 7d news about Rust",
         'groundwire search "PEP 703 status" --allow python.org peps.python.org',
+        "groundwire search -t compare uv and poetry",
         'groundwire search "weather tomorrow" --city Hamburg --country DE --json | jq .sources',
         "echo 'what changed in Python 3.14?' | groundwire search - --markdown > answer.md",
     ),
@@ -491,6 +531,35 @@ COMMANDS: dict[str, CommandSpec] = {
         "groundwire find sqlite write-ahead log",
         "groundwire find --provider local asyncio timeout --count 3",
         "groundwire find news about Rust --since 7d --json | jq -r '.links[].url'",
+    ),
+    "chat": CommandSpec(
+        "ask and follow up, with citations",
+        _chat,
+        "A conversation with cited answers. Lines are questions; /help lists the commands. Ctrl-C stops an\n"
+        "answer and keeps what came, Ctrl-D ends. In a pipe, every line is a question. Conversations are\n"
+        "stored on this machine, with those of the chat page.",
+        "groundwire chat",
+        "groundwire chat -c                   # go on where you stopped",
+        "groundwire chat --provider gemini --allow python.org",
+        "printf 'what is asyncio?\\nand since when?\\n' | groundwire chat",
+    ),
+    "history": CommandSpec(
+        "list, search and show past conversations",
+        _history,
+        "Conversations of the terminal and of the chat page, the last used first. With words, those that\n"
+        "contain all of them.",
+        "groundwire history",
+        "groundwire history sqlite wal",
+        "groundwire history show 3f2a --markdown > conversation.md",
+        "groundwire history --json | jq -r '.conversations[].title'",
+    ),
+    "open": CommandSpec(
+        "open a source of the last answer in the browser",
+        _open,
+        "Open the source with this number: of the last answer of `groundwire search` or `groundwire chat`,\n"
+        "or of the last list of `groundwire find`.",
+        "groundwire open 1",
+        "groundwire open 2 --print | xargs curl -L",
     ),
     "verify": CommandSpec(
         "check whether cited pages say what is claimed",

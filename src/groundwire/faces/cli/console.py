@@ -11,6 +11,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 from groundwire.faces.cli.arguments import UsageError
@@ -48,6 +49,8 @@ class Console:
         self.cwd = cwd or _current_directory()
         self.clock = clock
         self.connect: Callable[[Config, Mapping[str, str]], SearchClient] = _connect
+        self.browse: Callable[[str], bool] = _browse
+        """Opens an address in a browser; False if there is none."""
 
     @property
     def home(self) -> str:
@@ -92,14 +95,17 @@ class Console:
 
     def read(self) -> str:
         """The text on standard input; `UsageError` where it is not text."""
-        try:
-            text = self.stdin.read()
-        except UnicodeDecodeError:
-            text = "\0"
-        # With a C locale Python lets other bytes through as lone surrogates.
-        if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-            raise UsageError("standard input is not UTF-8 text; pipe in text, not a binary file")
-        return text
+        return _checked_text(self.stdin.read)
+
+    def read_line(self, prompt: str) -> str | None:
+        """The next line of standard input without its end; None after the last one. A terminal shows the
+        prompt; `UsageError` where the input is not text."""
+        if self.stdin is sys.stdin and self.stdin.isatty() and self.stdout.isatty():
+            return _edited_line(prompt)
+        if self.stdin.isatty():
+            self.write_note(prompt)
+        line = _checked_text(self.stdin.readline)
+        return line.rstrip("\n") if line else None
 
     def print(self, text: str = "") -> None:
         """Print a line of data, sanitised."""
@@ -121,6 +127,27 @@ class Console:
         self.stdout.flush()
         self.stderr.write(text)
         self.stderr.flush()
+
+
+def _checked_text(read: Callable[[], str]) -> str:
+    try:
+        text = read()
+    except UnicodeDecodeError:
+        text = "\0"
+    # With a C locale Python lets other bytes through as lone surrogates.
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise UsageError("standard input is not UTF-8 text; pipe in text, not a binary file")
+    return text
+
+
+def _edited_line(prompt: str) -> str | None:
+    """A line that the user can edit, if Python has readline: importing it is enough for `input`."""
+    with suppress(ImportError):
+        import readline  # noqa: F401, PLC0415  only conversations have a prompt
+    try:
+        return _checked_text(lambda: input(prompt))
+    except EOFError:
+        return None
 
 
 BOLD, DIM, RED, YELLOW, CYAN = "1", "2", "31", "33", "36"
@@ -174,6 +201,12 @@ def _current_directory() -> str:
 
 def _number(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 9 else 0
+
+
+def _browse(url: str) -> bool:
+    import webbrowser  # noqa: PLC0415  imports subprocess, and few open a page
+
+    return webbrowser.open(url)
 
 
 def _connect(config: Config, env: Mapping[str, str]) -> SearchClient:

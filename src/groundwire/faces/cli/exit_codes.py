@@ -18,6 +18,7 @@ from groundwire.errors import (
     Refused,
     RequestError,
     TimedOut,
+    TurnedAway,
     Unreachable,
     UpstreamError,
     UpstreamWireError,
@@ -60,6 +61,7 @@ _STATUSES: Mapping[type[GroundwireError], ExitStatus] = {
     Interrupted: ExitStatus(UPSTREAM, "What came before is shown; try again for the rest."),
     UpstreamWireError: ExitStatus(UPSTREAM, "Try again; if it stays, choose another provider and report it."),
     UpstreamError: ExitStatus(UPSTREAM, "Try again, or choose another provider with --provider."),
+    TurnedAway: ExitStatus(FAILURE),
     GroundwireError: ExitStatus(FAILURE, "Please report it if it stays."),
 }
 

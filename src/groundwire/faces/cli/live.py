@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
 
 from groundwire.faces.cli.console import DIM, Console, styled
 from groundwire.faces.cli.style import LineWriter, Run, Styler, shorten
@@ -83,6 +84,18 @@ class Status:
         if self._drawn:
             self._drawn = False
             self._console.write_note("\r\x1b[2K")
+
+    @asynccontextmanager
+    async def spinning(self) -> AsyncGenerator[None, None]:
+        """Animate the status line for the duration of the block, then remove it."""
+        task = asyncio.create_task(self.spin())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            self.clear()
 
     async def spin(self) -> None:
         """Animate the status line until cancelled."""

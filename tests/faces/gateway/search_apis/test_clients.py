@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -32,7 +33,7 @@ def with_pages(gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 async def test_tavily_searches_and_extracts(monkeypatch: pytest.MonkeyPatch) -> None:
-    tavily = pytest.importorskip("tavily")
+    tavily = import_module("tavily")
     async with gateway_with_engine() as (gateway, upstream):
         with_pages(gateway, monkeypatch)
         client = tavily.TavilyClient("any", api_base_url=gateway.url)
@@ -57,7 +58,7 @@ async def test_tavily_searches_and_extracts(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 async def test_tavily_gets_a_composed_answer_if_it_asks_for_one() -> None:
-    tavily = pytest.importorskip("tavily")
+    tavily = import_module("tavily")
     async with gateway_with_engine() as (gateway, _):
         client = tavily.TavilyClient("any", api_base_url=gateway.url)
         found = await asyncio.to_thread(client.search, "how long is the Nile?", include_answer=True)
@@ -66,7 +67,7 @@ async def test_tavily_gets_a_composed_answer_if_it_asks_for_one() -> None:
 
 
 async def test_errors_become_the_exceptions_of_tavily() -> None:
-    tavily = pytest.importorskip("tavily")
+    tavily = import_module("tavily")
     async with gateway_with_engine(json_response({}, 429)) as (gateway, _):
         client = tavily.TavilyClient("any", api_base_url=gateway.url)
         with pytest.raises(tavily.UsageLimitExceededError):
@@ -76,8 +77,8 @@ async def test_errors_become_the_exceptions_of_tavily() -> None:
 
 
 async def test_a_wrong_key_is_the_error_of_each_client() -> None:
-    tavily = pytest.importorskip("tavily")
-    perplexity = pytest.importorskip("perplexity")
+    tavily = import_module("tavily")
+    perplexity = import_module("perplexity")
     async with gateway_with_engine() as (gateway, upstream):
         KeyFile(gateway.groundwire.config.data_dir).create("laptop", 0.0)
         app = create_app(gateway.groundwire, {})
@@ -92,7 +93,7 @@ async def test_a_wrong_key_is_the_error_of_each_client() -> None:
 
 
 async def test_perplexity_searches() -> None:
-    perplexity = pytest.importorskip("perplexity")
+    perplexity = import_module("perplexity")
     async with gateway_with_engine() as (gateway, upstream):
         client = perplexity.AsyncPerplexity(api_key="any", base_url=gateway.url)
         found = await client.search.create(
@@ -114,8 +115,8 @@ async def test_perplexity_searches() -> None:
 
 
 async def test_ollama_searches_and_fetches(monkeypatch: pytest.MonkeyPatch) -> None:
-    ollama: Any = pytest.importorskip("ollama")
-    httpx: Any = pytest.importorskip("httpx")
+    ollama: Any = import_module("ollama")
+    httpx: Any = import_module("httpx")
 
     async with gateway_with_engine() as (gateway, _):
         with_pages(gateway, monkeypatch)
