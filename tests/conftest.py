@@ -72,7 +72,7 @@ def pytest_runtest_makereport(
 
 
 ASYNC_TEST_SECONDS = 120.0
-"""Time limit of one async test: longer than this, it hangs."""
+"""Time limit of one async test: longer than this, it hangs. Thorough tests have five times as long."""
 
 
 def is_ours(task: asyncio.Task[object]) -> bool:
@@ -89,8 +89,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}
 
+    seconds = ASYNC_TEST_SECONDS * (5 if pyfuncitem.get_closest_marker("thorough") else 1)
+
     async def bounded() -> None:
-        async with asyncio.timeout(ASYNC_TEST_SECONDS):
+        async with asyncio.timeout(seconds):
             await test(**arguments)
         for _ in range(5):  # cancelled tasks end within a few turns of the loop
             await asyncio.sleep(0)
