@@ -40,6 +40,7 @@ endef
 	$(call needed,/usr/lib/*/faketime/libfaketime.so.1,faketime)
 	$(call needed,caddy,caddy)
 	$(call needed,systemd-analyze,systemd)
+	$(call needed,strace,strace)
 	$(call needed,zsh,zsh)
 	$(call needed,fish,fish)
 	$(call needed,/usr/share/doc/python3.*/html/objects.inv,python3-doc)
@@ -105,6 +106,7 @@ check: .venv/.dev  ## format, lint, types, import rules, generated docs; needs o
 	$(BIN)/python scripts/api_reference.py --check
 	$(BIN)/python scripts/sample_answers.py --check
 	$(BIN)/python scripts/capacity.py --check
+	$(BIN)/python scripts/reliability.py --check
 
 bench: .venv/.test  ## benchmarks; the ratios within a table are comparable
 	$(BIN)/python bench/coding.py

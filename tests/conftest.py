@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.figures import Figures
+
 # CI must not fail at random: the same cases in every run, new ones in `make test-all`.
 settings.register_profile("steady", derandomize=True, deadline=None, database=None)
 settings.register_profile("searching", deadline=None)
@@ -52,8 +54,25 @@ def recordings() -> Path:
     return RECORDINGS
 
 
+@pytest.fixture
+def figures(request: pytest.FixtureRequest) -> Figures:
+    """Where a thorough test writes down what it has measured."""
+    return Figures(request.node.nodeid)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Write down how each thorough test ends."""
+    report = yield
+    if call.when == "call" and item.get_closest_marker("thorough"):
+        Figures(item.nodeid).end(report.outcome)
+    return report
+
+
 ASYNC_TEST_SECONDS = 120.0
-"""Time limit of one async test: longer than this, it hangs."""
+"""Time limit of one async test: longer than this, it hangs. Thorough tests have five times as long."""
 
 
 def is_ours(task: asyncio.Task[object]) -> bool:
@@ -70,8 +89,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}
 
+    seconds = ASYNC_TEST_SECONDS * (5 if pyfuncitem.get_closest_marker("thorough") else 1)
+
     async def bounded() -> None:
-        async with asyncio.timeout(ASYNC_TEST_SECONDS):
+        async with asyncio.timeout(seconds):
             await test(**arguments)
         for _ in range(5):  # cancelled tasks end within a few turns of the loop
             await asyncio.sleep(0)

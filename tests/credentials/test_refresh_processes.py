@@ -22,6 +22,7 @@ import pytest
 
 from tests.credentials.builders import Rotation, jwt, stored_refresh, write_session
 from tests.credentials.login_service import LoginService, login_service
+from tests.figures import Figures
 
 pytestmark = pytest.mark.server
 
@@ -137,7 +138,7 @@ def always_parses(path: Path) -> Iterator[None]:
     assert broken == []
 
 
-def expire(rounds: int, size: int, home: Path, kind: str, kills: int = 0) -> None:
+def expire(rounds: int, size: int, home: Path, kind: str, kills: int = 0) -> Rotation:
     """Let a session expire repeatedly, in some rounds with a kill inside the refresh."""
     path = write_session(home, kind, "access-first", FIRST, 0.0)
     rotation = Rotation(FIRST, LIFE, access)
@@ -154,6 +155,7 @@ def expire(rounds: int, size: int, home: Path, kind: str, kills: int = 0) -> Non
             assert (rotation.rotations, rotation.reuses) == (number, 0)
             assert stored_refresh(path) == rotation.current
         assert service.posts <= rounds + kills
+    return rotation
 
 
 def murder(workers: Team, service: LoginService, number: int, rng: random.Random) -> None:
@@ -215,5 +217,7 @@ def test_eight_processes_and_two_hundred_expiries(tmp_path: Path, kind: str) -> 
 
 
 @pytest.mark.thorough
-def test_eight_processes_two_hundred_expiries_and_a_hundred_kills(tmp_path: Path) -> None:
-    expire(200, 8, tmp_path, "codex", kills=100)
+def test_eight_processes_two_hundred_expiries_and_a_hundred_kills(tmp_path: Path, figures: Figures) -> None:
+    rotation = expire(200, 8, tmp_path, "codex", kills=100)
+    figures.add("R26", "refreshes for 200 expiries in 8 processes with 100 kills", rotation.rotations)
+    figures.add("R26", "tokens used twice", rotation.reuses)

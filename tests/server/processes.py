@@ -18,6 +18,7 @@ import aiohttp
 BOUND = 20.0
 SOURCE = Path(__file__).parents[2] / "src"
 NO_ENV: Mapping[str, str] = MappingProxyType({})
+PROGRAM = ("-m", "groundwire")
 _ADDRESS = re.compile(r"serving at (http://\S+)")
 
 
@@ -64,21 +65,28 @@ def command_env(folder: Path) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def running_serve(folder: Path, *arguments: str, config: str = "") -> AsyncIterator[ServeProcess]:
+async def running_serve(
+    folder: Path, *arguments: str, config: str = "", program: Sequence[str] = PROGRAM
+) -> AsyncIterator[ServeProcess]:
     """Run `groundwire serve` on a free port until the block ends."""
-    async with start_serve(folder, ["--port", "0", *arguments], config=config) as one:
+    async with start_serve(folder, ["--port", "0", *arguments], config=config, program=program) as one:
         await one.serving()
         yield one
 
 
 @asynccontextmanager
 async def start_serve(
-    folder: Path, arguments: Sequence[str], *, config: str = "", env: Mapping[str, str] = NO_ENV
+    folder: Path,
+    arguments: Sequence[str],
+    *,
+    config: str = "",
+    env: Mapping[str, str] = NO_ENV,
+    program: Sequence[str] = PROGRAM,
 ) -> AsyncIterator[ServeProcess]:
     """Start `groundwire serve`, which may also fail; it is killed when the block ends."""
     (folder / "config.toml").write_text(config, "utf-8")
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "groundwire", "serve", *arguments),
+        *(sys.executable, *program, "serve", *arguments),
         env={**command_env(folder), **env},
         cwd=folder,
         stdin=asyncio.subprocess.DEVNULL,

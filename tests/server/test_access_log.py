@@ -71,6 +71,26 @@ def test_an_unexpected_error_is_logged_redacted_and_not_sent(tmp_path: Path) -> 
     assert "canary-secret" not in out.getvalue()
 
 
+@pytest.mark.parametrize(
+    "attack", ["\r\n", "\n", "\x1b[2J", "\x1b]52;c;eA==\x07", "\x9b2J", "\x08\x08", "\x00"]
+)
+def test_no_request_writes_control_characters_or_a_second_line(tmp_path: Path, attack: str) -> None:
+    out = io.StringIO()
+    set_up_logging("info", out, Redactor().redact)
+    path = tmp_path / "requests.jsonl"
+    gateway = app_in(tmp_path, config=Config(gateway=GatewaySettings(request_log=str(path))))
+    forged = f'x{attack}{{"message": "forged"}}'
+    head = {**LOCAL, "user-agent": forged, "x-request-id": forged, "x-api-key": forged}
+    asyncio.run(send_request(gateway, "GET", f"/nothing/{forged}", head))
+    body = json.dumps({**SMALLEST_REQUESTS["openai_chat"][1], "model": forged}).encode()
+    post_json(gateway, "/v1/chat/completions", body, {"user-agent": forged})
+    logging.getLogger("groundwire").warning("the provider answered %s", forged)
+    for text, count in ((out.getvalue(), 3), (path.read_text("utf-8"), 2)):
+        lines = text.split("\n")[:-1]
+        assert len([json.loads(line) for line in lines]) == count
+        assert not any(ord(char) < 32 or 127 <= ord(char) < 160 for line in lines for char in line)
+
+
 def test_at_level_warning_requests_are_not_logged(tmp_path: Path) -> None:
     out = io.StringIO()
     set_up_logging("warning", out, str)

@@ -16,6 +16,7 @@ from groundwire.testing.script import Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.raw import INBOUND, RawResponse, disconnect, fetch, request_of, send
 from tests.faces.gateway.serving import RunningGateway, provider_at, serving, wait_for_open_requests
+from tests.figures import Figures
 
 pytestmark = pytest.mark.server
 
@@ -148,3 +149,17 @@ async def test_a_key_expires(monkeypatch: pytest.MonkeyPatch) -> None:
             now[0] = time
             assert (await fetch(here.url, keyed())).status == 200
             assert len(upstream.requests) == calls
+
+
+@pytest.mark.thorough
+async def test_fifty_keys_with_a_hundred_concurrent_requests_each_cause_fifty_upstream_requests(
+    figures: Figures,
+) -> None:
+    async with world(SLOW) as (upstream, here):
+        for number in range(50):
+            data = keyed(INBOUND[number % 5], key=f"key-{number}")
+            responses = await asyncio.gather(*(fetch(here.url, data) for _ in range(100)))
+            assert {response.status for response in responses} == {200}
+            assert len({response.body for response in responses}) == 1
+        figures.add("R12", "upstream requests for 5,000 requests with 50 keys", len(upstream.requests))
+        assert len(upstream.requests) == 50

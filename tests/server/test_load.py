@@ -14,6 +14,7 @@ from groundwire.config.schema import Config, GatewaySettings
 from groundwire.server.response_writer import ResponseTimeouts
 from tests.faces.gateway.raw import fetch, request_of
 from tests.faces.gateway.serving import provider_at, run, serving
+from tests.figures import Figures
 from tests.server.processes import running_serve
 from tests.server.stream_load import StreamReader, endless_upstream, listen, memory_of
 from tests.server.stream_load_process import stream_load
@@ -104,9 +105,15 @@ async def test_held_streams_are_cheap_and_do_not_block_other_requests(tmp_path: 
 
 
 @pytest.mark.thorough
-def test_two_thousand_held_streams_are_cheap_and_do_not_block_other_requests(tmp_path: Path) -> None:
+def test_two_thousand_held_streams_are_cheap_and_do_not_block_other_requests(
+    tmp_path: Path, figures: Figures
+) -> None:
     _allow_many_files()
     found = run(_hold(tmp_path, 2000, 30.0), seconds=300)
+    figures.add("R13", "of 2,000 streams, dropped", found["dropped"])
+    figures.add("R13", "memory of a stream", found["bytes"] / 1024, "KB")
+    figures.add("R13", "first event of a new request, median", found["median"] * 1000, "ms")
+    figures.add("R13", "longest pause between two events that are due every second", found["gap"], "s")
     assert not found["dropped"], found
     assert found["bytes"] <= HELD_BYTES, found
     assert found["median"] <= 0.25, found
@@ -155,9 +162,14 @@ async def _ignore(folder: Path, clients: int) -> dict[str, float]:
 
 
 @pytest.mark.thorough
-def test_five_hundred_clients_that_never_read_cost_little_and_are_disconnected(tmp_path: Path) -> None:
+def test_five_hundred_clients_that_never_read_cost_little_and_are_disconnected(
+    tmp_path: Path, figures: Figures
+) -> None:
     _allow_many_files()
     found = run(_ignore(tmp_path, 500), seconds=200)
+    figures.add("R14", "memory of a client that never reads", found["bytes"] / 1024, "KB")
+    figures.add("R14", "until all 500 are disconnected", found["evicted"], "s")
+    figures.add("R14", "first event of other clients, median", found["median"] * 1000, "ms")
     assert found["bytes"] <= DEAF_BYTES, found
     assert found["evicted"] <= STALL + 15, found
     assert found["median"] <= 0.25, found

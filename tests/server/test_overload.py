@@ -24,6 +24,7 @@ from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.asgi_client import SMALLEST_REQUESTS
 from tests.faces.gateway.raw import RawResponse, check_error, fetch, parsed, request_of
 from tests.faces.gateway.serving import RunningGateway, provider_at, run, serving
+from tests.figures import Figures
 from tests.server.processes import running_serve
 from tests.server.stream_load import memory_of
 
@@ -337,7 +338,12 @@ async def test_three_times_too_much_is_shed_and_the_rest_is_answered(tmp_path: P
 
 
 @pytest.mark.thorough
-def test_a_minute_of_three_times_too_much_leaves_no_trace(tmp_path: Path) -> None:
+def test_a_minute_of_three_times_too_much_leaves_no_trace(tmp_path: Path, figures: Figures) -> None:
     load = run(_overload(tmp_path, 60.0, 3.0), seconds=180)
+    refused = median(one.seconds for one in load.refused) * 1000
+    figures.add("R16", "answered in a minute of three times too much", len(load.admitted))
+    figures.add("R16", "until a request is refused, median", refused, "ms")
+    usual, back = (median(one.seconds for one in part) for part in (load.before, load.after))
+    figures.add("R16", "an answer after the overload, as a multiple of before", back / usual)
     check_answers(load)
     check_times(load, 60.0)

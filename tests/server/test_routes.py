@@ -173,3 +173,21 @@ def test_every_route_has_a_description() -> None:
     assert [
         route.path for route in GATEWAY_ROUTES if not route.about.endswith(".") and "?" not in route.about
     ] == []
+
+
+@pytest.mark.parametrize("with_key", [True, False], ids=["key", "no key"])
+async def test_no_response_can_be_taken_for_a_page_with_scripts(tmp_path: Path, with_key: bool) -> None:
+    """A response is data, or a page whose policy allows no script and no frame around it."""
+    gateway = app_in(tmp_path)
+    key, _ = KeyFile(str(tmp_path)).create("user", 0)
+    for route in GATEWAY_ROUTES:
+        head = {**LOCAL, **({"x-api-key": key} if with_key else {}), "accept": "text/html"}
+        answer = await send_request(gateway, route.method, _filled(route.path) + "?x=<script>", head, b"<b>")
+        kind = answer.headers.get("content-type", "").partition(";")[0]
+        assert "access-control-allow-origin" not in answer.headers
+        if kind == "text/html":
+            assert answer.headers["x-content-type-options"] == "nosniff"
+            assert "default-src 'none'" in answer.headers["content-security-policy"]
+            assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+        else:
+            assert kind in ("application/json", "text/event-stream", "text/plain"), route.path

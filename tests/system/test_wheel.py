@@ -45,14 +45,18 @@ def run(*command: str, **environment: str) -> str:
     return result.stdout
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from the checkout."""
-    folder = tmp_path_factory.mktemp("wheel")
+def built_in(folder: Path) -> Path:
+    """The wheel, built from the checkout into a folder."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-index"]
     run(*pip, "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT))
     (built,) = folder.glob("groundwire-*.whl")
     return built
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built once."""
+    return built_in(tmp_path_factory.mktemp("wheel"))
 
 
 def test_the_wheel_contains_the_package_and_nothing_else(wheel: Path) -> None:
@@ -60,6 +64,11 @@ def test_the_wheel_contains_the_package_and_nothing_else(wheel: Path) -> None:
     assert any(name == "groundwire/py.typed" for name in names)
     assert all(name.startswith(("groundwire/", "groundwire-")) for name in names)
     assert not any(name.endswith((".pth", ".pyc")) for name in names)
+
+
+@pytest.mark.thorough
+def test_two_builds_are_identical(wheel: Path, tmp_path: Path) -> None:
+    assert built_in(tmp_path).read_bytes() == wheel.read_bytes()
 
 
 def test_the_wheel_lists_every_pinned_package_in_its_sbom(wheel: Path) -> None:

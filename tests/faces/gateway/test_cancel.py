@@ -20,6 +20,7 @@ from groundwire.testing.script import Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.raw import INBOUND, Disconnect, disconnect, request_of, send
 from tests.faces.gateway.serving import RunningGateway, provider_at, run, serving
+from tests.figures import Figures
 
 pytestmark = pytest.mark.server
 
@@ -172,7 +173,9 @@ async def test_the_upstream_request_is_cancelled_when_the_client_disconnects() -
 
 
 @pytest.mark.thorough
-def test_a_thousand_disconnecting_clients_leak_no_connections_or_tasks() -> None:
+def test_a_thousand_disconnecting_clients_leak_no_connections_or_tasks(figures: Figures) -> None:
     waits = run(aborts(1000), seconds=500)
     assert len(waits) == 1000
+    figures.add("R4", "until the upstream request ends, 99 % of 1,000", waits[990] * 1000, "ms")
+    figures.add("R4", "the longest of 1,000", waits[-1] * 1000, "ms")
     check(waits)

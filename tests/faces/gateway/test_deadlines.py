@@ -18,6 +18,7 @@ from tests.faces.gateway.raw import INBOUND, RawResponse, check_error, fetch, re
 from tests.faces.gateway.serving import provider_at, run, serving, wait_for_open_requests
 from tests.faces.gateway.stream_ends import check_end
 from tests.faces.gateway.test_faults import EVENTS, NEVER
+from tests.figures import Figures
 
 pytestmark = pytest.mark.server
 
@@ -157,5 +158,8 @@ async def test_no_client_waits_longer_than_the_deadline() -> None:
 
 
 @pytest.mark.thorough
-def test_none_of_five_thousand_clients_waits_longer_than_the_deadline() -> None:
-    check(run(wait(5000, 40), seconds=600), SLACK)
+def test_none_of_five_thousand_clients_waits_longer_than_the_deadline(figures: Figures) -> None:
+    found = run(wait(5000, 40), seconds=600)
+    late = sum(one.seconds > DEADLINE + SLACK for one in found)
+    figures.add("R5", "of 5,000 faulty answers, more than a second late", late)
+    check(found, SLACK)

@@ -29,6 +29,8 @@ from groundwire.testing.upstream import Upstream, answer
 from tests.chat.scripted_chat import answered
 from tests.faces.gateway.serving import provider_at
 from tests.faces.web.serving import running_page
+from tests.figures import Figures
+from tests.server.processes import running_serve
 
 pytestmark = pytest.mark.server
 
@@ -153,7 +155,7 @@ PATHS = (
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("server_gc")
-async def test_large_reads_never_block_the_event_loop(tmp_path: Path) -> None:
+async def test_large_reads_never_block_the_event_loop(tmp_path: Path, figures: Figures) -> None:
     """Compared with a thread that only counts, which blocks the loop too on a busy machine."""
     fill(tmp_path / "chat.db", 1000, 20_000, 1_000_000)
     slow = replace(answer("openai_chat", answer_events("word " * 20_000)), dribble=Dribble(300, 0.02))
@@ -179,5 +181,34 @@ async def test_large_reads_never_block_the_event_loop(tmp_path: Path) -> None:
             await asyncio.wait([answering])
 
     await run()
+    idle = worst["a thread that counts"]
+    figures.add("R19", "event loop blocked for at most", max(worst[path] for path in PATHS) * 1000, "ms")
+    figures.add("R19", "by a thread that only counts", idle * 1000, "ms")
     limit = max(LAG, 2 * worst["a thread that counts"])
     assert max(worst.values()) < limit, worst
+
+
+async def time_to_start(folder: Path) -> float:
+    """Seconds until a gateway with the store in a folder is ready."""
+    began = perf_counter()
+    provider = '[providers.p]\ndialect = "openai_chat"\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\n'
+    async with running_serve(folder, config=provider) as gateway:
+        ((_, size, _),) = await fetched(gateway.url, "/readyz")
+        assert size
+        return perf_counter() - began
+
+
+@pytest.mark.thorough
+async def test_a_large_store_does_not_delay_the_start(tmp_path: Path, figures: Figures) -> None:
+    """Compared with a new store, because the time depends on the machine."""
+    small, large = tmp_path / "small", tmp_path / "large"
+    for folder in (small, large):
+        (folder / "data").mkdir(parents=True)
+    path = large / "data" / "groundwire.db"
+    fill(path, 1000, 20_000, 1_000_000)
+    empty = min([await time_to_start(small) for _ in range(3)])
+    full = min([await time_to_start(large) for _ in range(3)])
+    figures.add("R23", "size of a large store", path.stat().st_size / 2**20, "MB")
+    figures.add("R23", "until a gateway with it is ready", full, "s")
+    figures.add("R23", "with a new store", empty, "s")
+    assert full <= 2 * empty + 0.5, (full, empty)

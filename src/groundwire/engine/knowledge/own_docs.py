@@ -50,6 +50,6 @@ def _files() -> tuple[Path, list[Path]]:
     root = _PACKAGE.parents[1]
     if not folder.is_dir() and (root / "pyproject.toml").is_file():
         folder, readme = root / "docs", root / "README.md"
-    # The answers on answers.md are about other things than groundwire.
-    skipped = (readme, folder / "answers.md")
+    # These are mostly about other things than groundwire: sample questions, tests, other software.
+    skipped = (readme, folder / "answers.md", folder / "reliability.md")
     return readme, [path for path in sorted(folder.glob("*.md")) if path not in skipped]

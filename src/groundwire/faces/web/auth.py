@@ -83,6 +83,7 @@ LANGUAGE_COOKIE = "groundwire_language"
 LOGIN_SECONDS = 30 * 24 * 3600
 """Lifetime of a login."""
 MAX_FORM_BYTES = 2 * 2**20
+MAX_FORM_FIELDS = 200
 FORM_TYPE = "application/x-www-form-urlencoded"
 _FLAGS = "; Path=/; HttpOnly; SameSite=Strict"
 
@@ -196,7 +197,11 @@ async def read_form(
     if visitor.cookies:  # no form can be valid without the cookie of its page
         check_token(visitor, "")
     data = await exchange.read_body(limit)
-    fields = dict(parse_qsl(data.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=200))
+    text = data.decode("utf-8", "replace")
+    try:
+        fields = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FORM_FIELDS))
+    except ValueError:
+        raise TurnedAway(status=413, message=f"a form has at most {MAX_FORM_FIELDS} fields") from None
     check_token(visitor, fields.get("token", ""))
     return fields
 

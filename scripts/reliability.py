@@ -1,0 +1,127 @@
+"""Generate docs/reliability.md: what groundwire guarantees, what was measured, and which tests show it.
+
+The requirements are in tests/reliability.py, the figures in bench/reliability.jsonl. To measure again:
+
+    GROUNDWIRE_FIGURES=bench/reliability.jsonl python -m pytest -m thorough tests/server/test_load.py
+
+With `--check`, nothing is written; the exit status is 1 if the page is out of date.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "reliability.md"
+FIGURES = ROOT / "bench" / "reliability.jsonl"
+sys.path.insert(0, str(ROOT))
+
+from tests.figures import Measurements, read_measurements  # noqa: E402
+from tests.incidents import INCIDENTS  # noqa: E402
+from tests.reliability import GUARANTEES, Guarantee  # noqa: E402
+
+_HEAD = """\
+# Reliability and security
+
+This page lists what groundwire guarantees under failure and attack, the target of each guarantee, and the
+tests that show it. `make test` runs the fast tests, `make test-all` also the thorough ones. A test checks
+that every test named here exists.
+
+The thorough tests wrote down the figures, on two cores that other programs used at the same time. Set
+`GROUNDWIRE_FIGURES` to the path of a file to measure them on your machine. "Not measured yet" means that
+there is a thorough test, but no run of it is recorded here. Where the cell is empty, fast tests show the
+whole target.
+
+`scripts/reliability.py` generates this page.
+"""
+_FLAWS = """\
+## Known vulnerabilities
+
+These vulnerabilities and failures happened to other gateways, chat pages, agents and libraries. For each of
+them, a test makes the same attack on groundwire, or the table says why it does not apply.
+"""
+
+
+def render(found: Measurements) -> str:
+    """Return the page as Markdown."""
+    lines = [_HEAD]
+    for title, letter in (("Reliability", "R"), ("Security", "S")):
+        chosen = [guarantee for guarantee in GUARANTEES if guarantee.id.startswith(letter)]
+        lines += [f"## {title}", "", *_overview(chosen, found), ""]
+    lines += [_FLAWS, *_incidents(), "", "## Tests", ""]
+    for guarantee in GUARANTEES:
+        lines += _tests(guarantee)
+    return "\n".join(lines)
+
+
+def _overview(guarantees: Iterable[Guarantee], found: Measurements) -> Iterator[str]:
+    yield _row("", "guarantee", "target", "measured", "limits")
+    yield _row("---", "---", "---", "---", "---")
+    for guarantee in guarantees:
+        yield _row(
+            guarantee.id,
+            guarantee.requirement,
+            guarantee.target,
+            _measured(guarantee, found),
+            guarantee.limits,
+        )
+
+
+def _measured(guarantee: Guarantee, found: Measurements) -> str:
+    """The figures of a requirement, and the outcome of its thorough tests."""
+    figures = [figure for figure in found.figures if figure.requirement == guarantee.id]
+    ended = [one for one in found.outcomes if one.test.partition("[")[0] in guarantee.thorough]
+    parts = [figure.text for figure in figures]
+    failed = [one.test.partition("::")[2] for one in ended if one.outcome != "passed"]
+    if failed:
+        parts.append(f"failed: {', '.join(f'`{name}`' for name in failed)}")
+    elif ended:
+        count = len({one.test.partition("[")[0] for one in ended})
+        parts.append(f"{count} of {len(guarantee.thorough)} thorough tests passed")
+    if not parts:
+        return "not measured yet" if guarantee.thorough else ""
+    days = [*(figure.day for figure in figures), *(one.day for one in ended)]
+    return f"{'; '.join(parts)} ({max(days)})"
+
+
+def _incidents() -> Iterator[str]:
+    yield _row("vulnerability", "what happened", "guarantee", "tests")
+    yield _row("---", "---", "---", "---")
+    for incident in INCIDENTS:
+        tests = ", ".join(f"`{test.partition('::')[2]}`" for test in incident.tests)
+        notes = "; ".join(part for part in (tests, incident.not_applicable) if part)
+        yield _row(", ".join(incident.ids), incident.what, " ".join(incident.guarantees), notes)
+
+
+def _tests(guarantee: Guarantee) -> Iterator[str]:
+    if not guarantee.fast:
+        return
+    yield f"**{guarantee.id}** {guarantee.requirement}"
+    yield ""
+    for test in guarantee.fast:
+        yield f"- `{test}`"
+    for test in guarantee.thorough:
+        yield f"- `{test}` (thorough)"
+    yield ""
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the page; with `--check`, compare it."""
+    page = render(read_measurements(FIGURES))
+    if "--check" not in arguments:
+        PAGE.write_text(page, encoding="utf-8")
+        return 0
+    if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == page:
+        return 0
+    print(f"{PAGE.name} is out of date: run scripts/reliability.py", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

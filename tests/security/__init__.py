@@ -1,0 +1,1 @@
+"""Attacks on groundwire that have succeeded against other software."""
