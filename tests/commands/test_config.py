@@ -8,7 +8,7 @@ from groundwire.config.keys import SEARCH
 
 OTHER_ARGUMENTS = {
     *("json", "jsonl", "markdown", "raw", "format", "no_stream", "verify", "resolve"),
-    *("query", "provider", "model", "max_cost"),
+    *("query", "provider", "model", "max_cost", "template"),
 }
 
 

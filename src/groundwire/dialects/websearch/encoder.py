@@ -24,7 +24,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from groundwire.dialects.base import Reply, StreamEncoder
-from groundwire.dialects.extras import FIELD, VERSION, add_extension
+from groundwire.dialects.extras import FIELD, VERIFICATION, VERSION, add_extension
 from groundwire.dialects.features import Feature
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import dump_json
@@ -50,6 +50,7 @@ from groundwire.model import (
     Span,
     Text,
 )
+from groundwire.model.extras import Extras
 from groundwire.model.parts import Phase
 from groundwire.model.value import replace
 from groundwire.text.annotate import NumberWriter, annotate_numbers
@@ -226,9 +227,11 @@ def encode_result(answer: Answer, reply: Reply) -> JsonObject:
 
 
 def _with_extension(body: JsonObject, more: JsonObject, answer: Answer) -> JsonObject:
-    """Add the warnings and further fields of the extension to a result. The contract of the tools has no
-    flag for answers without sources: `sources` is absent."""
-    add_extension(body, replace(answer, extras={}), ())
+    """Add the warnings, the verification and further fields of the extension to a result. The contract of the
+    tools has no flag for answers without sources: `sources` is absent."""
+    verification = answer.extras.get(FIELD, {}).get(VERIFICATION)
+    extras: Extras = {} if verification is None else {FIELD: {VERIFICATION: verification}}
+    add_extension(body, replace(answer, extras=extras), ())
     if more:
         body[FIELD] = {"version": VERSION, **as_object(body.get(FIELD)), **more}
     return body
