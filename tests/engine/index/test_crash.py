@@ -98,7 +98,7 @@ def check(folder: Path, last: int) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("kills", [12, pytest.param(50, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.thorough)])
 def test_a_kill_loses_nothing_that_was_acknowledged(tmp_path: Path, kills: int) -> None:
     rng = random.Random(kills)
     last = -1
