@@ -27,7 +27,8 @@ from groundwire.providers.spec import Batches, Provider, ProviderSpec
 from groundwire.transport.http import LOOP_HEADER, Deadlines, Http, HttpRequest
 
 CHECKED = "2026-11-16"
-"""When the vendors' announcements were last checked."""
+"""When the announcements of the vendors above were last checked. The models of other vendors come from their
+SDKs and public pages; they announce no shutdown there."""
 
 
 @value

@@ -149,8 +149,8 @@ def find_passages(
 
 def _sharpened(passages: Sequence[Passage]) -> tuple[Passage, ...]:
     """The passages with the squares of their scores: the composer compares scores by their ratio, and a page
-    that is behind seldom opens the right answer. 1.5, 3 and 4 are as good on the tuning questions, 1 is
-    worse."""
+    that is behind seldom opens the right answer. On 67 tuning questions, exponents from 1.5 to 4 differ by
+    nothing, and 1 by one question."""
     return tuple(replace(passage, score=max(0.0, passage.score) ** 2) for passage in passages)
 
 
