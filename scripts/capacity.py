@@ -87,7 +87,7 @@ def read_measured(text: str, whole: str, streamed: str) -> Measured:
         _table_cell(text, "CPU ms per request", f"{whole} | 32"),
         _table_cell(text, "CPU ms per request", f"{streamed} | 32"),
         _figure(text, r"\| resident KB per stream \| ([\d.]+) "),
-        _table_cell(text, "Resident memory in MB", "after the last request"),
+        _table_cell(text, "Memory in MB", "after the last"),
     )
 
 

@@ -18,11 +18,11 @@ CPU ms per request (direct: CPU of the client)
 | unary Chat | 32 | 0.5 | 1 | 20 |
 | paced Chat | 32 | 2 | 31 | 200 |
 
-Resident memory in MB
+Memory in MB
 
 |  | nginx | groundwire |  |
 |---|--:|--:|--:|
-| after the last request | 12 | 1,024 | PASS |
+| after the last | 12 | 1,024 | PASS |
 
 | resident KB per stream | 64 | 60 |
 """
