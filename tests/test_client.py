@@ -317,3 +317,13 @@ async def test_the_cost_is_in_the_usage_of_the_answer(tmp_path: Path) -> None:
     ):
         found = await groundwire.asearch("how long is the Nile?")
         assert found.usage.cost == 0.002
+
+
+@pytest.mark.parametrize(("env", "loads"), [({}, False), ({"GEMINI_API_KEY": "k"}, True)])
+def test_the_price_list_is_loaded_at_start_only_for_a_vendor_that_can_be_used(
+    env: dict[str, str], loads: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[bool] = []
+    monkeypatch.setattr("groundwire.client.load_prices", lambda: loaded.append(True))
+    Groundwire(Config(data_dir=str(tmp_path)), env={"HOME": str(tmp_path), **env}).prepare()
+    assert bool(loaded) is loads

@@ -457,7 +457,8 @@ class Groundwire:
         for name in ("transport.response", *(f"dialects.{row.dialect}" for row in self._specs.values())):
             import_module(f"groundwire.{name}")
         use_library(msgspec_library())
-        if any(is_listed(terms.vendor) for terms in self._terms.values()):
+        # The price list takes 30 MB and a second: only where a vendor that it has can be used.
+        if any(is_listed(terms.vendor) and self._is_usable(name) for name, terms in self._terms.items()):
             load_prices()
 
     async def page(self, url: str, *, live: bool = True) -> Page:

@@ -119,7 +119,7 @@ def traced_writer(path: Path, messages: int) -> list[Call]:
     """Run the writer under strace."""
     strace = shutil.which("strace")
     if strace is None:
-        pytest.skip("strace is not installed: not run")
+        pytest.fail("strace is missing: apt-get install strace")
     trace = path.with_suffix(".trace")
     command = [
         strace,
