@@ -92,8 +92,8 @@ _SHUT_DOWN = re.compile(
 )
 
 
-class SuccessorProvider:
-    """A provider whose default model may have been shut down."""
+class _ListedModels:
+    """A provider whose server can list its models."""
 
     def __init__(
         self,
@@ -106,29 +106,36 @@ class SuccessorProvider:
         self._row = row
         self._http = http
         self._credential = credential
-        self._current = ""
-        """The model that has replaced the default."""
+        self._chosen = ""
+        """The model that is used instead of the default, or because there is none."""
 
     @property
     def name(self) -> str:
         return self._provider.name
 
     @property
-    def model(self) -> str:
-        return self._current or self._provider.model
-
-    @property
     def capabilities(self) -> Capabilities:
         return self._provider.capabilities
+
+    async def _list_models(self) -> list[str]:
+        return await list_models(self._row, self._http, await self._credential())
+
+
+class SuccessorProvider(_ListedModels):
+    """A provider whose default model may have been shut down."""
+
+    @property
+    def model(self) -> str:
+        return self._chosen or self._provider.model
 
     def batches(self, request: Request) -> Batches:
         """The answer of the requested model, or of the default or its replacement."""
         return self._provider.batches(request) if request.model else self._default_batches(request)
 
     async def _default_batches(self, request: Request) -> Batches:
-        if self._current:
-            yield (self._warning(self._current),)
-            async with aclosing(self._provider.batches(replace(request, model=self._current))) as batches:
+        if self._chosen:
+            yield (self._warning(self._chosen),)
+            async with aclosing(self._provider.batches(replace(request, model=self._chosen))) as batches:
                 async for batch in batches:
                     yield batch
             return
@@ -148,7 +155,7 @@ class SuccessorProvider:
         yield (self._warning(model),)
         async with aclosing(self._provider.batches(replace(request, model=model))) as batches:
             async for batch in batches:
-                self._current = model
+                self._chosen = model
                 if new_events := [event for event in batch if event not in emitted]:
                     yield new_events
 
@@ -168,52 +175,28 @@ class SuccessorProvider:
         family = [name for name in listed if re.fullmatch(self._row.family, name) and name != self._row.model]
         return max(family, key=_version, default="") or successor_of(self._row.name, self._row.model)
 
-    async def _list_models(self) -> list[str]:
-        return await list_models(self._row, self._http, await self._credential())
 
-
-class FirstModelProvider:
+class FirstModelProvider(_ListedModels):
     """A provider without a default model: the first one that its server lists is used."""
-
-    def __init__(
-        self,
-        provider: Provider,
-        row: ProviderSpec,
-        http: Http,
-        credential: Callable[[], Awaitable[Credential | None]],
-    ) -> None:
-        self._provider = provider
-        self._row = row
-        self._http = http
-        self._credential = credential
-        self._first = ""
-
-    @property
-    def name(self) -> str:
-        return self._provider.name
 
     @property
     def model(self) -> str:
-        return self._first
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return self._provider.capabilities
+        return self._chosen
 
     async def batches(self, request: Request) -> Batches:
         """The answer of the requested model, or of the first one."""
         if not request.model:
-            request = replace(request, model=self._first or await self._find())
+            request = replace(request, model=self._chosen or await self._find())
         async with aclosing(self._provider.batches(request)) as batches:
             async for batch in batches:
                 yield batch
 
     async def _find(self) -> str:
-        listed = await list_models(self._row, self._http, await self._credential())
-        self._first = next((name for name in listed if not _NO_CHAT.search(name)), "")
-        if not self._first:
+        listed = await self._list_models()
+        self._chosen = next((name for name in listed if not _NO_CHAT.search(name)), "")
+        if not self._chosen:
             raise ConfigError(f"{self._row.title} has no model: load one, or set providers.{self.name}.model")
-        return self._first
+        return self._chosen
 
 
 async def list_models(row: ProviderSpec, http: Http, credential: Credential | None) -> list[str]:
