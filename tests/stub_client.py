@@ -10,7 +10,7 @@ from time import monotonic
 from groundwire.client import search_request
 from groundwire.client_protocol import AnswerStream
 from groundwire.compare.comparison import Comparison
-from groundwire.compare.run import ComparePolicy, Progress, compare_answers
+from groundwire.compare.run import ComparePolicy, Progress, compare_providers
 from groundwire.config.schema import Config
 from groundwire.credentials.lookup import LookupResult
 from groundwire.credentials.secret import Secret
@@ -127,13 +127,7 @@ class StubClient:
         report: Progress | None = None,
     ) -> Comparison:
         request = query if isinstance(query, Request) else search_request(query, options or SearchOptions())
-        return await compare_answers(
-            request,
-            providers,
-            lambda request, name: self.stream(request, provider=name),
-            policy or ComparePolicy(),
-            report or (lambda _, __: None),
-        )
+        return await compare_providers(self, request, providers, policy, report)
 
     async def averify(
         self, answer: Answer, *, options: SearchOptions | None = None, policy: VerifyPolicy | None = None

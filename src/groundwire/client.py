@@ -262,19 +262,12 @@ class Groundwire:
 
         `report` is called when a provider begins to search, begins to answer, and is done.
         """
-        from groundwire.compare.run import ComparePolicy, compare_answers  # noqa: PLC0415  rarely needed
+        from groundwire.compare.run import compare_providers  # noqa: PLC0415  rarely needed
 
         request = (
             query if isinstance(query, Request) else search_request(query, options or self.config.search)
         )
-
-        def ask(request: Request, name: str) -> AsyncGenerator[Event, None]:
-            provider, _, model = name.partition("/")
-            return self.stream(request, provider=provider, model=model)
-
-        return await compare_answers(
-            request, providers, ask, policy or ComparePolicy(), report or (lambda _, __: None)
-        )
+        return await compare_providers(self, request, providers, policy, report)
 
     async def resolve_redirects(self, answer: Answer) -> Answer:
         """The answer with the addresses of the pages instead of Gemini's redirect addresses, which stay in

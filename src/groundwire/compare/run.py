@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from groundwire.compare.claims import group_claims
 from groundwire.compare.comparison import Comparison, Contribution, Outcome
@@ -85,6 +85,30 @@ class _Asked:
             outcome = "nothing"
         seconds = (self.ended or self._clock()) - self._began
         return Contribution(self.provider, answer, outcome, reason, round(seconds, 3), self._first)
+
+
+class AnswerSource(Protocol):
+    """A client that answers requests."""
+
+    def stream(self, query: Request, *, provider: str = ..., model: str = ...) -> AsyncGenerator[Event, None]:
+        """The events of an answer."""
+        ...
+
+
+async def compare_providers(
+    client: AnswerSource,
+    request: Request,
+    providers: Sequence[str],
+    policy: ComparePolicy | None = None,
+    report: Progress | None = None,
+) -> Comparison:
+    """Ask providers of a client, each named `provider` or `provider/model`."""
+
+    def ask(request: Request, name: str) -> AsyncGenerator[Event, None]:
+        provider, _, model = name.partition("/")
+        return client.stream(request, provider=provider, model=model)
+
+    return await compare_answers(request, providers, ask, policy, report or (lambda _, __: None))
 
 
 async def compare_answers(

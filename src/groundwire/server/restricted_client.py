@@ -132,8 +132,7 @@ class RestrictedClient:
     ) -> AsyncGenerator[Event, None]:
         """The events of an answer, if the key allows the target and the search."""
         if isinstance(query, str):
-            search = options or self.config.search
-            query = Request((Message("user", (Text(query),)),), search=search, stream=True)
+            query = self._search_request(query, options)
         if query.search is not None:
             query = replace(query, search=checked_options(query.search, time()))
         if max_cost is not None:
@@ -163,17 +162,11 @@ class RestrictedClient:
         report: Progress | None = None,
     ) -> Comparison:
         """Compare the answers of providers that the key may use."""
-        from groundwire.compare.run import compare_answers  # noqa: PLC0415  rarely needed
+        from groundwire.compare.run import compare_providers  # noqa: PLC0415  rarely needed
 
         if isinstance(query, str):
-            search = options or self.config.search
-            query = Request((Message("user", (Text(query),)),), search=search, stream=True)
-
-        def ask(request: Request, name: str) -> AsyncGenerator[Event, None]:
-            provider, _, model = name.partition("/")
-            return self.stream(request, provider=provider, model=model)
-
-        return await compare_answers(query, providers, ask, policy, report or (lambda _, __: None))
+            query = self._search_request(query, options)
+        return await compare_providers(self, query, providers, policy, report)
 
     async def averify(
         self, answer: Answer, *, options: SearchOptions | None = None, policy: VerifyPolicy | None = None
@@ -186,6 +179,10 @@ class RestrictedClient:
         """Resolve redirect addresses, if the key may search."""
         self._check_search()
         return await self._client.resolve_redirects(answer)
+
+    def _search_request(self, query: str, options: SearchOptions | None) -> Request:
+        search = options or self.config.search
+        return Request((Message("user", (Text(query),)),), search=search, stream=True)
 
     def _check_pages(self, answer: Answer) -> None:
         self._check_search()
