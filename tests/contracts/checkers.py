@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from groundwire.model import JsonObject
+from tests.contracts.checkers_amazon import BedrockConverse
 from tests.contracts.checkers_google import Gemini, GeminiInteractions
 from tests.contracts.checkers_openai import OpenaiChat, OpenaiResponses
 from tests.contracts.strict_parser import (
@@ -174,6 +175,7 @@ CHECKERS: Mapping[str, type[Checker]] = {
     "openai_chat": OpenaiChat,
     "gemini": Gemini,
     "gemini_interactions": GeminiInteractions,
+    "bedrock_converse": BedrockConverse,
     "websearch": Websearch,
 }
 

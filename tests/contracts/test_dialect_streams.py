@@ -18,6 +18,7 @@ from groundwire.dialects.base import CitationPolicy, StreamDecoder
 from groundwire.dialects.features import Feature, project
 from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.model import Event, Failed, Finished, TextDelta, TextSettled, assemble
+from tests.contracts.amazon_frames import BINARY
 from tests.contracts.recorded.catalogue import Recording, body_of, events_of, recorded_answer, recordings_of
 from tests.contracts.recorded.frames import (
     FRAMINGS,
@@ -43,6 +44,7 @@ ENDS = {
     "openai_chat": rb'"finish_reason"\s*:\s*"',
     "gemini": rb'"(finishReason|blockReason)"',
     "gemini_interactions": rb'"interaction\.completed"',
+    "bedrock_converse": rb'"stopReason"',
 }
 """The bytes with which a wire format marks an answer as complete."""
 
@@ -84,6 +86,9 @@ STREAMS = [Stream(recording.dialect, recording) for recording in recordings_of("
 STREAMS += [Stream(name, None, events) for name in DIALECTS for events in RICH]
 STREAMS += [Stream(name, None, "whole", "live") for name in DIALECTS]
 every_stream = pytest.mark.parametrize("stream", STREAMS, ids=_name)
+every_text_stream = pytest.mark.parametrize(
+    "stream", [stream for stream in STREAMS if stream.dialect not in BINARY], ids=_name
+)
 
 
 def _check(stream: Stream, pieces: Iterable[bytes]) -> None:
@@ -118,7 +123,7 @@ def test_a_stream_split_at_random_two_hundred_times_gives_the_same_answer(stream
         _check(stream, random_pieces(stream.data, random))
 
 
-@every_stream
+@every_text_stream
 @pytest.mark.parametrize("end", LINE_ENDS.values(), ids=LINE_ENDS)
 def test_line_ends_make_no_difference(stream: Stream, end: bytes) -> None:
     data = with_line_ends(stream.data, end)
@@ -126,7 +131,7 @@ def test_line_ends_make_no_difference(stream: Stream, end: bytes) -> None:
     _check(stream, pieces_of(data, 5 if len(data) <= BYTEWISE else 101))
 
 
-@every_stream
+@every_text_stream
 @pytest.mark.parametrize("framing", FRAMINGS)
 def test_the_formatting_of_events_makes_no_difference(stream: Stream, framing: str) -> None:
     if is_sse(stream.data):

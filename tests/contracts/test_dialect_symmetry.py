@@ -120,8 +120,8 @@ REQUESTS: dict[str, Request] = {
 
 _ERROR = "Error: "
 """How dialects without a field for it mark a failed tool result."""
-_PART_OF = {"strict": "tools", "opaque_tools": "tools", "is_error": "messages"}
-"""Unsupported features that belong to a larger one."""
+_PART_OF = {"strict": "tools", "opaque_tools": "tools", "is_error": "messages", "messages": "images_by_url"}
+"""Unsupported features whose loss another name covers."""
 
 
 def meaning(request: Request) -> dict[str, object]:

@@ -263,6 +263,52 @@ TURNS: dict[str, AssistantTurn] = {
         ("SIGNATURE+thought/==", "SIGNATURE+call/==", "SIGNATURE+result/==", "call01ABC"),
         (ALPHA, BETA),
     ),
+    "bedrock_converse": AssistantTurn(
+        {
+            "output": {
+                "message": {
+                    "role": "assistant",
+                    "content": [
+                        {
+                            "reasoningContent": {
+                                "reasoningText": {"text": "Hm.", "signature": "SIGNATURE+thinking/=="}
+                            }
+                        },
+                        {"reasoningContent": {"redactedContent": "REDACTED+data/=="}},
+                        {
+                            "toolUse": {
+                                "toolUseId": "tooluse_01ABC",
+                                "name": "nova_grounding",
+                                "input": {"query": "nile"},
+                                "type": "server_tool_use",
+                            }
+                        },
+                        {
+                            "toolResult": {
+                                "toolUseId": "tooluse_01ABC",
+                                "content": [{"text": "[HIDDEN]"}],
+                                "status": "success",
+                                "type": "nova_grounding_result",
+                            }
+                        },
+                        {"text": ANSWER},
+                        {
+                            "citationsContent": {
+                                "citations": [
+                                    {"location": {"web": {"url": url, "domain": "x.example"}}}
+                                    for url in (ALPHA, BETA)
+                                ]
+                            }
+                        },
+                    ],
+                }
+            },
+            "stopReason": "end_turn",
+            "usage": {"inputTokens": 1, "outputTokens": 2, "totalTokens": 3},
+        },
+        ("SIGNATURE+thinking/==", "REDACTED+data/==", "[HIDDEN]", "tooluse_01ABC"),
+        (ALPHA, BETA),
+    ),
     "websearch": AssistantTurn(
         {
             "llmContent": f'Web search results for "nile":\n\n{ANSWER}[1]\n\nSources:\n[1] A page ({ALPHA})',

@@ -16,6 +16,7 @@ from groundwire.dialects.features import Feature, project
 from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.dialects.sse import FrameReader
 from groundwire.model import Answer, Json, JsonObject, assemble
+from tests.contracts.amazon_frames import BINARY, as_sse
 from tests.contracts.samples import (
     BROKEN,
     FORMS,
@@ -54,7 +55,8 @@ def extension_fields(target: Dialect, answer: Answer, form: Form) -> set[str]:
         bodies: list[Json] = [target.encode_response(answer, REPLY)]
     else:
         reader = FrameReader()
-        frames = [*reader.feed(encode_stream(target, answer_events(answer, form))), *reader.close()]
+        data = encode_stream(target, answer_events(answer, form))
+        frames = [*reader.feed(as_sse(data) if target.name in BINARY else data), *reader.close()]
         bodies = [json.loads(frame.data) for frame in frames if frame.data != b"[DONE]"]
     return {key for body in bodies for found in extensions(body) for key, value in found.items() if value}
 

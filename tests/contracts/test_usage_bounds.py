@@ -9,6 +9,7 @@ import pytest
 from groundwire.dialects.base import Reply
 from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.model import Finished, JsonObject, Started, TextDelta, Usage, UsageSeen, assemble
+from tests.contracts.amazon_frames import BINARY, as_binary, as_sse
 
 HUGE = 2**63
 COUNTS = (900_001, 900_002, 900_003)
@@ -21,10 +22,11 @@ def wire(name: str, number: str) -> bytes:
     usage = UsageSeen(Usage(*COUNTS))
     events = (Started("id", "model"), TextDelta(0, "Yes."), usage, Finished())
     data = b"".join(encoder.feed(event) for event in events)
+    data = as_sse(data) if name in BINARY else data
     derived = (*COUNTS, COUNTS[0] - COUNTS[2], COUNTS[0] + COUNTS[1])
     for count in derived:
         data = data.replace(str(count).encode(), number.encode())
-    return data
+    return as_binary(data) if name in BINARY else data
 
 
 @pytest.mark.parametrize("number", [str(HUGE), str(10**300), "-1", "1e300"])

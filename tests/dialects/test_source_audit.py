@@ -31,6 +31,7 @@ from groundwire.model import (
     TextDelta,
     assemble,
 )
+from tests.contracts.amazon_frames import BINARY, as_binary, as_sse
 from tests.contracts.recorded.catalogue import Recording, answer_of, recordings_of
 
 A, B = "https://a.example/x", "https://b.example/y"
@@ -118,7 +119,7 @@ def test_an_unknown_source_field_is_warned_of_wherever_it_is(name: str, field: s
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_an_unknown_accent_is_warned_of_once_in_a_stream(name: str) -> None:
-    data = _stream(name)
+    data = as_sse(_stream(name)) if name in BINARY else _stream(name)
     if data.lstrip()[:1] == b"{":
         changed = json.dumps({**json.loads(data), "oracle_pages": PAGES}).encode()
     else:
@@ -129,7 +130,7 @@ def test_an_unknown_accent_is_warned_of_once_in_a_stream(name: str) -> None:
             else line
             for line in lines
         )
-    answer = _read(name, changed)
+    answer = _read(name, as_binary(changed) if name in BINARY else changed)
     assert answer.text == "Sun today."
     (message,) = _unread(answer)
     assert "$.oracle_pages" in message

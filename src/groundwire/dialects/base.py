@@ -13,33 +13,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
+from groundwire.dialects.event_queue import TERMINAL, EventQueue
 from groundwire.dialects.json import dump_json, quote_json
-from groundwire.dialects.source_audit import (
-    CONTENT_EVENTS,
-    EMPTY_ANSWER,
-    SourceAudit,
-    expects_content,
-    has_content,
-)
 from groundwire.dialects.sse import Frame, FrameReader, encode_comment, encode_frame
-from groundwire.dialects.text_buffer import TextBuffer
 from groundwire.dialects.unsafe_urls import ADDRESS_REMOVED, has_unsafe_url
 from groundwire.errors import GroundwireError, Interrupted, UpstreamError, WireError
 from groundwire.model import (
     Answer,
-    Cited,
     Event,
     Failed,
-    Finished,
     JsonObject,
     Request,
     TextDelta,
     Usage,
 )
-from groundwire.model.answer import CITATIONS_CUT
-from groundwire.model.source import MAX_EVIDENCE
 from groundwire.model.value import value
 
 if TYPE_CHECKING:
@@ -83,7 +72,11 @@ Headers: TypeAlias = Mapping[str, str]
 """Response headers with lower-case names."""
 
 
-_TERMINAL = (Finished, Failed)
+class StreamReader(Protocol):
+    """Incremental parser of a stream: bytes split anywhere in, frames out."""
+
+    def feed(self, data: bytes) -> list[Frame]: ...
+    def close(self) -> list[Frame]: ...
 
 
 class StreamDecoder(ABC):
@@ -93,15 +86,11 @@ class StreamDecoder(ABC):
     """Whether an answer without any content is reported as a warning."""
 
     def __init__(self) -> None:
-        self._reader = FrameReader()
-        self._events: list[Event] = []
-        self._ended = False
-        self._parts = 0
-        self._is_empty = True
-        self._audit = SourceAudit()
-        self._evidence_left = MAX_EVIDENCE
+        self._reader: StreamReader = FrameReader()
         self._warned_unsafe_url = False
-        self.text_buffer = TextBuffer()
+        self.queue = queue = EventQueue(needs_content=self.needs_content)
+        self.emit, self.emit_text, self.next_part = queue.emit, queue.emit_text, queue.next_part
+        self.text_buffer = queue.text_buffer
 
     def feed(self, data: bytes) -> list[Event]:
         """Return the events that these bytes complete."""
@@ -117,54 +106,9 @@ class StreamDecoder(ABC):
         """The usage that was reported but not emitted yet; of an answer that is aborted, it is the last."""
         return None
 
-    def emit(self, event: Event) -> None:
-        """Queue an event; events after a terminal one are dropped."""
-        if self._ended:
-            return
-        if type(event) is TextDelta:
-            self.text_buffer.add(event.part, event.text)
-        elif isinstance(event, CONTENT_EVENTS):
-            if self._is_empty:
-                self._is_empty = not has_content(event)
-            self._audit.add_event(event)
-            if isinstance(event, Cited):
-                self._cite(event)
-                return
-        elif isinstance(event, _TERMINAL):
-            self._ended = True
-            self._warn(event)
-        self._events.append(event)
-
-    def emit_text(self, part: int, text: str) -> None:
-        """Queue a text delta: the fast form of `emit`."""
-        if not self._ended:
-            self.text_buffer.add(part, text)
-            self._events.append(TextDelta(part, text))
-
     def audit(self, body: JsonObject) -> None:
         """Collect the sources in a whole body for the source audit."""
-        self._audit.audit(body)
-
-    def _warn(self, end: Event) -> None:
-        if isinstance(end, Finished) and (warning := self._audit.warning()):
-            self._events.append(warning)
-        if self.needs_content and self._is_empty and expects_content(end) and not len(self.text_buffer):
-            self._events.append(EMPTY_ANSWER)
-
-    def _cite(self, event: Cited) -> None:
-        """Queue a citation; the first one beyond the limit becomes a warning, the rest are dropped."""
-        if self._evidence_left < 0:
-            return
-        self._evidence_left -= len(event.citation.evidence)
-        if self._evidence_left < 0:
-            self._events.append(CITATIONS_CUT)
-        else:
-            self._events.append(event)
-
-    def next_part(self) -> int:
-        """Return the number of a new part."""
-        self._parts += 1
-        return self._parts - 1
+        self.queue.audit.audit(body)
 
     @abstractmethod
     def on_frame(self, frame: Frame) -> None:
@@ -179,12 +123,13 @@ class StreamDecoder(ABC):
         return []
 
     def _collect(self, read: Callable[[bytes], list[Frame]], data: bytes) -> list[Event]:
+        queue = self.queue
         try:
-            events, on_frame = self._events, self.on_frame
-            for frame in () if self._ended else read(data):
+            events, on_frame = queue.events, self.on_frame
+            for frame in () if queue.has_ended else read(data):
                 document = frame.data
                 if b'"http' in document:
-                    self._audit.audit_frame(document)
+                    queue.audit.audit_frame(document)
                 before = len(events)
                 on_frame(frame)
                 if len(events) == before + 1 and type(events[before]) is TextDelta:
@@ -194,14 +139,15 @@ class StreamDecoder(ABC):
                     events.insert(before, ADDRESS_REMOVED)
         except (WireError, UpstreamError) as error:
             self.emit(Failed(error))
-        events, self._events = self._events, []
-        return events
+        return queue.take()
 
 
 class StreamEncoder(ABC):
     """Base class of encoders: events in, bytes out. Events after the first terminal one are ignored."""
 
     content_type = "text/event-stream"
+    extra_headers: tuple[tuple[str, str], ...] = ()
+    """Response headers that its clients expect."""
 
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
@@ -212,7 +158,7 @@ class StreamEncoder(ABC):
         """Return the bytes for this event; may be empty while the encoder is buffering."""
         if self._ended:
             return b""
-        self._ended = isinstance(event, _TERMINAL)
+        self._ended = isinstance(event, TERMINAL)
         self.on_event(event)
         return self._take()
 
@@ -222,7 +168,7 @@ class StreamEncoder(ABC):
             if self._ended:
                 break
             if type(event) is not TextDelta:
-                self._ended = isinstance(event, _TERMINAL)
+                self._ended = isinstance(event, TERMINAL)
             self.on_event(event)
         return self._take()
 

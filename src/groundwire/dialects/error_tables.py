@@ -21,3 +21,9 @@ def retry_after(headers: Headers) -> float | None:
 def request_id(headers: Headers) -> str:
     """The provider's id of the request, for its support."""
     return headers.get("x-request-id") or headers.get("request-id") or ""
+
+
+def excerpt(body: bytes) -> str:
+    """The beginning of a body that is not an error of the dialect, as one line."""
+    text = " ".join(body[:400].decode("utf-8", "replace").split())
+    return "".join(character for character in text if character.isprintable())[:200]

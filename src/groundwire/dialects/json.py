@@ -19,7 +19,7 @@ from array import array
 from collections.abc import Callable
 from itertools import accumulate
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Generic, NamedTuple, NoReturn, Protocol, TypeVar
 
 from groundwire.errors import WireError
 
@@ -54,6 +54,15 @@ _decode = json.JSONDecoder(parse_constant=_reject_constant, parse_float=_finite)
 _write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
+T = TypeVar("T")
+
+
+class ReadAs(Protocol):
+    """Makes a function that parses texts of one form, or raises one of the library's errors."""
+
+    def __call__(self, form: type[T], /) -> Callable[[bytes], T]: ...
+
+
 class JsonLibrary(NamedTuple):
     """A JSON implementation."""
 
@@ -62,6 +71,8 @@ class JsonLibrary(NamedTuple):
     write: Callable[[Json], bytes]
     """Writes a value, or raises one of `errors`. Only strings are written alike by all implementations."""
     errors: tuple[type[Exception], ...]
+    read_as: ReadAs | None = None
+    """None if the library cannot read texts of one form."""
 
 
 def _read_text(data: bytes) -> Json:
@@ -91,22 +102,28 @@ def msgspec_library() -> JsonLibrary:
         from msgspec.json import Decoder, Encoder  # noqa: PLC0415
     except ImportError:
         return STANDARD
-    return JsonLibrary(Decoder().decode, Encoder().encode, (MsgspecError, ValueError, RecursionError))
+
+    def read_as(form: type[T]) -> Callable[[bytes], T]:
+        return Decoder(form).decode
+
+    errors = (MsgspecError, ValueError, RecursionError)
+    return JsonLibrary(Decoder().decode, Encoder().encode, errors, read_as)
 
 
 class _Library:
     """The implementation in use."""
 
-    __slots__ = ("_left", "errors", "read", "write")
+    __slots__ = ("_left", "errors", "read", "read_as", "write")
 
     def __init__(self) -> None:
         self.read: Callable[[bytes], Json] = self._read_first
         self.write = STANDARD.write
         self.errors = STANDARD.errors
+        self.read_as = STANDARD.read_as
         self._left = LIBRARY_AFTER
 
     def use(self, library: JsonLibrary) -> None:
-        self.read, self.write, self.errors = library
+        self.read, self.write, self.errors, self.read_as = library
 
     def _read_first(self, data: bytes) -> Json:
         self._left -= 1
@@ -131,13 +148,39 @@ def load_json(data: bytes | str, fault: type[WireError]) -> Json:
         value = _library.read(data)
     except _library.errors:
         value = _read_again(data, fault)
-    if (
-        len(data) > 2 * MAX_DEPTH
-        and data.count(b"[") + data.count(b"{") > MAX_DEPTH
-        and JsonScan().feed(data).deepest > MAX_DEPTH
-    ):
+    if len(data) > 2 * MAX_DEPTH and _is_too_deep(data):
         raise fault("nested too deeply")
     return value
+
+
+def _is_too_deep(data: bytes) -> bool:
+    brackets = data.count(b"[") + data.count(b"{")
+    return brackets > MAX_DEPTH and JsonScan().feed(data).deepest > MAX_DEPTH
+
+
+class FormReader(Generic[T]):
+    """Reads JSON texts of one form, for which msgspec needs no more time than for one object.
+
+    `load_form` returns the class of the form when it is needed: it may need msgspec.
+    """
+
+    __slots__ = ("_load_form", "_read")
+
+    def __init__(self, load_form: Callable[[], type[T]]) -> None:
+        self._load_form = load_form
+        self._read: Callable[[bytes], T] | None = None
+
+    def read(self, data: bytes) -> T | None:
+        """The text in its form; None if it has another one, or the library cannot tell."""
+        if _library.read_as is None:
+            return None
+        if self._read is None:
+            self._read = _library.read_as(self._load_form())
+        try:
+            value = self._read(data)
+        except _library.errors:
+            return None
+        return None if len(data) > 2 * MAX_DEPTH and _is_too_deep(data) else value
 
 
 def _read_again(data: bytes, fault: type[WireError]) -> Json:

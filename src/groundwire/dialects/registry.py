@@ -15,6 +15,7 @@ DIALECTS = (
     "openai_chat",
     "gemini",
     "gemini_interactions",
+    "bedrock_converse",
     "websearch",
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from groundwire.dialects.anthropic_messages import DIALECT
+from groundwire.dialects.anthropic_messages.errors import decode_stream_error
 from groundwire.dialects.base import Reply
 from groundwire.errors import Overloaded
 from groundwire.model import (
@@ -162,3 +163,8 @@ def test_settled_text_is_not_held_until_the_end() -> None:
 def test_blocks_we_made_are_not_taken_for_anthropics() -> None:
     answer: Answer = assemble(decode(encode(late_answer(Citation(Span(4, 9), (A,))))))
     assert "anthropic_messages" not in answer.citations[0].evidence[0].extras
+
+
+def test_an_error_event_without_type_and_message_still_has_a_message() -> None:
+    assert decode_stream_error({}).message
+    assert decode_stream_error({"type": "overloaded_error", "message": 7}).message == "overloaded_error"

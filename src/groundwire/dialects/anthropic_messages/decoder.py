@@ -25,7 +25,7 @@ from groundwire.dialects.anthropic_messages.search import (
     WEB_CITATION,
     ListedPage,
 )
-from groundwire.dialects.anthropic_messages.tools import block_extras, decode_arguments, encode_arguments
+from groundwire.dialects.anthropic_messages.tools import block_extras, encode_arguments
 from groundwire.dialects.anthropic_messages.usage import decode_usage
 from groundwire.dialects.base import DEFAULT_KEY, StreamDecoder
 from groundwire.dialects.fields import Fields, as_object
@@ -33,6 +33,7 @@ from groundwire.dialects.foreign_history import is_native
 from groundwire.dialects.json import load_json
 from groundwire.dialects.signed_tokens import is_token, read_token
 from groundwire.dialects.sse import Frame
+from groundwire.dialects.tool_arguments import decode_arguments
 from groundwire.errors import UpstreamWireError, WireError
 from groundwire.model import (
     NO_EXTRAS,

@@ -8,7 +8,7 @@ Anthropic's types.
 from __future__ import annotations
 
 from groundwire.dialects.base import ErrorBody, Headers, Reply
-from groundwire.dialects.error_tables import request_id, retry_after
+from groundwire.dialects.error_tables import excerpt, request_id, retry_after
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import load_json
 from groundwire.errors import (
@@ -85,7 +85,7 @@ def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
     kind, message = _text(detail.get("type")), _text(detail.get("message"))
     # Known types decide, whatever the status; unknown types are classified by status.
     return _ERROR_CLASSES.get(kind, upstream_error_class(status))(
-        message or _excerpt(body) or f"HTTP {status}",
+        message or excerpt(body) or f"HTTP {status}",
         status=status,
         upstream_code=kind,
         retry_after=retry_after(headers),
@@ -96,7 +96,8 @@ def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
 def decode_stream_error(detail: JsonObject) -> UpstreamError:
     """Decode the `error` object of an event inside a stream."""
     kind = _text(detail.get("type"))
-    return _ERROR_CLASSES.get(kind, Overloaded)(_text(detail.get("message")) or kind, upstream_code=kind)
+    message = _text(detail.get("message")) or kind or "the provider reported an error without a message"
+    return _ERROR_CLASSES.get(kind, Overloaded)(message, upstream_code=kind)
 
 
 def encode_error(error: GroundwireError, reply: Reply) -> ErrorBody:
@@ -115,8 +116,3 @@ def encode_error_event(error: GroundwireError) -> JsonObject:
 
 def _text(value: Json) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _excerpt(body: bytes) -> str:
-    text = " ".join(body[:400].decode("utf-8", "replace").split())
-    return "".join(sign for sign in text if sign.isprintable())[:200]

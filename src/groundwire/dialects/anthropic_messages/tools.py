@@ -6,8 +6,7 @@ import re
 
 from groundwire.dialects.anthropic_messages.search import NAME, TOOL_NAME, encode_search
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.json import dump_json, load_json
-from groundwire.errors import ClientWireError
+from groundwire.dialects.json import dump_json
 from groundwire.model import (
     NO_EXTRAS,
     Extras,
@@ -90,15 +89,6 @@ _NOT_AN_ID = re.compile(r"[^A-Za-z0-9_-]")
 def encode_id(identity: str) -> str:
     """Encode the id of a call in the characters that Anthropic allows."""
     return _NOT_AN_ID.sub("_", identity)
-
-
-def decode_arguments(text: str) -> JsonObject:
-    """Decode the arguments of a call to an object; any other value is wrapped in one."""
-    try:
-        value = load_json(text or "{}", ClientWireError)
-    except ClientWireError:
-        value = text
-    return value if isinstance(value, dict) else {"arguments": value}
 
 
 def encode_arguments(value: JsonObject) -> str:

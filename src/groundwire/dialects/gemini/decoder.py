@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from groundwire.dialects.base import StreamDecoder
 from groundwire.dialects.fields import Fields, as_object
@@ -30,7 +30,7 @@ from groundwire.dialects.gemini.errors import FINISH_REASONS, error_in, read_err
 from groundwire.dialects.gemini.search import NAME, SERVER_PART, extras_of
 from groundwire.dialects.gemini.tools import NO_ID, encode_arguments
 from groundwire.dialects.gemini.usage import decode_usage
-from groundwire.dialects.json import load_json
+from groundwire.dialects.json import FormReader, load_json
 from groundwire.dialects.proto_json import either_spelling, integers, many, numbers, read_body
 from groundwire.dialects.sse import Frame
 from groundwire.errors import Interrupted, UpstreamWireError, WireError
@@ -68,6 +68,9 @@ from groundwire.model.value import replace
 from groundwire.text.offsets import from_points, to_points
 from groundwire.text.spans import QuoteLocator, anchor_at
 from groundwire.text.urls import domain_of, safe_url
+
+if TYPE_CHECKING:
+    from groundwire.dialects.text_frames import GeminiTextChunk
 
 SERVER_SEARCH_TOOLS = frozenset({"GOOGLE_SEARCH_WEB", "GOOGLE_SEARCH_IMAGE"})
 SERVER_FETCH_TOOLS = frozenset({"URL_CONTEXT"})
@@ -138,7 +141,8 @@ class ContentReader:
 
     def __init__(self, emit: Callable[[Event], None]) -> None:
         self.emit = emit
-        self.make_call_id: Callable[[], str] = self._default_call_id
+        self.make_call_id: Callable[[], str] | None = None
+        """Makes an id for a call without one, instead of the default."""
         self.response_id = ""
         self.text_parts: list[int] = []
         self.part_starts: list[int] = []
@@ -233,11 +237,13 @@ class ContentReader:
         if extras:
             self.emit(ExtrasSeen(number, {NAME: extras}))
         arguments = encode_arguments(call.obj("args").raw)
-        self.emit(ToolCallDelta(number, call_id or self.make_call_id(), name, arguments))
+        self.emit(ToolCallDelta(number, call_id or self._make_call_id(), name, arguments))
         self.call_count += 1
 
-    def _default_call_id(self) -> str:
+    def _make_call_id(self) -> str:
         """An id for a call without one: stable for this answer, different in every answer."""
+        if self.make_call_id is not None:
+            return self.make_call_id()
         answer = _NOT_ID_CHARACTERS.sub("", self.response_id)[:40]
         return f"call_{answer}_{self.call_count}" if answer else f"call_{self.call_count}"
 
@@ -485,6 +491,17 @@ def _resolve_span(
 
 
 _UNSPECIFIED = "FINISH_REASON_UNSPECIFIED"
+_MOST_MISSES = 8
+"""After so many chunks of another form, the rest of the stream is not expected to have it."""
+
+
+def _load_form() -> type[GeminiTextChunk]:
+    from groundwire.dialects.text_frames import GeminiTextChunk  # noqa: PLC0415  it needs msgspec
+
+    return GeminiTextChunk
+
+
+_TEXT_CHUNKS = FormReader(_load_form)
 
 
 class ResponseReader:
@@ -497,10 +514,28 @@ class ResponseReader:
         self._pages: list[tuple[str, str]] = []
         self._opened: set[str] = set()
         self._usage_chunk: Json = None
+        self._misses = 0
+        """Chunks in a row that are not only text."""
         self._finish = ""
         self._candidate: JsonObject = {}
         self._feedback: JsonObject = {}
         self._started = self._answered = self._settled = self._failed = False
+
+    def read_text_chunk(self, data: bytes) -> bool:
+        """Read the bytes of a chunk that is only text, as nearly all are; returns whether it is one."""
+        if not self._answered or self._misses > _MOST_MISSES:
+            return False
+        chunk = _TEXT_CHUNKS.read(data)
+        candidate = chunk.candidates[0] if chunk is not None else None
+        text = candidate.content.parts[0].text if candidate is not None else ""
+        if chunk is None or candidate is None or not text or candidate.index or candidate.grounding_metadata:
+            self._misses += 1
+            return False
+        self._misses = 0
+        self._content.read_text(text)
+        if chunk.has_usage:
+            self._usage_chunk = {"usageMetadata": cast("Json", chunk.usage_metadata)}
+        return True
 
     def read_plain_text(self, chunk: Json) -> bool:
         """Read a chunk that is only text, as nearly all are; returns whether it is one."""
@@ -706,6 +741,8 @@ class Decoder(StreamDecoder):
         return self._answer.usage()
 
     def on_frame(self, frame: Frame) -> None:
+        if self._answer.read_text_chunk(frame.data):
+            return
         if frame.data in (b"", b"[DONE]"):  # Google sends no sentinel, some compatible servers do
             return
         try:

@@ -98,7 +98,7 @@ def decode_source(url: str, title: str, state: SourceState = "retrieved") -> Sou
 
 
 class EventSink(Protocol):
-    """Receives the events of steps; a stream decoder is one."""
+    """Receives the events of steps; the queue of a stream decoder is one."""
 
     text_buffer: TextBuffer
 
@@ -540,7 +540,7 @@ class Decoder(StreamDecoder):
 
     def __init__(self) -> None:
         super().__init__()
-        self._steps = StepReader(self, UpstreamWireError)
+        self._steps = StepReader(self.queue, UpstreamWireError)
         self._started = False
         self._status = Fields({}, UpstreamWireError)
 

@@ -17,6 +17,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from groundwire.dialects.base import StreamDecoder
+from groundwire.dialects.cohere_v2 import (
+    CohereTranslator,
+    as_chunk,
+    is_cohere,
+    is_cohere_event,
+    translated,
+)
 from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.json import dump_json, load_json
 from groundwire.dialects.openai_chat.errors import decode_finish, decode_stream_error
@@ -75,7 +82,7 @@ class Decoder(StreamDecoder):
     def __init__(self) -> None:
         super().__init__()
         self._pages_part = self.next_part()
-        self._parts = _RESERVED_PARTS
+        self.queue.reserve_parts(_RESERVED_PARTS)
         self._reasoning_part, self._text_part, self._refusal_part = (self.next_part() for _ in range(3))
         self._sources = SourceCollector()
         self._lists = self._sources.lists
@@ -92,18 +99,20 @@ class Decoder(StreamDecoder):
         self._emitted_pages: tuple[Source, ...] = ()
         self._usage: Usage | None = None
         self._finish_reason = self._native_reason = ""
+        self._cohere = CohereTranslator()
         self._started = self._streamed = self._message_read = self._refused = self._settled = False
 
     def read(self, body: JsonObject) -> list[Event]:
         """Decode a whole body into events."""
         answer = Fields.of(body, UpstreamWireError)
+        if is_cohere(answer):
+            answer = answer.with_raw(translated(answer))
         if not answer.items("choices") and not answer.has("error") and answer.get("object") != "error":
             raise answer.fault("expected a choice", "choices")
         self.audit(body)
         self.on_chunk(answer)
         self.finish()
-        events, self._events = self._events, []
-        return events
+        return self.queue.take()
 
     def on_frame(self, frame: Frame) -> None:
         """Decode one chunk, or the sentinel `[DONE]`."""
@@ -121,12 +130,19 @@ class Decoder(StreamDecoder):
                 self._emit_text(text)
                 return
             chunk = Fields.of(value, UpstreamWireError)
+            if is_cohere_event(value):
+                self._on_cohere_event(chunk)
+                return
             self.on_chunk(chunk)
             if frame.event == "error":
                 self.fail(decode_stream_error(chunk.raw))
         except WireError:
             self.settle()
             raise
+
+    def _on_cohere_event(self, event: Fields) -> None:
+        for translated_event in self._cohere.translate(event):
+            self.on_chunk(event.with_raw(as_chunk(translated_event)))
 
     def on_end(self) -> None:
         """End the stream. Some servers omit `[DONE]`; with a finish reason the answer is complete."""

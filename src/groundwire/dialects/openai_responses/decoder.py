@@ -15,11 +15,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
+from typing import TYPE_CHECKING
 
 from groundwire.dialects.base import StreamDecoder
+from groundwire.dialects.event_queue import EventQueue
 from groundwire.dialects.extras import FIELD
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.json import dump_json, load_json
+from groundwire.dialects.json import FormReader, dump_json, load_json
 from groundwire.dialects.mistral_conversations import (
     EVENTS,
     ConversationTranslator,
@@ -86,6 +88,9 @@ from groundwire.model.source import MAX_EVIDENCE
 from groundwire.text.annotate import MarkerStripper
 from groundwire.text.spans import LinkLocator
 
+if TYPE_CHECKING:
+    from groundwire.dialects.text_frames import ResponsesTextDelta
+
 
 class Decoder(StreamDecoder):
     """Decodes a response, streamed or whole."""
@@ -93,13 +98,13 @@ class Decoder(StreamDecoder):
     def __init__(self) -> None:
         super().__init__()
         self._readers: dict[int, ItemReader] = {}
-        self._settler = CitationSettler(self)
+        self._settler = CitationSettler(self.queue)
         self._tool_use = ServerToolUse()
         self._conversation = ConversationTranslator()
         self._has_started = False
 
     def on_frame(self, frame: Frame) -> None:
-        if frame.data == b"[DONE]":
+        if frame.data == b"[DONE]" or self._read_text_delta(frame.data):
             return
         try:
             document = load_json(frame.data, UpstreamWireError)
@@ -114,6 +119,20 @@ class Decoder(StreamDecoder):
 
     def on_end(self) -> None:
         self._abandon()
+
+    def _read_text_delta(self, data: bytes) -> bool:
+        """Read the bytes of a text delta of an open text part; returns whether they are one."""
+        if data.find(_TEXT_DELTA_BYTES) < 0:
+            return False
+        event = _TEXT_DELTAS.read(data)
+        reader = self._readers.get(event.output_index) if event is not None else None
+        if event is None or type(reader) is not MessageItemReader:
+            return False
+        text = reader.texts.get(event.content_index)
+        if text is None:
+            return False
+        text.feed(event.delta)
+        return True
 
     def _is_plain_text(self, document: Json) -> bool:
         """Fast path for nine of ten frames: a text delta of an open text part."""
@@ -201,7 +220,7 @@ class Decoder(StreamDecoder):
             reader = self._readers[index] = self._readers.pop(provisional)
             return reader
         reader = self._readers[index] = open_item_reader(
-            self, item, self._settler, self._tool_use, len(self._readers)
+            self.queue, item, self._settler, self._tool_use, len(self._readers)
         )
         return reader
 
@@ -238,7 +257,7 @@ class Decoder(StreamDecoder):
         index = self._output_index(event, "message")
         reader = self._readers.get(index)
         if not isinstance(reader, MessageItemReader):
-            reader = MessageItemReader(self, self._unannounced_item(event, "message"), self._settler)
+            reader = MessageItemReader(self.queue, self._unannounced_item(event, "message"), self._settler)
             self._readers[index] = reader
         return reader
 
@@ -247,7 +266,7 @@ class Decoder(StreamDecoder):
         reader = self._readers.get(index)
         if not isinstance(reader, ReasoningItemReader):
             reader = self._readers[index] = ReasoningItemReader(
-                self, self._unannounced_item(event, "reasoning")
+                self.queue, self._unannounced_item(event, "reasoning")
             )
         return reader
 
@@ -256,7 +275,7 @@ class Decoder(StreamDecoder):
         reader = self._readers.get(index)
         if not isinstance(reader, CallItemReader):
             reader = self._readers[index] = CallItemReader(
-                self, self._unannounced_item(event, "function_call")
+                self.queue, self._unannounced_item(event, "function_call")
             )
         return reader
 
@@ -368,7 +387,7 @@ class Decoder(StreamDecoder):
                 return reader
         index = min(0, *self._readers) - 1 if self._readers else -1
         reader = self._readers[index] = open_item_reader(
-            self, item, self._settler, self._tool_use, len(self._readers)
+            self.queue, item, self._settler, self._tool_use, len(self._readers)
         )
         return reader
 
@@ -397,6 +416,16 @@ class Decoder(StreamDecoder):
 
 
 _TEXT_DELTA = "response.output_text.delta"
+_TEXT_DELTA_BYTES = b'"response.output_text.delta"'
+
+
+def _load_form() -> type[ResponsesTextDelta]:
+    from groundwire.dialects.text_frames import ResponsesTextDelta  # noqa: PLC0415  it needs msgspec
+
+    return ResponsesTextDelta
+
+
+_TEXT_DELTAS = FormReader(_load_form)
 _STATUS_BY_EVENT = {
     "response.incomplete": "incomplete",
     "response.cancelled": "cancelled",
@@ -441,8 +470,8 @@ class ItemReader(ABC):
     waits_for_client = False
     """Whether it is a call that the client has to run."""
 
-    def __init__(self, decoder: StreamDecoder, item: Fields) -> None:
-        self.decoder = decoder
+    def __init__(self, queue: EventQueue, item: Fields) -> None:
+        self.queue = queue
         self.kind = item.text("type")
         self.id = item.text("id")
         self.call_id = item.text("call_id")
@@ -460,8 +489,8 @@ class ItemReader(ABC):
 class MessageItemReader(ItemReader):
     """Reads an assistant message."""
 
-    def __init__(self, decoder: StreamDecoder, item: Fields, settler: CitationSettler) -> None:
-        super().__init__(decoder, item)
+    def __init__(self, queue: EventQueue, item: Fields, settler: CitationSettler) -> None:
+        super().__init__(queue, item)
         self._settler = settler
         self.texts: dict[int, TextPartReader] = {}
         self._kept_parts: set[int] = set()
@@ -510,18 +539,18 @@ class MessageItemReader(ItemReader):
         if part.text("type") and index not in self._kept_parts:
             self._kept_parts.add(index)
             message: JsonObject = {"type": "message", "role": "assistant", "content": [part.raw]}
-            self.decoder.emit(PartAdded(self.decoder.next_part(), Opaque(NAME, message)))
+            self.queue.emit(PartAdded(self.queue.next_part(), Opaque(NAME, message)))
 
 
 class ReasoningItemReader(ItemReader):
     """Reads a reasoning item: summaries, content, or neither."""
 
-    def __init__(self, decoder: StreamDecoder, item: Fields) -> None:
-        super().__init__(decoder, item)
-        self._part = decoder.next_part()
+    def __init__(self, queue: EventQueue, item: Fields) -> None:
+        super().__init__(queue, item)
+        self._part = queue.next_part()
         self._emitted: set[tuple[str, int]] = set()
         if self.id:
-            decoder.emit(ExtrasSeen(self._part, {NAME: {"id": self.id}}))
+            queue.emit(ExtrasSeen(self._part, {NAME: {"id": self.id}}))
 
     def feed(self, kind: str, index: int, text: str) -> None:
         """Emit more of one of its texts; the texts are separated by an empty line."""
@@ -530,7 +559,7 @@ class ReasoningItemReader(ItemReader):
         if self._emitted and (kind, index) not in self._emitted:
             text = "\n\n" + text
         self._emitted.add((kind, index))
-        self.decoder.emit(ReasoningDelta(self._part, text))
+        self.queue.emit(ReasoningDelta(self._part, text))
 
     def done(self, item: Fields) -> None:
         if self.is_done:
@@ -540,8 +569,8 @@ class ReasoningItemReader(ItemReader):
             if (kind, index) not in self._emitted:
                 self.feed(kind, index, text)
         if not self._emitted:
-            self.decoder.emit(ReasoningDelta(self._part, ""))
-        self.decoder.emit(ExtrasSeen(self._part, reasoning_extras(item)))
+            self.queue.emit(ReasoningDelta(self._part, ""))
+        self.queue.emit(ExtrasSeen(self._part, reasoning_extras(item)))
 
 
 class CallItemReader(ItemReader):
@@ -551,9 +580,9 @@ class CallItemReader(ItemReader):
     done, and are missing in the response. So a call that is complete when added is emitted when it is done.
     """
 
-    def __init__(self, decoder: StreamDecoder, item: Fields) -> None:
-        super().__init__(decoder, item)
-        self._part = decoder.next_part()
+    def __init__(self, queue: EventQueue, item: Fields) -> None:
+        super().__init__(queue, item)
+        self._part = queue.next_part()
         self._length = 0
         self._has_name = False
         self.waits_for_client = not (item.text("status") == "completed" and item.has("arguments"))
@@ -564,7 +593,7 @@ class CallItemReader(ItemReader):
         """Emit more of the arguments."""
         if arguments:
             self._length += len(arguments)
-            self.decoder.emit(ToolCallDelta(self._part, arguments=arguments))
+            self.queue.emit(ToolCallDelta(self._part, arguments=arguments))
 
     def done(self, item: Fields) -> None:
         if self.is_done:
@@ -575,18 +604,18 @@ class CallItemReader(ItemReader):
             self._emit_start(item)
         self._emit_name(item)
         self.complete(item.text("arguments"))
-        self.decoder.emit(ExtrasSeen(self._part, call_extras(item)))
+        self.queue.emit(ExtrasSeen(self._part, call_extras(item)))
 
     def _emit_start(self, item: Fields) -> None:
         if self.id:
-            self.decoder.emit(ExtrasSeen(self._part, {NAME: {"id": self.id}}))
+            self.queue.emit(ExtrasSeen(self._part, {NAME: {"id": self.id}}))
         self._emit_name(item)
 
     def _emit_name(self, item: Fields) -> None:
         if not self._has_name and item.has("name"):
             self._has_name = True
             call_id = item.text("call_id") or item.text("id")
-            self.decoder.emit(ToolCallDelta(self._part, call_id, item.text("name")))
+            self.queue.emit(ToolCallDelta(self._part, call_id, item.text("name")))
 
     def complete(self, arguments: str) -> None:
         """Emit the rest of the arguments that the deltas omitted."""
@@ -596,15 +625,15 @@ class CallItemReader(ItemReader):
 class SearchItemReader(ItemReader):
     """Reads a search, an opened page, or a search within a page; which one it is shows only at the end."""
 
-    def __init__(self, decoder: StreamDecoder, item: Fields, number: int, settler: CitationSettler) -> None:
-        super().__init__(decoder, item)
+    def __init__(self, queue: EventQueue, item: Fields, number: int, settler: CitationSettler) -> None:
+        super().__init__(queue, item)
         self._settler = settler
         self._call_id = self.id or f"search_{number}"
-        self._part = decoder.next_part()
-        self._result_part = decoder.next_part()
+        self._part = queue.next_part()
+        self._result_part = queue.next_part()
         self._added = item
         if not item.obj(FIELD).flag("uncalled"):
-            decoder.emit(SearchStarted(self._part, self._call_id))
+            queue.emit(SearchStarted(self._part, self._call_id))
 
     def announce(self, item: Fields) -> None:
         """Emit the queries if they arrive before the item is done."""
@@ -614,7 +643,7 @@ class SearchItemReader(ItemReader):
     def _emit_call(self, call: SearchCall | None) -> None:
         if call is not None and not self.is_called:
             self.is_called = True
-            self.decoder.emit(SearchCalled(self._part, call))
+            self.queue.emit(SearchCalled(self._part, call))
 
     def done(self, item: Fields) -> None:
         if self.is_done:
@@ -624,7 +653,7 @@ class SearchItemReader(ItemReader):
         self._emit_call(call)
         self._settler.numbered.update(decode_numbered_results(item))
         if result is not None:
-            self.decoder.emit(SearchReturned(self._result_part, result))
+            self.queue.emit(SearchReturned(self._result_part, result))
 
     def abandon(self) -> None:
         call, _ = decode_search_item(self._added, self._call_id)
@@ -636,8 +665,8 @@ class SearchItemReader(ItemReader):
 class FetchItemReader(ItemReader):
     """Reads Perplexity's opened pages: one item for all of them, but a call for each page here."""
 
-    def __init__(self, decoder: StreamDecoder, item: Fields, number: int) -> None:
-        super().__init__(decoder, item)
+    def __init__(self, queue: EventQueue, item: Fields, number: int) -> None:
+        super().__init__(queue, item)
         self._prefix = self.id or f"fetch_{number}"
         self._calls: dict[str, str] = {}
 
@@ -648,8 +677,8 @@ class FetchItemReader(ItemReader):
             if url not in self._calls:
                 call_id = self._calls[url] = f"{self._prefix}_{len(self._calls)}"
                 call = decode_fetch_call(url, call_id)
-                self.decoder.emit(SearchStarted(part := self.decoder.next_part(), call_id))
-                self.decoder.emit(SearchCalled(part, call))
+                self.queue.emit(SearchStarted(part := self.queue.next_part(), call_id))
+                self.queue.emit(SearchCalled(part, call))
 
     def done(self, item: Fields) -> None:
         if self.is_done:
@@ -659,45 +688,45 @@ class FetchItemReader(ItemReader):
         self.announce(content.text("url") for content in contents)
         for content in contents:
             result = decode_fetch_result(content, self._calls[content.text("url")])
-            self.decoder.emit(SearchReturned(self.decoder.next_part(), result))
+            self.queue.emit(SearchReturned(self.queue.next_part(), result))
 
 
 class OpaqueItemReader(ItemReader):
     """Reads an image, or an item that is specific to this dialect."""
 
-    def __init__(self, decoder: StreamDecoder, item: Fields) -> None:
-        super().__init__(decoder, item)
-        self._part = decoder.next_part()
+    def __init__(self, queue: EventQueue, item: Fields) -> None:
+        super().__init__(queue, item)
+        self._part = queue.next_part()
 
     def done(self, item: Fields) -> None:
         if self.is_done or not self.kind:
             return
         self.is_done = True
         is_image = self.kind == "image_generation_call" and bool(item.text("result"))
-        self.decoder.emit(
+        self.queue.emit(
             PartAdded(self._part, decode_generated_image(item) if is_image else Opaque(NAME, item.raw))
         )
 
 
 def open_item_reader(
-    decoder: StreamDecoder, item: Fields, settler: CitationSettler, tools: ServerToolUse, number: int
+    queue: EventQueue, item: Fields, settler: CitationSettler, tools: ServerToolUse, number: int
 ) -> ItemReader:
     """Create the reader for an item."""
     kind = item.text("type")
     if kind == "message":
-        return MessageItemReader(decoder, item, settler)
+        return MessageItemReader(queue, item, settler)
     if kind == "reasoning":
-        return ReasoningItemReader(decoder, item)
+        return ReasoningItemReader(queue, item)
     if kind == "fetch_url_results":
         settler.has_searched = True
-        return FetchItemReader(decoder, item, number)
+        return FetchItemReader(queue, item, number)
     if tools.is_search(item):
         settler.has_searched = True
-        return SearchItemReader(decoder, item, number, settler)
+        return SearchItemReader(queue, item, number, settler)
     waits = tools.is_client_call(item)
     if kind == "function_call" and waits:
-        return CallItemReader(decoder, item)
-    reader = OpaqueItemReader(decoder, item)
+        return CallItemReader(queue, item)
+    reader = OpaqueItemReader(queue, item)
     reader.waits_for_client = waits
     return reader
 
@@ -763,13 +792,13 @@ class TextPartReader:
     """
 
     __slots__ = (
-        "_decoder",
         "_is_described",
         "_kept_keys",
         "_links",
         "_message_extras",
         "_other_annotations",
         "_pending",
+        "_queue",
         "_stripper",
         "annotations",
         "is_complete",
@@ -783,15 +812,15 @@ class TextPartReader:
         "start",
     )
 
-    def __init__(self, decoder: StreamDecoder, item_id: str, phase: Phase) -> None:
-        self._decoder = decoder
+    def __init__(self, queue: EventQueue, item_id: str, phase: Phase) -> None:
+        self._queue = queue
         self._message_extras: Extras = {NAME: {"id": item_id}} if item_id else NO_EXTRAS
         self._stripper = MarkerStripper(private_only=True)
         self._other_annotations: list[Json] = []
         self._kept_keys: set[str] = set()
         self._links: LinkLocator | None = None
         self._is_described = False
-        self.part = decoder.next_part()
+        self.part = queue.next_part()
         self.phase = phase
         self.length = 0
         self.start = 0
@@ -811,7 +840,7 @@ class TextPartReader:
         text = self._stripper.feed(delta)
         if text and self.length and not self.phase:
             self.length += len(text)
-            self._decoder.emit_text(self.part, text)
+            self._queue.emit_text(self.part, text)
         else:
             self._emit_text(text)
 
@@ -837,15 +866,15 @@ class TextPartReader:
         self._is_described = True
         extras = text_extras(part, self._other_annotations)
         if extras and not self.length:
-            self._decoder.emit(TextDelta(self.part, "", self.phase))
+            self._queue.emit(TextDelta(self.part, "", self.phase))
         if extras:
-            self._decoder.emit(ExtrasSeen(self.part, extras))
+            self._queue.emit(ExtrasSeen(self.part, extras))
 
     def emit_message_extras(self, extras: Extras) -> None:
         """Emit the other fields of the message, unless the text is empty."""
         if self.length and extras != self._message_extras:
             self._message_extras = extras
-            self._decoder.emit(ExtrasSeen(self.part, extras))
+            self._queue.emit(ExtrasSeen(self.part, extras))
 
     def keep_annotation(self, annotation: Fields) -> bool:
         """Keep an annotation that is not a web citation; returns whether it is new."""
@@ -861,12 +890,12 @@ class TextPartReader:
         if phase and not self.phase:
             self.phase = phase
             if self.length:
-                self._decoder.emit(TextDelta(self.part, "", phase))
+                self._queue.emit(TextDelta(self.part, "", phase))
 
     @property
     def text(self) -> str:
         """The text so far."""
-        return self._decoder.text_buffer.text(self.part)
+        return self._queue.text_buffer.text(self.part)
 
     @property
     def is_waiting(self) -> bool:
@@ -880,7 +909,7 @@ class TextPartReader:
     def take_certain(self) -> list[Citation]:
         """Take the citations whose span is certain by now, with offsets in the part."""
         text = self.text
-        total = len(self._decoder.text_buffer)
+        total = len(self._queue.text_buffer)
         found: list[Citation] = []
         for annotation in self._due(len(text), total):
             if len(found) >= MAX_EVIDENCE:
@@ -913,7 +942,7 @@ class TextPartReader:
         if span is None or max(span.start, self.start) != self.start + annotation.start:
             return None
         if self.is_last:
-            span = Span(span.start, min(span.end, len(self._decoder.text_buffer)))
+            span = Span(span.start, min(span.end, len(self._queue.text_buffer)))
         return span if 0 <= span.start < span.end else None
 
     def _resolve(self, annotation: UrlCitation, text: str) -> list[Citation]:
@@ -922,7 +951,7 @@ class TextPartReader:
         citations = resolve_annotation(annotation, text, self._stripper.map_offset, self._links)
         if is_misplaced(annotation, citations[0]):
             message = f"The cited span for {annotation.url} is not in the text."
-            self._decoder.emit(Warned("citation_unplaced", message))
+            self._queue.emit(Warned("citation_unplaced", message))
         return citations
 
     def _emit_text(self, text: str) -> None:
@@ -930,9 +959,9 @@ class TextPartReader:
             return
         if not self.length and self._message_extras:
             # An encoder needs the id of the message before its first text.
-            self._decoder.emit(ExtrasSeen(self.part, self._message_extras))
+            self._queue.emit(ExtrasSeen(self.part, self._message_extras))
         self.length += len(text)
-        self._decoder.emit(TextDelta(self.part, text, self.phase))
+        self._queue.emit(TextDelta(self.part, text, self.phase))
 
 
 class CitationSettler:
@@ -944,8 +973,8 @@ class CitationSettler:
     annotation at all, its links are its citations; until that is certain, a part with links is not settled.
     """
 
-    def __init__(self, decoder: StreamDecoder) -> None:
-        self._decoder = decoder
+    def __init__(self, queue: EventQueue) -> None:
+        self._queue = queue
         self._texts: list[TextPartReader] = []
         self._settled_count = 0
         self._offset = 0
@@ -957,7 +986,7 @@ class CitationSettler:
 
     def open(self, item_id: str, phase: Phase) -> TextPartReader:
         """Open a new text part."""
-        text = TextPartReader(self._decoder, item_id, phase)
+        text = TextPartReader(self._queue, item_id, phase)
         self._texts.append(text)
         return text
 
@@ -992,7 +1021,7 @@ class CitationSettler:
             message = (
                 f"The answer cites {name}, which has no URL. Only clients of the Responses API can show it."
             )
-            self._decoder.emit(Warned("file_citation", message))
+            self._queue.emit(Warned("file_citation", message))
 
     def emit_certain(self, text: TextPartReader) -> None:
         """Emit the certain citations of a part, if the offset of the part is certain."""
@@ -1042,11 +1071,11 @@ class CitationSettler:
         self._offset += text.length
         self._settled_count += 1
         if text.length:
-            self._decoder.emit(TextSettled(text.part))
+            self._queue.emit(TextSettled(text.part))
 
     def _emit_citations(self, text: TextPartReader, citations: list[Citation]) -> None:
         for citation in citations:
             span = citation.span
             if span is not None:
                 span = Span(text.start + span.start, text.start + span.end)
-            self._decoder.emit(Cited(Citation(span, citation.evidence, citation.anchor)))
+            self._queue.emit(Cited(Citation(span, citation.evidence, citation.anchor)))

@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from typing import TypeAlias
 
 from groundwire.dialects.base import Reply, StreamEncoder
-from groundwire.dialects.json import dump_json
+from groundwire.dialects.json import dump_json, quote_json
 from groundwire.dialects.openai_responses.errors import encode_error_object
 from groundwire.dialects.openai_responses.history import (
     MAX_EXTRA_SLICES,
@@ -42,6 +42,7 @@ from groundwire.dialects.openai_responses.search import (
     own_id,
 )
 from groundwire.dialects.openai_responses.tools import encode_call
+from groundwire.dialects.sse import encode_frame
 from groundwire.model import (
     NO_EXTRAS,
     Assembler,
@@ -81,6 +82,34 @@ SendEvent: TypeAlias = Callable[[str, JsonObject], None]
 """Sends one event: its name without `response.`, and its fields."""
 
 
+class NumberedFrames:
+    """Numbers the frames of a stream and appends them to its chunks.
+
+    Item writers refer to it and not to the encoder, which so is in no reference cycle.
+    """
+
+    __slots__ = ("_chunks", "count")
+
+    def __init__(self, chunks: list[bytes]) -> None:
+        self._chunks = chunks
+        self.count = 0
+
+    def send_event(self, name: str, fields: JsonObject) -> None:
+        """Send an event of the response."""
+        self.send(f"response.{name}", fields)
+
+    def send(self, name: str, fields: JsonObject) -> None:
+        """Send an event by its whole name."""
+        payload: JsonObject = {"type": name, **fields, "sequence_number": self.count}
+        self._chunks.append(encode_frame(name, dump_json(payload)))
+        self.count += 1
+
+    def send_delta(self, head: bytes, text: str) -> None:
+        """Send a text delta: the fast form of `send`."""
+        self._chunks.append(head + quote_json(text) + _DELTA_TAIL % self.count)
+        self.count += 1
+
+
 class Encoder(StreamEncoder):
     """Encodes events as a streamed response."""
 
@@ -89,7 +118,8 @@ class Encoder(StreamEncoder):
         self._assembler = Assembler()
         self._ids = ItemIds(reply.id)
         self._placer = AnnotationPlacer()
-        self._sequence_number = 0
+        self._frames = NumberedFrames(self._chunks)
+        self._send_event = self._frames.send_event
         self._writers: list[ItemWriter] = []
         self._message: MessageItemWriter | None = None
         self._reasoning: ReasoningItemWriter | None = None
@@ -103,7 +133,7 @@ class Encoder(StreamEncoder):
         if isinstance(event, ExtrasSeen):
             event = self._with_first_id(event)
         self._assembler.feed(event)
-        if not self._sequence_number:
+        if not self._frames.count:
             self._send_start()
         self._write(event)
 
@@ -144,8 +174,7 @@ class Encoder(StreamEncoder):
         if event.text and not text.is_closed:
             if text.delta_head:
                 text.add(event.text)
-                self.send_text(text.delta_head, event.text, _DELTA_TAIL % self._sequence_number)
-                self._sequence_number += 1
+                self._frames.send_delta(text.delta_head, event.text)
             else:
                 text.write(event.text)
             self._placer.grow()
@@ -155,7 +184,7 @@ class Encoder(StreamEncoder):
         message = self._message_for(Text("", phase, extras))
         text = self._texts[part] = message.open(part, phase)
         text.extras = extras
-        self._placer.open(text)
+        self._placer.open(text, message)
         return text
 
     def _message_for(self, text: Text) -> MessageItemWriter:
@@ -270,7 +299,7 @@ class Encoder(StreamEncoder):
         response = encode_response(answer, self.reply)
         status = str(response["status"])
         if isinstance(event, Failed):
-            self._send_numbered("error", {"error": encode_error_object(event.error)})
+            self._frames.send("error", {"error": encode_error_object(event.error)})
         else:
             self._close_items(event, is_incomplete=status == "incomplete")
             items: list[Json] = [writer.final_item for writer in self._writers]
@@ -293,13 +322,6 @@ class Encoder(StreamEncoder):
         for text in message.texts:
             text.close()
         message.open(-1, "refusal")
-
-    def _send_event(self, name: str, fields: JsonObject) -> None:
-        self._send_numbered(f"response.{name}", fields)
-
-    def _send_numbered(self, name: str, fields: JsonObject) -> None:
-        self.send(name, {"type": name, **fields, "sequence_number": self._sequence_number})
-        self._sequence_number += 1
 
 
 class ItemWriter(ABC):
@@ -448,7 +470,6 @@ class TextPartWriter:
     """Writes one content part of a message. Its annotations have offsets within the part."""
 
     def __init__(self, message: MessageItemWriter, number: int, part: int, phase: Phase) -> None:
-        self.message = message
         self.part = part
         self.phase = phase
         self.extras: Extras = NO_EXTRAS
@@ -606,6 +627,8 @@ class AnnotationPlacer:
 
     def __init__(self) -> None:
         self._texts: list[TextPartWriter] = []
+        self._messages: dict[int, MessageItemWriter] = {}
+        """The message of each part."""
         self._finished_count = 0
         self._offset = 0
         self._waiting: list[tuple[Span, str, int, _WaitingCitation]] = []
@@ -613,8 +636,9 @@ class AnnotationPlacer:
         self._unplaced: list[Citation] = []
         self._extra_slices_left = MAX_EXTRA_SLICES
 
-    def open(self, text: TextPartWriter) -> None:
-        """Add a new part."""
+    def open(self, text: TextPartWriter, message: MessageItemWriter) -> None:
+        """Add a new part of a message."""
+        self._messages[text.part] = message
         insort(self._texts, text, key=lambda other: other.part)
         if text is self._texts[-1]:
             self._first_open()
@@ -640,12 +664,13 @@ class AnnotationPlacer:
         The message `current` stays open, and with `keep_last` its last part too.
         """
         while (text := self._first_open()) is not None and text.is_settled and not self._unplaced:
-            if keep_last and text.message is current and text is current.texts[-1]:
+            message = self._messages[text.part]
+            if keep_last and message is current and text is current.texts[-1]:
                 return
             self._finish_part(text)
             text.close()
-            if text.message is not current and text is text.message.texts[-1]:
-                text.message.close()
+            if message is not current and text is message.texts[-1]:
+                message.close()
 
     def finish(self) -> None:
         """All text has been sent: place every remaining citation, or treat it as one without a span."""

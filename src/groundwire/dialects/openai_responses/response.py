@@ -63,14 +63,19 @@ LOSSES: dict[Feature, str] = {
 }
 _ECHOED_FIELDS: JsonObject = {
     "background": False,
+    "frequency_penalty": 0,
     "metadata": {},
     "parallel_tool_calls": True,
+    "presence_penalty": 0,
+    "prompt_cache_key": None,
+    "safety_identifier": None,
     "service_tier": "default",
     "store": True,
+    "top_logprobs": 0,
     "truncation": "disabled",
     "user": None,
 }
-"""Fields of the request that a response echoes, with their defaults."""
+"""Fields of the request that a response echoes, with their defaults. Open Responses requires all of them."""
 
 
 def decode_response(body: JsonObject) -> list[Event]:
@@ -108,6 +113,7 @@ def encode_head(answer: Answer, reply: Reply) -> JsonObject:
         "id": f"resp_{reply.id}",
         "object": "response",
         "created_at": reply.created,
+        "completed_at": None,
         "status": "in_progress",
         "error": None,
         "incomplete_details": None,
