@@ -45,6 +45,11 @@ _OTHERS = {
     "searxng": "none; `SEARXNG_URL` is the URL of the server",
     "azure": "`AZURE_OPENAI_API_KEY`, `groundwire login azure`; `AZURE_OPENAI_ENDPOINT` is the address",
     "vertex": "`VERTEX_ACCESS_TOKEN`, or application default credentials; `GOOGLE_CLOUD_PROJECT`",
+    "vertex_claude": "as `vertex`; `ANTHROPIC_VERTEX_PROJECT_ID` comes first",
+    "bedrock": (
+        "`AWS_BEARER_TOKEN_BEDROCK`, OpenCode (`amazon-bedrock`, api), `groundwire login bedrock`, or an "
+        "access key: `AWS_ACCESS_KEY_ID`, `~/.aws` (`AWS_PROFILE`); `AWS_REGION` or the profile's region"
+    ),
     "google_pse": "`GOOGLE_PSE_API_KEY`, `groundwire login google_pse`; `GOOGLE_PSE_ENGINE_ID`",
     "ollama": "none; found on port 11434",
     "vllm": "none, or `VLLM_API_KEY`; found on port 8000",

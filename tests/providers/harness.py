@@ -17,11 +17,13 @@ from groundwire.credentials.secret import Credential, Secret
 from groundwire.errors import GroundwireError
 from groundwire.model import Answer, Event, Failed, Finished, Message, Request, SearchOptions, Text, assemble
 from groundwire.model.value import replace
+from groundwire.providers.bedrock import bedrock_spec
 from groundwire.providers.gemini import vertex_spec
 from groundwire.providers.http import HttpProvider
 from groundwire.providers.models import default_model
 from groundwire.providers.registry import adjusted, describe, find_spec
 from groundwire.providers.spec import ProviderSpec, flatten
+from groundwire.providers.vertex_claude import vertex_claude_spec
 from groundwire.testing.upstream import Script, ScriptedResponse, Upstream
 from groundwire.transport.http import Deadlines, Http
 
@@ -72,15 +74,27 @@ class ProviderCase:
 
 
 def built_in(name: str) -> ProviderSpec:
-    """The spec of a built-in provider; that of Vertex AI depends on the environment."""
-    found = vertex_spec("my-project", "europe-west4") if name == "vertex" else find_spec(name)
+    """The spec of a built-in provider; some depend on the environment."""
+    if name in _DEPENDENT:
+        return _DEPENDENT[name]
+    found = find_spec(name)
     assert found is not None
     return found
 
 
+_DEPENDENT: Mapping[str, ProviderSpec] = {
+    "vertex": vertex_spec("my-project", "europe-west4"),
+    "vertex_claude": vertex_claude_spec("my-project", "europe-west4"),
+    "bedrock": bedrock_spec("us-east-1"),
+}
+
+
 _GEMINI = "/v1beta/models/{}:generateContent"
 _GEMINI_STREAM = "/v1beta/models/{}:streamGenerateContent?alt=sse"
-_VERTEX = "/v1/projects/my-project/locations/europe-west4/publishers/google/models/{}:{}"
+_PROJECT = "/v1/projects/my-project/locations/europe-west4/publishers"
+_VERTEX = _PROJECT + "/google/models/{}:{}"
+_VERTEX_CLAUDE = _PROJECT + "/anthropic/models/{}:{}"
+_CONVERSE = "/model/{}/converse"
 _VERSION = {"anthropic-version": "2023-06-01"}
 
 VENDORS = (
@@ -115,6 +129,20 @@ VENDORS = (
         _VERTEX.format(default_model("gemini"), "generateContent"),
         stream_path=_VERTEX.format(default_model("gemini"), "streamGenerateContent?alt=sse"),
     ),
+    ProviderCase(
+        "vertex_claude",
+        "anthropic_messages",
+        "",
+        _VERTEX_CLAUDE.format(default_model("anthropic"), "rawPredict"),
+        stream_path=_VERTEX_CLAUDE.format(default_model("anthropic"), "streamRawPredict"),
+    ),
+    ProviderCase(
+        "bedrock",
+        "bedrock_converse",
+        "",
+        _CONVERSE.format("us.amazon.nova-2-lite-v1%3A0"),
+        stream_path=_CONVERSE.format("us.amazon.nova-2-lite-v1%3A0") + "-stream",
+    ),
     ProviderCase("groq", "openai_chat", "/openai/v1", "/openai/v1/chat/completions"),
     ProviderCase("qwen", "openai_chat", "/compatible-mode/v1", "/compatible-mode/v1/chat/completions"),
     ProviderCase("mistral_conversations", "openai_responses", "/v1", "/v1/conversations"),
@@ -125,11 +153,11 @@ VENDORS = (
             ("mistral", "/v1"),
             ("deepseek", "/v1"),
             ("moonshot", "/v1"),
-            ("cohere", "/compatibility/v1"),
             ("together", "/v1"),
             ("fireworks", "/inference/v1"),
         )
     ),
+    ProviderCase("cohere", "openai_chat", "", "/v2/chat", searches=False),
     *(
         ProviderCase(
             name,
@@ -162,6 +190,13 @@ CONFIGURED = tuple(
         ProviderCase(
             "my_interactions", "gemini_interactions", "/e", "/e/v1beta/interactions", "x-goog-api-key"
         ),
+        ProviderCase(
+            "my_converse",
+            "bedrock_converse",
+            "/h",
+            "/h" + _CONVERSE.format(MODEL),
+            stream_path="/h" + _CONVERSE.format(MODEL) + "-stream",
+        ),
         ProviderCase("my_websearch", "websearch", "/f", "/f/v1/search"),
     )
 )
@@ -179,7 +214,7 @@ STREAMING = tuple(case for case in PROVIDER_CASES if case.dialect != "websearch"
 _READ_LIKE_ANOTHER = frozenset(
     {
         *("xai", "perplexity", "perplexity_responses", "azure", "vertex", "groq", "qwen", "zai"),
-        "mistral_conversations",
+        *("mistral_conversations", "my_converse", "vertex_claude"),
     }
 )
 """Vendors that differ from another one in their requests only."""

@@ -26,6 +26,7 @@ from groundwire.providers.response_reader import seconds_until
 from groundwire.routing.error_policy import reaction
 from groundwire.testing.answers import encode_answer
 from groundwire.testing.script import ScriptedResponse, json_response, text_response
+from tests.contracts.amazon_frames import BINARY, as_binary, as_sse
 from tests.providers.harness import (
     PROVIDER_CASES,
     STREAMING,
@@ -163,6 +164,11 @@ BY_WORDS: dict[str, list[tuple[int, Json, Kind]]] = {
         (429, {"error": {"code": "rate_limit_exceeded", "message": "no"}}, RateLimited),
         (503, google(503, "UNAVAILABLE"), Overloaded),
     ],
+    "bedrock_converse": [
+        (400, {"__type": "ValidationException", "message": "no"}, Refused),
+        (403, {"__type": "AccessDeniedException", "message": "no"}, AuthRejected),
+        (429, {"__type": "com.amazon#ThrottlingException", "message": "no"}, RateLimited),
+    ],
     "websearch": [],
 }
 
@@ -206,13 +212,22 @@ IN_STREAM: dict[str, list[tuple[str, Kind]]] = {
     "gemini_interactions": [
         (event({"event_type": "error", "error": {"code": "too_many_requests", "message": "no"}}), RateLimited)
     ],
+    "bedrock_converse": [
+        (event({"message": "no"}, "throttlingException"), RateLimited),
+        (event({"message": "no"}, "validationException"), Refused),
+    ],
 }
+
+
+def on_wire(dialect: str, text: str) -> bytes:
+    """Frames as the dialect frames them."""
+    return as_binary(text.encode()) if dialect in BINARY else text.encode()
 
 
 @pytest.mark.parametrize("case", sampled(STREAMING))
 async def test_an_error_at_the_beginning_of_a_stream_is_raised_once(case: ProviderCase) -> None:
     table = IN_STREAM[case.dialect]
-    responses = [text_response(text) for text, _ in table]
+    responses = [replace(text_response(text), body=on_wire(case.dialect, text)) for text, _ in table]
     for (text, kind), outcome in zip(table, await errors(case, responses, stream=True), strict=True):
         assert type(outcome.error) is kind, (text, outcome.error)
         assert len(outcome.ends) + (outcome.raised is not None) == 1
@@ -225,7 +240,9 @@ async def test_an_error_inside_a_stream_keeps_the_text_before_it(case: ProviderC
     begun = _until_text(case.dialect, begun, "So far. ")
     responses = [
         ScriptedResponse(
-            headers={"content-type": "text/event-stream"}, body=begun + text.encode(), framing="chunked"
+            headers={"content-type": "text/event-stream"},
+            body=begun + on_wire(case.dialect, text),
+            framing="chunked",
         )
         for text, _ in table
     ]
@@ -238,9 +255,12 @@ async def test_an_error_inside_a_stream_keeps_the_text_before_it(case: ProviderC
 
 def _until_text(name: str, stream: bytes, text: str) -> bytes:
     """The events up to the one that completes a text."""
-    for end in re.finditer(rb"\r?\n\r?\n", stream):
-        if assemble(dialect(name).decoder().feed(stream[: end.end()])).text == text:
-            return stream[: end.end()]
+    frames = as_sse(stream) if name in BINARY else stream
+    for end in re.finditer(rb"\r?\n\r?\n", frames):
+        begun = frames[: end.end()]
+        begun = as_binary(begun) if name in BINARY else begun
+        if assemble(dialect(name).decoder().feed(begun)).text == text:
+            return begun
     raise AssertionError(stream)
 
 

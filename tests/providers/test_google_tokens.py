@@ -151,6 +151,7 @@ def test_each_region_has_a_host(tmp_path: Path) -> None:
     hosts = {
         "": "https://aiplatform.googleapis.com",
         "us-central1": "https://us-central1-aiplatform.googleapis.com",
+        "eu": "https://aiplatform.eu.rep.googleapis.com",
     }
     for location, host in hosts.items():
         groundwire = client(tmp_path, {"GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": location})

@@ -106,12 +106,15 @@ async def test_a_missing_key_is_named(name: str, tmp_path: Path) -> None:
     assert built_in(name).advice in error.message
 
 
+REGIONS = {"GOOGLE_CLOUD_PROJECT": "my-project", "AWS_REGION": "us-east-1"}
+
+
 async def rejected(home: Path, name: str, response: ScriptedResponse, model: str = "m") -> GroundwireError:
     row = built_in(name)
     variable = next(lookup.name for lookup in row.lookups if lookup.kind == "environment")
     async with Upstream(response) as upstream:
         settings = ProviderSettings(base_url=upstream.url, model=model)
-        return await failed(client(home, {variable: "k" * 20}, **{name: settings}), name)
+        return await failed(client(home, {**REGIONS, variable: "k" * 20}, **{name: settings}), name)
 
 
 WRONG_KEY = json_response({"error": {"message": "Invalid key", "type": "authentication_error"}}, 401)
@@ -127,6 +130,9 @@ WRONG_MODEL = json_response(
         ("zai", "https://open.bigmodel.cn/api/paas/v4"),
         ("moonshot", "https://api.moonshot.cn/v1"),
         ("azure", "compare it with AZURE_OPENAI_ENDPOINT"),
+        ("vertex", "check that the API is enabled in the project"),
+        ("vertex_claude", "check that the API is enabled in the project"),
+        ("bedrock", "Check that the key is valid in us-east-1"),
     ],
 )
 async def test_a_key_of_another_region_is_explained(name: str, hint: str, tmp_path: Path) -> None:
@@ -136,8 +142,21 @@ async def test_a_key_of_another_region_is_explained(name: str, hint: str, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "name", [case.name for case in VENDORS if built_in(case.name).models_page and case.name != "vertex"]
+    ("name", "region"),
+    [
+        ("vertex", {"GOOGLE_CLOUD_LOCATION": "europe-west4-a"}),
+        ("vertex_claude", {"CLOUD_ML_REGION": "europe"}),
+        ("bedrock", {"AWS_REGION": "us-east-1a"}),
+    ],
 )
+async def test_a_wrong_region_is_named(name: str, region: dict[str, str], tmp_path: Path) -> None:
+    keys = {"VERTEX_ACCESS_TOKEN": "k" * 20, "AWS_BEARER_TOKEN_BEDROCK": "k" * 20}
+    error = await failed(client(tmp_path, {**REGIONS, **keys, **region}), name)
+    assert isinstance(error, ConfigError)
+    assert f"{next(iter(region.values()))!r}, which is not a region; write one like" in error.message
+
+
+@pytest.mark.parametrize("name", [case.name for case in VENDORS if built_in(case.name).models_page])
 async def test_an_unknown_model_is_answered_with_the_list_of_models(name: str, tmp_path: Path) -> None:
     error = await rejected(tmp_path, name, WRONG_MODEL, "grok-99")
     assert isinstance(error, NotFound)

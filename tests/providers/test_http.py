@@ -74,6 +74,7 @@ SEARCHES: dict[str, JsonObject] = {
     "openai_chat": {"web_search_options": {}},
     "gemini": {"tools": [{"googleSearch": {}}]},
     "gemini_interactions": {"tools": [{"type": "google_search"}]},
+    "bedrock_converse": {"toolConfig": {"tools": [{"systemTool": {"name": "nova_grounding"}}]}},
     "websearch": {"query": QUERY},
 }
 OWN_SEARCHES: dict[str, JsonObject] = {
@@ -119,8 +120,8 @@ def body_of(seen: Received) -> JsonObject:
 
 
 def test_the_suite_covers_every_provider() -> None:
-    rows = {name for name in KNOWN_PROVIDERS if isinstance(find_spec(name), ProviderSpec)} | {"vertex"}
-    assert rows == {case.name for case in VENDORS}
+    rows = {name for name in KNOWN_PROVIDERS if isinstance(find_spec(name), ProviderSpec)}
+    assert rows | {"vertex", "vertex_claude", "bedrock"} == {case.name for case in VENDORS}
     assert {case.dialect for case in CONFIGURED} == set(DIALECTS)
 
 
@@ -138,7 +139,10 @@ def test_a_request_goes_to_its_url_with_the_key_in_one_header(case: ProviderCase
     assert KEY.encode() not in seen.body
     assert case.headers.items() <= others.items()
     assert others["content-type"] == "application/json"
-    assert others["accept"] == ("text/event-stream" if streamed else "application/json")
+    accepted = "text/event-stream" if streamed else "application/json"
+    if case.dialect == "bedrock_converse":
+        accepted = "application/json, application/vnd.amazon.eventstream"
+    assert others["accept"] == accepted
     assert others["x-groundwire-hop"] == "1"
 
 
@@ -169,8 +173,10 @@ def test_a_question_without_search_declares_none(case: ProviderCase) -> None:
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
 def test_the_requested_model_is_the_one_that_is_sent(case: ProviderCase) -> None:
     seen = sent(case, replace(question(), model="some-model-1"))
-    if case.dialect == "gemini":
-        assert "/models/some-model-1:" in seen.target
+    if case.dialect in ("gemini", "bedrock_converse") or case.name == "vertex_claude":
+        assert any(
+            f"{part}some-model-1{end}" in seen.target for part, end in (("/models/", ":"), ("/model/", "/"))
+        )
     else:
         assert body_of(seen)["model"] == "some-model-1"
 

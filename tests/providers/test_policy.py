@@ -87,6 +87,8 @@ TABLE: dict[str, tuple[Support, ...]] = {
     "perplexity_responses": (N, N, R,  N,    I,   I,    I,    I,   E,      N),
     "azure":         (N,    N,    R,   N,    I,   I,    I,    N,   E,      N),
     "vertex":        (E,    E,    R,   N,    N,   N,    N,    I,   E,      I),
+    "vertex_claude": (N,    N,    R,   N,    I,   I,    I,    N,   E,      I),
+    "bedrock":       (E,    E,    R,   I,    I,   I,    I,    I,   E,      I),
     "mistral_conversations": (E, E, R, I,    I,   I,    I,    I,   E,      I),
     "groq":          (N,    N,    R,   I,    I,   I,    I,    I,   E,      I),
     "qwen":          (E,    E,    R,   I,    I,   I,    I,    I,   E,      I),

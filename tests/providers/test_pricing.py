@@ -13,6 +13,8 @@ from genai_prices.data import providers as listed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from groundwire.client import Groundwire
+from groundwire.config.schema import Config
 from groundwire.dialects.base import Dialect
 from groundwire.dialects.registry import dialect
 from groundwire.model import (
@@ -243,6 +245,26 @@ def test_every_engine_of_the_catalog_has_a_price() -> None:
     assert {entry.name for entry in CATALOG if entry.kind == "engine"} == ENGINES
     assert known & UNPRICED_ENGINES == set()
     assert known | UNPRICED_ENGINES >= ENGINES
+
+
+UNPRICED = {
+    *("azure", "bedrock", "mistral_conversations", "perplexity_responses", "qwen", "vertex", "vertex_claude"),
+    *("xai", "zai"),
+}
+"""Models that search, and whose vendors' prices of searches are not known."""
+
+
+def test_a_model_that_searches_has_a_price_or_its_cost_is_unknown() -> None:
+    unpriced = set()
+    for status in Groundwire(Config(), env={}).providers():
+        if status.capabilities.search == "none" or status.capabilities.kind == "engine":
+            continue
+        vendor = vendor_of(status.name, status.base_url)
+        cost = PriceList().of(status.name, status.model, vendor).cost(Usage(10, 10, searches=1))
+        if search_price(vendor, status.model) is None and cost.basis != "subscription":
+            assert cost.basis == "unknown"
+            unpriced.add(status.name)
+    assert unpriced == UNPRICED
 
 
 @pytest.mark.parametrize("engine", sorted(UNPRICED_ENGINES))

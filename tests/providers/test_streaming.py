@@ -75,6 +75,10 @@ def quick(**changes: float) -> Deadlines:
     return replace(Deadlines(connect=600, first_byte=600, idle=600, total=600), **changes)
 
 
+def is_binary(case: ProviderCase) -> bool:
+    return case.dialect == "bedrock_converse"
+
+
 DEADLINES: list[tuple[str, Script, Deadlines, type]] = [
     ("closed", Script(port_state="closed"), quick(), Unreachable),
     ("unresponsive", Script(port_state="unresponsive"), quick(connect=0.2), TimedOut),
@@ -105,7 +109,10 @@ async def test_every_wait_ends_at_its_deadline(
             if here.upstream.requests:
                 await here.upstream.disconnected()
 
-    await asyncio.gather(*map(answered, PROVIDER_CASES))
+    # Comments are no messages of Amazon's event stream, so they are an error there.
+    repeats = script.responses[0].repeat if script.responses else b""
+    cases = [case for case in PROVIDER_CASES if not (repeats.startswith(b":") and is_binary(case))]
+    await asyncio.gather(*map(answered, cases))
 
 
 async def test_a_slow_stream_does_not_extend_the_total_and_what_arrived_is_kept() -> None:
@@ -120,7 +127,7 @@ async def test_a_slow_stream_does_not_extend_the_total_and_what_arrived_is_kept(
             assert outcome.raised is None
             assert outcome.answer.text
 
-    await asyncio.gather(*map(answered, STREAMING))
+    await asyncio.gather(*(answered(case) for case in STREAMING if not is_binary(case)))
 
 
 async def test_a_gemini_stream_that_stalls_after_its_finish_reason_is_complete() -> None:

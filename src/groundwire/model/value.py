@@ -29,6 +29,7 @@ def value(cls: type[T]) -> type[T]:
             **_METHODS,
             "__slots__": names,
             "__match_args__": names,
+            "__positions__": {name: position for position, name in enumerate(names)},
             "__qualname__": cls.__qualname__,
             "__values__": staticmethod(attrgetter(*names) if len(names) > 1 else _single(names)),
             "__field_defaults__": {name: item for name, item in defaults.items() if item is not _REQUIRED},
@@ -42,12 +43,12 @@ def value(cls: type[T]) -> type[T]:
 def replace(item: T, /, **changes: object) -> T:
     """Return a copy of a value with some fields changed."""
     made: Any = item
-    names = made.__match_args__
+    positions = made.__positions__
     fields = list(made.__values__(item))
     for name, change in changes.items():
-        if name not in names:
+        if name not in positions:
             raise TypeError(f"{type(item).__name__} has no field {name}")
-        fields[names.index(name)] = change
+        fields[positions[name]] = change
     return type(item)(*fields)
 
 

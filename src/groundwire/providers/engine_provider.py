@@ -123,14 +123,15 @@ class EngineProvider:
 
     async def _written(self, query: str, found: EngineResult, extracted: Composition) -> Composition:
         """The answer that the model writes; the extracted one without a model."""
-        if self._write is None or not found.passages:
+        quotable = tuple(passage for passage in found.passages if passage.text)
+        if self._write is None or not quotable:
             return extracted
         try:
-            answer = await _assemble(self._write(build_request(query, found.passages)))
+            answer = await _assemble(self._write(build_request(query, quotable)))
         except GroundwireError as error:
             note = Warned("not_written", f"the model could not write the answer: {error.message}")
             return replace(extracted, notes=(*extracted.notes, note))
-        written = verify_answer(answer.text, found.passages)
+        written = verify_answer(answer.text, quotable)
         return written if written.citations else extracted
 
 

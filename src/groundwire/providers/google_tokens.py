@@ -18,7 +18,7 @@ from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import AuthRejected, ConfigError, UpstreamWireError, WireError
 from groundwire.model import JsonObject
-from groundwire.providers.gemini import TOKEN_VARIABLES
+from groundwire.providers.google_cloud import TOKEN_VARIABLES
 from groundwire.transport.http import Deadlines, Http, HttpRequest
 
 TOKEN_URL = "https://oauth2.googleapis.com/token"  # noqa: S105  an address

@@ -8,7 +8,7 @@
 | Qwen | `enable_search` and `search_options` |
 | Z.ai | a tool `web_search` with an object of the same name |
 | Mistral | none in this API; `mistral_conversations` has one |
-| DeepSeek, Moonshot, Cohere, Together, Fireworks | none in this API |
+| DeepSeek, Moonshot, Together, Fireworks | none in this API |
 
 Users give a model without web search one with `search = "engine:web"`.
 """
@@ -106,7 +106,9 @@ def _without_sources(body: JsonObject) -> JsonObject:
     include = body.get("include")
     if not isinstance(include, list) or _SOURCES not in include:
         return body
-    return {**body, "include": [name for name in include if name != _SOURCES]}
+    others: list[Json] = [name for name in include if name != _SOURCES]
+    rest = {name: item for name, item in body.items() if name != "include"}
+    return {**rest, "include": others} if others else rest
 
 
 XAI = ProviderSpec(
@@ -188,6 +190,17 @@ PERPLEXITY_RESPONSES = ProviderSpec(
 # Chat Completions
 
 
+_MAX_TOKENS = frozenset({"max_completion_tokens"})
+
+
+def with_max_tokens(body: JsonObject, _: Request) -> JsonObject:
+    """The limit of the answer by its former name, the only one that these vendors know."""
+    if "max_completion_tokens" not in body:
+        return body
+    names = {"max_completion_tokens": "max_tokens"}
+    return {names.get(name, name): item for name, item in body.items()}
+
+
 def adjust_for_groq(body: JsonObject, _: Request) -> JsonObject:
     """The names of Groq's own systems begin with the name of the vendor."""
     model = body.get("model")
@@ -225,6 +238,8 @@ QWEN = ProviderSpec(
     lookups=_keys("qwen", "DASHSCOPE_API_KEY", opencode="alibaba"),
     missing="MISSING_DASHSCOPE_API_KEY",
     advice=_advice("qwen", "DASHSCOPE_API_KEY"),
+    adjust=with_max_tokens,
+    carried=_MAX_TOKENS,
     spelling=_search_form("qwen"),
     models_page="https://www.alibabacloud.com/help/en/model-studio/models",
     key_hint=(
@@ -244,6 +259,8 @@ ZAI = ProviderSpec(
     lookups=_keys("zai", "ZAI_API_KEY"),
     missing="MISSING_ZAI_API_KEY",
     advice=_advice("zai", "ZAI_API_KEY"),
+    adjust=with_max_tokens,
+    carried=_MAX_TOKENS,
     spelling=_search_form("zai"),
     models_page="https://docs.z.ai/guides/overview/overview",
     key_hint=("For a key of bigmodel.cn, set providers.zai.base_url to https://open.bigmodel.cn/api/paas/v4"),
@@ -261,6 +278,8 @@ MISTRAL = ProviderSpec(
     lookups=_keys("mistral", "MISTRAL_API_KEY"),
     missing="MISSING_MISTRAL_API_KEY",
     advice=_advice("mistral", "MISTRAL_API_KEY"),
+    adjust=with_max_tokens,
+    carried=_MAX_TOKENS,
     models_page="https://docs.mistral.ai/getting-started/models",
     capabilities=_NO_SEARCH,
 )
@@ -275,6 +294,8 @@ DEEPSEEK = ProviderSpec(
     lookups=_keys("deepseek", "DEEPSEEK_API_KEY"),
     missing="MISSING_DEEPSEEK_API_KEY",
     advice=_advice("deepseek", "DEEPSEEK_API_KEY"),
+    adjust=with_max_tokens,
+    carried=_MAX_TOKENS,
     models_page="https://api-docs.deepseek.com/quick_start/pricing",
     capabilities=_NO_SEARCH,
 )
@@ -293,30 +314,18 @@ MOONSHOT = ProviderSpec(
     key_hint="For a key of moonshot.cn, set providers.moonshot.base_url to https://api.moonshot.cn/v1",
     capabilities=_NO_SEARCH,
 )
-COHERE = ProviderSpec(
-    name="cohere",
-    title="Cohere",
-    dialect="openai_chat",
-    base_url="https://api.cohere.ai/compatibility/v1",
-    url=path(_CHAT),
-    model=default_model("cohere"),
-    family=r"command-a(?:-plus)?-\d\d-\d{4}",
-    lookups=_keys("cohere", "CO_API_KEY", "COHERE_API_KEY"),
-    missing="MISSING_CO_API_KEY",
-    advice=_advice("cohere", "CO_API_KEY"),
-    models_page="https://docs.cohere.com/docs/models",
-    capabilities=_NO_SEARCH,
-)
 TOGETHER = ProviderSpec(
     name="together",
     title="Together AI",
     dialect="openai_chat",
-    base_url="https://api.together.xyz/v1",
+    base_url="https://api.together.ai/v1",
     url=path(_CHAT),
     model="openai/gpt-oss-120b",
     lookups=_keys("together", "TOGETHER_API_KEY", opencode="togetherai"),
     missing="MISSING_TOGETHER_API_KEY",
     advice=_advice("together", "TOGETHER_API_KEY"),
+    adjust=with_max_tokens,
+    carried=_MAX_TOKENS,
     models_page="https://docs.together.ai/docs/serverless-models",
     capabilities=_NO_SEARCH,
 )

@@ -39,6 +39,7 @@ from groundwire.model.batch import FastPath, OpeningBatch
 from groundwire.model.value import replace
 from groundwire.providers.passthrough.rules import can_forward, forwarded_headers
 from groundwire.providers.policy import RESTRICTIONS, Audit, prepare, refuse_foreign_context
+from groundwire.providers.quota import QuotaBoard
 from groundwire.providers.response_reader import VerbatimForm, error_from_response, read_response
 from groundwire.providers.spec import Batches, ProviderSpec
 from groundwire.transport.http import LOOP_HEADER, TRACE_PARENT, Http, HttpRequest
@@ -107,6 +108,8 @@ class HttpProvider:
         self._redactor = redactor
         self._clock = clock
         self._renew = renew
+        self.quotas: QuotaBoard | None = None
+        """Where the rate limits of responses are recorded."""
 
     async def batches(self, request: Request) -> Batches:
         """The answer, as its bytes arrive."""
@@ -124,6 +127,8 @@ class HttpProvider:
             audit = Audit(prepared.audited) if prepared.audited else None
             ids = ToolCallIds(sent) or None
             async with self._send(sent, body, credential) as exchange:
+                if self.quotas is not None:
+                    self.quotas.record(self.name, exchange.headers)
                 if not 200 <= exchange.status < 300:
                     error = await error_from_response(self.name, language, exchange, self._clock())
                     raise self._with_advice(error, credential, sent.model)
@@ -151,13 +156,14 @@ class HttpProvider:
     def _completed(self, request: Request) -> Request:
         """The request with the defaults and the search form of the `ProviderSpec`."""
         row = self._row
-        completed = replace(
-            request,
-            model=request.model or row.model,
-            stream=request.stream or row.always_streams,
-            search=row.spelling(request.search) if request.search else None,
-            wire=request.wire if request.wire and self._can_pass(request.wire) else None,
-        )
+        changes: dict[str, object] = {
+            "model": request.model or row.model,
+            "stream": request.stream or row.always_streams,
+            "search": row.spelling(request.search) if request.search else None,
+            "wire": request.wire if request.wire and self._can_pass(request.wire) else None,
+        }
+        changes = {name: item for name, item in changes.items() if item is not getattr(request, name)}
+        completed = replace(request, **changes) if changes else request
         if row.needs_model and not completed.model:
             raise ConfigError(
                 f"{self.name} has no default model; name one, or set providers.{self.name}.model"
@@ -192,6 +198,8 @@ class HttpProvider:
         """Send the request."""
         headers = self._headers(credential, sent)
         call = HttpRequest("POST", self._row.url(self._row.base_url, sent), headers, body)
+        if self._row.sign is not None:
+            call = replace(call, headers=UnshownHeaders({**headers, **self._row.sign(call)}))
         if self._renew is None or not _is_session(credential):
             return self._http.open(call, self._row.deadlines)
         return self._send_with_renewal(call, self._renew, sent, credential)

@@ -42,6 +42,7 @@ OPTIONS = (
     *("location", "language", "since", "until", "max_uses", "max_sources", "context_size"),
 )
 RESTRICTIONS = frozenset({"allowed_domains", "blocked_domains", "live"})
+_DEFAULTS = {name: getattr(SearchOptions(), name) for name in OPTIONS}
 
 
 @value
@@ -135,7 +136,8 @@ def prepare(request: Request, capabilities: Capabilities, provider: str) -> Prep
             options = _without(options, name)
     if options.live and capabilities.support("live") != "native":
         options = _without(options, "live")  # a provider without the option is always live
-    return PreparedRequest(replace(request, search=options, system=system), tuple(warnings), audited)
+    adapted = request if options is request.search else replace(request, search=options, system=system)
+    return PreparedRequest(adapted, tuple(warnings), audited)
 
 
 def _audited(options: SearchOptions, emulated: Collection[str]) -> SearchOptions | None:
@@ -267,7 +269,8 @@ def _set_options(options: SearchOptions) -> Iterator[str]:
 
 
 def _without(options: SearchOptions, name: str) -> SearchOptions:
-    return replace(options, **{name: getattr(SearchOptions(), name)})
+    default = _DEFAULTS[name]
+    return options if getattr(options, name) == default else replace(options, **{name: default})
 
 
 def _instruction(options: SearchOptions, emulated: Collection[str]) -> str:

@@ -103,10 +103,14 @@ _VENDORS: Mapping[str, str] = {
     "x.ai": "x-ai",
     "deepseek.com": "deepseek",
     "together.xyz": "together",
+    "together.ai": "together",
     "fireworks.ai": "fireworks",
     "cerebras.ai": "cerebras",
     "moonshot.ai": "moonshotai",
     "openai.azure.com": "azure",
+    "amazonaws.com": "aws",
+    "cohere.com": "cohere",
+    "z.ai": "zai",
 }
 """Vendors by the domain of their API, with the names of `genai-prices`."""
 _LISTED = frozenset(_VENDORS.values())

@@ -108,6 +108,10 @@ def describe(name: str, dialect: str, base_url: str, key_env: str) -> ProviderSp
 
 def _vendor_of(dialect: str) -> ProviderSpec:
     """The vendor whose headers and billing a compatible server of a dialect shares."""
+    if dialect == "bedrock_converse":
+        from groundwire.providers.bedrock import bedrock_spec  # noqa: PLC0415  few users have it
+
+        return bedrock_spec("us-east-1")
     names = {"anthropic_messages": "anthropic", "gemini": "gemini", "gemini_interactions": "gemini"}
     return cast("ProviderSpec", find_spec(names.get(dialect, "openai")))
 

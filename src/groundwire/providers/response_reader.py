@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from groundwire.transport.response import Response
 
 _INVISIBLE = (Started, Warned, UsageSeen)
+_LONG = 4096
+"""Bytes from which frames of content are separated from the others."""
+_FIRST_FRAMES = 12
+"""How many frames are looked at one by one until an answer begins."""
 _INCOMPLETE = "the stream ended before the answer was complete"
 
 
@@ -150,11 +154,15 @@ class FrameStream:
     """A stream that is passed through in whole frames: no half frame is emitted, and nothing after the
     end."""
 
-    __slots__ = ("_fast_path", "_is_content", "_language", "_ready", "_redact", "_scanner", "_splitter")
+    __slots__ = (
+        *("_check", "_fast_path", "_is_content", "_language", "_ready"),
+        *("_redact", "_scanner", "_splitter"),
+    )
 
     def __init__(self, language: Dialect, redact: Callable[[bytes], bytes], fast_path: FastPath) -> None:
         self._language = language
-        self._is_content = ContentCheck(language).is_content
+        self._check = ContentCheck(language)
+        self._is_content = self._check.is_content
         self._scanner = _StreamScanner(language)
         self._splitter = FrameSplitter()
         self._redact = redact
@@ -183,8 +191,35 @@ class FrameStream:
         return self._scanner.over
 
     def take(self) -> tuple[list[Event], bytes]:
-        """The events of the frames that wait, after their bytes; and the bytes after the end."""
+        """The events of the frames that wait, after their bytes; and the bytes after the end.
+
+        In a long piece of a stream, the frames of content after the first visible event are passed on as they
+        are; only what surrounds them is scanned.
+        """
         received, self._ready = self._ready, b""
+        if len(received) < _LONG:
+            return self._scan(received)
+        events: list[Event] = []
+        start = 0
+        for _ in range(_FIRST_FRAMES):
+            if self._scanner.only_scans:
+                end = self._check.end_of_content(received, start)
+                if end > start:
+                    events.append(Verbatim(self._redact(received[start:end])))
+                start = end
+                break
+            end = end_of_frame(received, start)
+            scanned, rest = self._scan(received[start:end])
+            events += scanned
+            start = end
+            if rest or self.over or _has_ended(scanned):
+                return events, rest + received[start:]
+        if start == len(received):
+            return events, b""
+        scanned, rest = self._scan(received[start:])
+        return [*events, *scanned], rest
+
+    def _scan(self, received: bytes) -> tuple[list[Event], bytes]:
         whole = _without_unsafe_urls(received)
         events: list[Event] = []
         if whole != received and not self._scanner.warned:

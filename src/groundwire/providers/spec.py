@@ -21,11 +21,12 @@ from groundwire.transport.http import Deadlines
 
 if TYPE_CHECKING:
     from groundwire.credentials.redact import Redactor
-    from groundwire.transport.http import Http
+    from groundwire.transport.http import Http, HttpRequest
 
 
 Adjust: TypeAlias = Callable[[JsonObject, Request], JsonObject]
 Headers: TypeAlias = Callable[[Credential | None], Mapping[str, str]]
+Sign: TypeAlias = "Callable[[HttpRequest], Mapping[str, str]]"
 Url: TypeAlias = Callable[[str, Request], str]
 Spelling: TypeAlias = Callable[[SearchOptions], SearchOptions]
 Batches: TypeAlias = AsyncGenerator[Sequence[Event], None]
@@ -98,6 +99,8 @@ class ProviderSpec:
     """Added to the error if the key is rejected: where else it may be valid."""
     models_page: str = ""
     """Where the vendor lists its models; added to the error about an unknown one."""
+    sign: Sign | None = None
+    """The headers that sign a request, for vendors that take a signature instead of a key."""
     is_local: bool = False
     """Is it a server on this machine, which may not be running?"""
 

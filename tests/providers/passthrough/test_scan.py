@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundwire.dialects.base import Reply
 from groundwire.dialects.registry import dialect
 from groundwire.dialects.unsafe_urls import remove_unsafe_urls
-from groundwire.model import Event, Failed, Finished, Source, TextDelta, Usage, UsageSeen
+from groundwire.model import Event, Failed, Finished, Source, TextDelta, Usage, UsageSeen, Verbatim
+from groundwire.model.batch import FastPath
 from groundwire.providers.passthrough.scan import (
     SCAN_RULES,
     ContentCheck,
@@ -21,6 +22,7 @@ from groundwire.providers.passthrough.scan import (
     scan_frames,
     trailing_frames,
 )
+from groundwire.providers.response_reader import FrameStream
 from groundwire.testing.answers import answer_events, encode_answer
 
 EVENTS = answer_events(
@@ -105,6 +107,16 @@ def test_an_error_inside_a_stream_is_its_end(name: str) -> None:
 
 
 TEXTS = st.text(st.sampled_from('ab \\"\n\rü}{[]:,url') | st.characters(codec="utf-8"), max_size=12)
+
+
+@pytest.mark.parametrize("value", ["Infinity", "1", "[1]", '"no"', '{"message": "no"}'])
+def test_an_error_of_any_type_is_the_end_and_null_is_none(value: str) -> None:
+    language = dialect("openai_chat")
+    frame = f'data: {{"error": {value}}}\n\n'.encode()
+    assert isinstance(scan_frames(language, frame).events[-1], Failed)
+    assert scan_frames(language, b'data: {"choices": [], "error": null}\n\n').events == []
+
+
 KINDS = st.sampled_from(["content", "text", "type", "url", "error", "finish_reason", "usage", "delta"])
 
 
@@ -131,6 +143,61 @@ def test_a_frame_that_differs_only_in_its_text_is_content_however_often_the_text
         assert check.is_content(frame.format(text).encode()), text
     for broken in ('a","url":"javascript:x', 'a"}}]}\n\ndata: [DONE]', 'a"},"error":{"b":"'):
         assert not check.is_content(frame.format(broken).encode()), broken
+
+
+PIECES = ["plain", 'with "quotes"', "a\\\\b", "url", "ü 東京", "x" * 300, "[DONE]", '"error":{"a":1}', ""]
+ODD_FRAMES = [
+    b": ping\n\n",
+    b'data: {"type":"ping"}\n\n',
+    b'event: x\ndata: {"citation":{"url":"javascript:alert(1)"}}\n\n',
+    b'data: {"sources":[{"url":"https://a.example/"}]}\n\n',
+]
+
+
+@given(
+    st.sampled_from(sorted(SCAN_RULES)),
+    st.lists(st.sampled_from(PIECES), min_size=20, max_size=60),
+    st.dictionaries(st.integers(0, 60), st.sampled_from(ODD_FRAMES), max_size=3),
+)
+@settings(max_examples=30)
+def test_frames_that_arrive_together_are_scanned_like_frames_that_arrive_one_by_one(
+    name: str, texts: list[str], odd: dict[int, bytes]
+) -> None:
+    start, *rest = answer_events("first", Source("https://a.example/", "A"))
+    deltas = [TextDelta(0, text) for text in texts]
+    frames = [frame + b"\n\n" for frame in encode_answer(name, [start, *deltas, *rest]).stream.split(b"\n\n")]
+    frames.pop()
+    for index, frame in sorted(odd.items()):
+        frames.insert(min(index, len(frames)), frame)
+
+    def received(pieces: list[bytes]) -> tuple[bytes, set[str]]:
+        stream = FrameStream(dialect(name), bytes, FastPath())
+        events: list[Event] = []
+        for piece in pieces:
+            if stream.receive(piece):
+                batch, _ = stream.take()
+                events += batch
+                if isinstance(batch[-1], Finished | Failed):
+                    break
+        sent = b"".join(event.data for event in events if isinstance(event, Verbatim))
+        # Usage and searches of one piece have no order, and a search that is reported twice has one id.
+        return sent, {repr(event) for event in events if not isinstance(event, Verbatim)}
+
+    assert received([b"".join(frames)]) == received(frames)
+
+
+@pytest.mark.parametrize("name", SCAN_RULES)
+def test_a_long_frame_that_ends_the_answer_is_not_content_wherever_it_is(name: str) -> None:
+    check = ContentCheck(dialect(name))
+    text = "x" * 5000
+    content = [f'data: {{"delta":{{"text":"{number}{text}"}}}}\n\n'.encode() for number in range(3)]
+    end = f'data: {{"type":"error","event_type":"error","error":{{"text":"{text}"}}}}\n\n'.encode()
+    assert check.end_of_content(end, 0) == 0
+    assert check.end_of_content(end + content[0], 0) == 0
+    assert check.end_of_content(b"".join(content) + end, 0) == len(b"".join(content))
+    assert check.end_of_content(content[0] + end + content[1], 0) == len(content[0])
+    assert check.end_of_content(content[0].replace(b"\n", b"\r\n"), 0) == 0
+    assert check.end_of_content(content[0][:-2], 0) == 0
 
 
 def test_only_strings_of_text_may_differ() -> None:

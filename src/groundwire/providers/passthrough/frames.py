@@ -105,7 +105,7 @@ def frame_data(frame: bytes) -> list[bytes]:
 
 def valid_length(whole: bytes) -> int:
     """The length of the leading frames that hold a JSON object or nothing."""
-    if _are_plain_frames(whole.removesuffix(_SENTINEL_FRAME)):
+    if are_plain_frames(whole.removesuffix(_SENTINEL_FRAME)):
         return len(whole)
     gap = 0 if b"\r" in whole else 2
     length = 0
@@ -116,7 +116,7 @@ def valid_length(whole: bytes) -> int:
     return len(whole)
 
 
-def _are_plain_frames(whole: bytes) -> bool:
+def are_plain_frames(whole: bytes) -> bool:
     """Does every frame end with `}`, and every line of data begin with `data: {`? Counting is cheaper than
     looking at each frame."""
     if b"\r" in whole or whole.count(b"\n\n") != whole.count(b"}\n\n"):

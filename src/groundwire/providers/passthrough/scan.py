@@ -8,6 +8,7 @@ which are decoded by the dialect's own decoder.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import takewhile
 from typing import NamedTuple
 
 from groundwire.dialects.base import Dialect
@@ -28,6 +29,7 @@ from groundwire.model import (
 from groundwire.model.value import value
 from groundwire.providers.passthrough.frames import (
     SENTINEL,
+    are_plain_frames,
     frame_at,
     frame_data,
     frames_in,
@@ -102,9 +104,8 @@ def _kind(key: bytes, *names: bytes) -> BytePattern:
 
 
 _SENTINEL = BytePattern(b"data: [DONE]", b"data:[DONE]", stems=(SENTINEL,), first=True)
-_ERROR = BytePattern(
-    *(b'"error":' + blank + value for blank in (b"", b" ") for value in (b"{", b'"')), stems=(b'"error":',)
-)
+_ERROR = BytePattern(b'"error":')
+"""Whatever its value is: the decoder decides whether it is an error, or malformed."""
 _USAGE = _field(b"usage", value=b"{")
 
 SCAN_RULES = {
@@ -232,23 +233,80 @@ class ContentCheck:
 
     def is_content(self, data: bytes) -> bool:
         """Are these frames of content alone, without unsafe URLs? Valid until the answer is settled."""
-        before = self._before
-        if before and data.startswith(before) and data.endswith(self._after):
-            start, end = len(before), len(data) - len(self._after)
-            # No quotation mark: it is one string, even if it contains the name of a field.
+        before, after = self._before, self._after
+        if before and data.startswith(before) and data.endswith(after):  # one frame, as in most reads
+            start, end = len(before), len(data) - len(after)
             if (
                 data.find(b'"', start, end) < 0
                 and data.find(b"\n", start, end) < 0
                 and data.find(b"\r", start, end) < 0
             ):
                 return start <= end
-        if data.find(b"\n\n") != len(data) - 2:
-            *frames, rest = data.split(b"\n\n")
-            return not rest and all(self.is_content(frame + b"\n\n") for frame in frames)
-        if not _is_content_frame(self._noteworthy, data) or has_unsafe_url(data):
-            return False
-        self._before, self._after = _form_of(data)
-        return True
+        return self.end_of_content(data, 0) == len(data)
+
+    def end_of_content(self, data: bytes, start: int) -> int:
+        """The end of the frames of content that begin at an offset."""
+        start = self._end_of_known(data, start)
+        if len(data) - start > _MANY_BYTES:
+            start = _end_of_many(self._noteworthy, data, start)
+        while (end := data.find(b"\n\n", start) + 2) > 1:
+            frame = data[start:end]
+            if not _is_content_frame(self._noteworthy, frame) or has_unsafe_url(frame):
+                break
+            self._before, self._after = _form_of(frame)
+            start = self._end_of_known(data, end)
+        return start
+
+    def _end_of_known(self, data: bytes, start: int) -> int:
+        """The end of the frames of the known form that begin at an offset, a window at a time."""
+        before, after = self._before, self._after
+        begun = -1
+        while (
+            before
+            and start != begun
+            and data.startswith(before, start)
+            and data.endswith(after, start, data.find(b"\n\n", start) + 2)
+        ):
+            begun = start
+            pieces = data[start + len(before) : start + _WINDOW].split(before)
+            last = pieces.pop()
+            if not _are_texts(pieces, after):
+                pieces = list(takewhile(lambda piece: _are_texts([piece], after), pieces))
+            elif _are_texts([last], after):
+                pieces.append(last)
+            start += len(before) * len(pieces) + sum(map(len, pieces))
+        return start
+
+
+_WINDOW = 32 * 1024
+_MANY_BYTES = 2048
+
+
+def _end_of_many(noteworthy: tuple[bytes, ...], data: bytes, start: int) -> int:
+    """The end of frames of content that begin at an offset. All are searched together; the offset if that
+    does not tell."""
+    end = _end_of_last(data, start, len(data))
+    for pattern in noteworthy:
+        if (found := data.find(pattern, start, end)) >= 0:
+            end = _end_of_last(data, start, found)
+    content = data[start:end]
+    return end if content and are_plain_frames(content) and not has_unsafe_url(content) else start
+
+
+def _end_of_last(data: bytes, start: int, stop: int) -> int:
+    """The end of the last frame between two offsets; the first offset if no frame ends there."""
+    blank = data.rfind(b"\n\n", start, stop)
+    return blank + 2 if blank >= 0 else start
+
+
+def _are_texts(pieces: list[bytes], after: bytes) -> bool:
+    """Is each of the pieces a text, followed by these bytes? All are looked at together."""
+    *texts, rest = b"".join(pieces).split(after)
+    if rest or [text + after for text in texts] != pieces:
+        return False
+    text = b"".join(texts)
+    # No quotation mark: each text is one string, even if it contains the name of a field.
+    return text.find(b'"') < 0 and text.find(b"\n") < 0 and text.find(b"\r") < 0
 
 
 def _form_of(data: bytes) -> tuple[bytes, bytes]:
