@@ -1,9 +1,9 @@
 """Answers of the embedded engine: right pages, silence, truth of quotes, and ranking, in one run.
 
-The questions are those of tests/engine/questions, in four parts: `tuning` and `tuning_2` may be looked at
-(`--misses` prints what failed), `unread` and `held_out` are only counted. The handbook is that of an invented
-company. Quotes and anchors are checked where the address leads: Debian's documentation, the installed
-sources, the interpreter.
+The questions are those of tests/engine/questions, in parts that different people wrote. Those of the tuning
+parts may be looked at: `--misses` prints what failed. `held_out` is only counted. The handbooks are those of
+invented organisations, each an index of its own; the second is only for `held_out`. Quotes and
+anchors are checked where the address leads: Debian's documentation, the installed sources, the interpreter.
 
     python bench/answers.py                      # all tables
     python bench/answers.py --only handbook      # one table
@@ -26,7 +26,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -40,11 +40,13 @@ from tests.engine.grading import Grade, grade  # noqa: E402
 from tests.engine.misspellings import misspelt  # noqa: E402
 from tests.engine.question_sets import (  # noqa: E402
     HANDBOOK,
+    HANDBOOKS,
     PARTS,
     TUNING,
     Part,
     Question,
     Subject,
+    handbook_of,
     load_questions,
 )
 
@@ -73,7 +75,7 @@ class Indexes:
     """The indexes that questions are answered from, each built when it is first needed.
 
     An index is a data directory: `plain` has what the engine knows out of the box, `documentation` also the
-    documentation of Python, `handbook` what is known out of the box and the handbook.
+    documentation of Python, `handbook` and `handbook_2` what is known out of the box and that handbook.
     """
 
     def __init__(self, root: Path) -> None:
@@ -92,9 +94,9 @@ class Indexes:
         """With `groundwire index add python`; None if that is not possible on this machine."""
         return self._extended("documentation", "python")
 
-    def handbook(self) -> Path | None:
-        """With the handbook."""
-        return self._extended("handbook", str(HANDBOOK))
+    def handbook(self, source: Path = HANDBOOK) -> Path | None:
+        """With one of the handbooks."""
+        return self._extended(source.name, str(source))
 
     def _extended(self, name: str, source: str) -> Path | None:
         folder = self._root / name
@@ -295,15 +297,18 @@ class Measurements:
         builders: dict[str, Callable[[], Path | None]] = {
             "plain": indexes.plain,
             "documentation": indexes.documentation,
-            "handbook": indexes.handbook,
+            **{folder.name: partial(indexes.handbook, folder) for folder in HANDBOOKS},
         }
         self._folder = cache(lambda where: builders[where]())
 
     def answers(self, where: str, subject: Subject) -> list[Graded]:
-        """The graded answers; none if the index cannot be built here."""
+        """The graded answers; none if the index cannot be built here or belongs to another part."""
         if (where, subject) not in self._answers:
-            folder = self._folder(where)
-            self._answers[where, subject] = [] if folder is None else answered(folder, subject, self._parts)
+            parts = [
+                part for part in self._parts if where not in _HANDBOOKS or handbook_of(part).name == where
+            ]
+            folder = self._folder(where) if parts else None
+            self._answers[where, subject] = [] if folder is None else answered(folder, subject, parts)
         return self._answers[where, subject]
 
     def table(self, name: str) -> list[Row]:
@@ -319,8 +324,9 @@ class Measurements:
             return misspelt_questions((where, self._folder(where), of) for where, of in subjects.items())
         if name in ("unanswerable", "truth"):
             return self._over_all(name)
-        subject: Subject = "handbook" if name == "handbook" else "python"
-        return by_kind(self.answers("plain" if name == "python" else name, subject))
+        if name == "handbook":
+            return by_kind([item for where in _HANDBOOKS for item in self.answers(where, "handbook")])
+        return by_kind(self.answers("plain" if name == "python" else name, "python"))
 
     def _over_all(self, name: str) -> list[Row]:
         rows: list[Row] = []
@@ -331,7 +337,7 @@ class Measurements:
         return rows
 
     def misses(self) -> Iterator[str]:
-        """The tuning questions whose first citation is wrong, with what was cited; never unread ones."""
+        """The tuning questions whose first citation is wrong, with what was cited; never others."""
         for (where, _), graded in self._answers.items():
             for item in graded:
                 question, answer = item.question, item.answer
@@ -351,7 +357,10 @@ _SUBJECTS: dict[str, tuple[Subject, ...]] = {
     "plain": ("python", "unanswerable"),
     "documentation": ("python", "unanswerable"),
     "handbook": ("handbook",),
+    # The unanswerable questions of `held_out` are also about what this handbook does not have.
+    "handbook_2": ("handbook", "unanswerable"),
 }
+_HANDBOOKS = tuple(folder.name for folder in HANDBOOKS)
 _CHECKED = (
     "https://docs.python.org/",
     "https://github.com/python/cpython/",

@@ -6,7 +6,7 @@ do not win where they are not meant. Questions that repeat the first sentence of
 the docstrings; those of the tests are others. The weights maximise the likelihood that a right passage is the
 first one. The table has the share of questions whose first passage is right: with weights chosen by hand,
 with those in use, with weights fitted to four fifths of the questions for the others, and with weights fitted
-to one of both sets for the other.
+to the other parts, which other people wrote.
 
     python bench/rerank.py --index FOLDER
 """
@@ -155,7 +155,7 @@ def print_table(rows: Sequence[Sample], used: PassageFeatures) -> None:
     """The shares of right first passages, by index and subject."""
     by_fold = {fold: fit([row for row in rows if row.fold != fold]) for fold in range(FOLDS)}
     by_part = {part: fit([row for row in rows if row.part != part]) for part in TUNING}
-    print("| index and subject | part | questions | by hand | in use | cross-validated | other set |")
+    print("| index and subject | part | questions | by hand | in use | cross-validated | other parts |")
     print("| --- | --- | --: | --: | --: | --: | --: |")
     for where in dict.fromkeys(row.where for row in rows):
         for part in TUNING:

@@ -1,7 +1,7 @@
 """The text at a cited address, read from where the address leads and never from our index.
 
 Pages of docs.python.org are read from Debian's copy of the documentation, tagged sources from the installed
-standard library, documentation strings from the running interpreter, files of the handbook from its folder.
+standard library, documentation strings from the running interpreter, files of a handbook from its folder.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 from lxml import html
 
-from tests.engine.question_sets import HANDBOOK
+from tests.engine.question_sets import HANDBOOKS
 
 VERSION = platform.python_version()
 DOCUMENTATION = Path("/usr/share/doc/python3.11/html")
@@ -68,8 +68,8 @@ def cited_text(url: str) -> CitedText | None:
     if named := _OBJECT.fullmatch(url):
         return _documentation_string(named["name"])
     name = unquote(url.partition("#")[0].rpartition("/")[2])
-    if (HANDBOOK / name).is_file():
-        return CitedText(exists=True, text=handbook_text(name), is_markdown=name.endswith(".md"))
+    if file := _handbook_file(name):
+        return CitedText(exists=True, text=handbook_text(file), is_markdown=name.endswith(".md"))
     return None
 
 
@@ -180,11 +180,16 @@ def _object(name: str) -> tuple[object] | None:
     return None
 
 
+def _handbook_file(name: str) -> Path | None:
+    """The file of a handbook; None if there is no such file."""
+    return next((folder / name for folder in HANDBOOKS if (folder / name).is_file()), None)
+
+
 @cache
-def handbook_text(name: str) -> str:
-    """The text of a file of the handbook; of HTML without the tags."""
-    text = (HANDBOOK / name).read_text("utf-8")
-    return str(html.fromstring(text).text_content()) if name.endswith(".html") else text
+def handbook_text(file: Path) -> str:
+    """The text of a file of a handbook; of HTML without the tags."""
+    text = file.read_text("utf-8")
+    return str(html.fromstring(text).text_content()) if file.suffix == ".html" else text
 
 
 def plain(text: str) -> str:
@@ -193,8 +198,11 @@ def plain(text: str) -> str:
 
 
 def section_text(name: str, heading: str) -> str | None:
-    """The text between a heading of the handbook and the next one; None if there is no such heading."""
-    text = (HANDBOOK / name).read_text("utf-8")
+    """The text between a heading of a handbook and the next one; None if there is no such file or heading."""
+    file = _handbook_file(name)
+    if file is None:
+        return None
+    text = file.read_text("utf-8")
     if name.endswith(".html"):
         return _html_section(text, heading)
     lines = text.splitlines()

@@ -1,11 +1,13 @@
 """Question sets in `questions/`, written as people type them, before their answers were seen.
 
-A file is named for its part and its subject. Questions of the parts `tuning` and `tuning_2` may be looked at
-while the engine is tuned; two people wrote them. Questions of the other parts are never printed; only counts
-over many of them are. Counts of `unread` guided some choices, so that part is not a held-out set. `held_out`
-was written by somebody who had neither read nor used the engine. It is evaluated after a change, never to
-decide about one: a set whose counts led to a change must be renamed. One change was rejected with its counts
-in view (bench/RESULTS.md).
+A file is named for its part and its subject. The questions of the tuning parts may be looked at while the
+engine is tuned; a different person wrote each part. A change is judged by the parts that it was not made for:
+`bench/rerank.py` and `bench/gate.py` fit weights to all tuning parts but one, and print how they do on that
+one. The questions of `held_out` are never printed; they are counted after a change, never to choose one.
+Their author had neither read nor used the engine. A set whose counts led to a change must be renamed.
+
+The questions of the subject `handbook` are about the documents of an invented organisation. `held_out` has a
+handbook of its own: no other part has questions about its pages.
 """
 
 from __future__ import annotations
@@ -15,15 +17,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-Part: TypeAlias = Literal["tuning", "tuning_2", "unread", "held_out"]
+Part: TypeAlias = Literal["tuning", "tuning_2", "tuning_3", "tuning_4", "held_out"]
 Subject: TypeAlias = Literal["python", "handbook", "unanswerable"]
 
 PARTS: tuple[Part, ...] = get_args(Part)
-TUNING: tuple[Part, ...] = ("tuning", "tuning_2")
+TUNING: tuple[Part, ...] = ("tuning", "tuning_2", "tuning_3", "tuning_4")
+"""The parts that may be looked at."""
 SUBJECTS: tuple[Subject, ...] = get_args(Subject)
 FOLDER = Path(__file__).parent / "questions"
 HANDBOOK = Path(__file__).parent / "handbook"
-"""The documents of an invented company that the questions of `handbook` are about."""
+"""The documents of an invented company that makes sensors."""
+HANDBOOK_2 = Path(__file__).parent / "handbook_2"
+"""The documents of an invented university library."""
+HANDBOOKS = (HANDBOOK, HANDBOOK_2)
+"""All handbooks. A file name is in one of them only."""
 
 
 class Question(NamedTuple):
@@ -36,7 +43,7 @@ class Question(NamedTuple):
     names: tuple[str, ...] = ()
     """Names of objects whose documentation answers the question as well."""
     files: tuple[str, ...] = ()
-    """Files of the handbook."""
+    """Files of the handbook of the part."""
     section: str = ""
     """Heading of the section of the first file that has the answer."""
     must_contain: str = ""
@@ -48,13 +55,19 @@ class Question(NamedTuple):
         return bool(self.pages or self.files)
 
 
+def handbook_of(part: Part) -> Path:
+    """The handbook that the questions of a part are about."""
+    return HANDBOOK_2 if part == "held_out" else HANDBOOK
+
+
 def load_questions(part: Part, subject: Subject) -> list[Question]:
     """The questions of one file, in its order."""
     text = (FOLDER / f"{part}_{subject}.toml").read_text("utf-8")
-    return [_question(row) for row in tomllib.loads(text)["question"]]
+    return [decode_question(row) for row in tomllib.loads(text)["question"]]
 
 
-def _question(row: Mapping[str, object]) -> Question:
+def decode_question(row: Mapping[str, object]) -> Question:
+    """A question as it is written in a file."""
     unknown = row.keys() - {"question", *Question._fields[1:]}
     if unknown:
         raise ValueError(f"unknown keys of a question: {', '.join(sorted(unknown))}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from tests.engine.cited_text import DOCUMENTATION, handbook_text, page_anchors, section_text
 from tests.engine.grading import contains
-from tests.engine.question_sets import HANDBOOK, PARTS, SUBJECTS, Part, Subject, load_questions
+from tests.engine.question_sets import HANDBOOKS, PARTS, SUBJECTS, Part, Subject, handbook_of, load_questions
 
 KINDS = {"how_to", "concept", "comparison", "error", "german", "misspelt", "multi_part"}
 LEAST_PYTHON = 120
@@ -42,7 +43,7 @@ def test_the_handbook_has_what_its_answers_must_contain_in_the_named_section(par
     for question in questions:
         section = section_text(question.files[0], question.section)
         wrong += section is None or not contains(section, question.must_contain)
-        wrong += not all((HANDBOOK / name).is_file() for name in question.files)
+        wrong += not all((handbook_of(part) / name).is_file() for name in question.files)
     assert wrong == 0
 
 
@@ -70,8 +71,14 @@ def test_the_pages_and_anchors_of_questions_exist(part: Part) -> None:
     assert missing == []
 
 
-def test_the_handbook_is_in_two_languages_and_three_formats() -> None:
-    files = sorted(path.name for path in HANDBOOK.iterdir())
+@pytest.mark.parametrize("handbook", HANDBOOKS, ids=lambda folder: folder.name)
+def test_a_handbook_is_in_two_languages_and_three_formats(handbook: Path) -> None:
+    files = sorted(handbook.iterdir())
     assert len(files) >= 20
-    assert {name.rpartition(".")[2] for name in files} == {"md", "html", "txt"}
-    assert sum("Uhr" in handbook_text(name) or "Frist" in handbook_text(name) for name in files) >= 3
+    assert {file.suffix for file in files} == {".md", ".html", ".txt"}
+    assert sum("Uhr" in handbook_text(file) or "Frist" in handbook_text(file) for file in files) >= 3
+
+
+def test_no_file_name_is_in_two_handbooks() -> None:
+    names = [file.name for handbook in HANDBOOKS for file in handbook.iterdir()]
+    assert len(names) == len(set(names))

@@ -48,6 +48,7 @@ class Passage:
     url: str
     title: str
     text: str
+    """Empty if only the address of the page is known."""
     start: int
     """Offset in the page's text, in code points."""
     score: float = 0.0

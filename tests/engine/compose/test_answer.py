@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.engine.compose.answer import Composition, compose
+from groundwire.engine.compose.answer import NOT_INDEXED, Composition, QuestionPart, compose, compose_parts
 from groundwire.engine.compose.clean import clean_sentence, visible
 from groundwire.engine.compose.select import MOST_CHARACTERS, MOST_STATEMENTS
 from groundwire.engine.pages import Passage
@@ -406,3 +406,25 @@ def test_the_documentation_of_a_docstring_is_a_further_link_without_a_quote() ->
 def test_a_limit_of_sources_leaves_no_room_for_further_links() -> None:
     composition = compose("What does math.sqrt do?", [SQRT], max_sources=1)
     assert [item.source.url for item in composition.citations[0].evidence] == [SQRT.url]
+
+
+def test_a_page_of_which_only_the_address_is_known_is_referred_to_and_not_quoted() -> None:
+    page = Passage("https://docs.example/glossary#generator", "generator — Python documentation", "", 0, 9.0)
+    close = passage("A generator is made by a function with yield.", score=8.0)
+    far = passage("A generator makes electricity.", site="b", score=2.0)
+    answer = compose_parts(
+        [QuestionPart("what is a generator", "what is a generator", [page, close, far], True)]
+    )
+    assert answer.text.startswith("Python’s documentation explains this under “generator”.\n\n")
+    assert [[item.quote for item in citation.evidence] for citation in answer.citations] == [
+        [""],
+        [close.text],
+    ]
+    assert answer.citations[0].evidence[0].source.url == page.url
+    assert NOT_INDEXED in codes(answer)
+    alone = compose_parts(
+        [QuestionPart("what is a generator", "what is a generator", [page], True)], max_sources=1
+    )
+    assert len(alone.citations) == 1
+    behind = compose_parts([QuestionPart("what is a generator", "what is a generator", [close, page], True)])
+    assert NOT_INDEXED not in codes(behind)

@@ -206,3 +206,15 @@ def test_the_evidence_is_thin_if_the_engine_doubts_it() -> None:
             "where are widgets painted", "where are widgets painted", [page], True, probability
         )
         assert any(note.code == "thin_evidence" for note in compose_parts([part]).notes) == is_thin
+
+
+def test_thin_evidence_is_quoted_from_one_page() -> None:
+    pages = [
+        passage("Widgets are painted in the hall.", score=1.0),
+        passage("Gadgets and widgets are painted at night.", site="b", score=0.99),
+    ]
+    question = "where are widgets painted"
+    for probability, count in ((0.6, 1), (0.99, 2)):
+        answer = compose_parts([QuestionPart(question, question, pages, True, probability)])
+        cited = {item.source.url for citation in answer.citations for item in citation.evidence}
+        assert len(cited) == count

@@ -199,3 +199,16 @@ def test_the_body_of_a_statement_in_an_example_is_code() -> None:
 def test_parameters_that_go_on_in_the_next_line_belong_to_the_signature() -> None:
     text = "def run(self, group=None,\n        target=None, *, daemon=None):\n\nRuns it."
     assert {segment.kind for segment in split_sentences(text)} == {"signature", "prose"}
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("If dir_fd is not None, it should be a file descriptor that is open;", "prose"),
+        ("int total = sum(values, 3);", "code"),
+        ("INSERT INTO users VALUES (1);", "code"),
+        ("const name = await read(file);", "code"),
+    ],
+)
+def test_a_semicolon_at_the_end_makes_no_code_of_a_sentence(line: str, kind: str) -> None:
+    assert [segment.kind for segment in split_sentences(line)] == [kind]

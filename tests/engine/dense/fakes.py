@@ -29,11 +29,14 @@ _CONCEPT = {word: number for number, words in enumerate(_CONCEPTS) for word in w
 class FakeEncoder:
     """Adds up the directions of the words of a text."""
 
-    def __init__(self, name: str = "fake/1", languages: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, name: str = "fake/1", languages: tuple[str, ...] = (), *, is_fast: bool = False
+    ) -> None:
         self.name = name
         self.dimensions = DIMENSIONS
         self.languages = languages
         self.scale = 1.0
+        self.is_fast = is_fast
         self.encoded: list[str] = []
 
     def encode(self, texts: Sequence[str]) -> Floats:

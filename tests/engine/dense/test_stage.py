@@ -175,6 +175,21 @@ def test_purposes_are_found_by_meaning(index: Index, monkeypatch: pytest.MonkeyP
     assert found.similarity == pytest.approx(1.0, abs=0.02)
 
 
+@pytest.mark.parametrize("is_fast", [True, False])
+def test_passages_whose_vectors_are_still_missing_are_encoded_if_that_is_fast(
+    index: Index, *, is_fast: bool
+) -> None:
+    index.put([HOLIDAYS])
+    stage = stage_of(index, FakeEncoder(is_fast=is_fast))
+    (stored,) = index.search("vacation")
+    new = Passage(EXPENSES.url, EXPENSES.title, EXPENSES.text, 0)
+    unread = Passage("https://team.example/unread", "Vacation", "", 0)
+    known, computed, unknown = stage.similarities("Ferien", [stored, new, unread])
+    assert known is not None
+    assert unknown is None
+    assert (computed is not None and computed < known) == is_fast
+
+
 def test_damaged_vectors_are_reported_and_computed_again(index: Index) -> None:
     index.put([HOLIDAYS])
     stage = stage_of(index)

@@ -9,7 +9,6 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from groundwire.commands.doctor import Check, meaning_in_store
 from groundwire.engine.dense import build, packages
 from groundwire.engine.dense.build import complete_vectors
 from groundwire.engine.dense.encoder import find_encoders
@@ -24,6 +23,7 @@ from groundwire.engine.read import Document, read
 from groundwire.engine.read.document import media_type_of
 from groundwire.engine.retrieve.rank import find_passages
 from groundwire.model import SearchOptions
+from groundwire.server.diagnostics import Check, meaning_in_store
 from tests.engine.dense.fakes import PHRASES, FakeEncoder
 from tests.engine.question_sets import HANDBOOK, load_questions
 from tests.servers.fixtures import pgvector, pgvector_server
@@ -164,7 +164,7 @@ def test_one_process_computes_the_vectors(indexes: tuple[Index, Index]) -> None:
 def test_without_the_extension_words_are_searched_and_doctor_says_so(
     postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("groundwire.commands.doctor.encoder_problem", str)
+    monkeypatch.setattr("groundwire.server.diagnostics.encoder_problem", str)
     with PostgresIndex(postgres, tmp_path / "index") as index:
         index.put(PAGES)
         assert complete_vectors(index, finder=finder) == 0
@@ -179,7 +179,7 @@ def test_without_the_extension_words_are_searched_and_doctor_says_so(
 def test_doctor_names_the_extension_and_who_may_create_it(
     pgvector: str, pgvector_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("groundwire.commands.doctor.encoder_problem", str)
+    monkeypatch.setattr("groundwire.server.diagnostics.encoder_problem", str)
     (check,) = meaning_in_store(pgvector)
     assert (check.state, check.what) == ("ok", "search by meaning")
     assert check.detail.startswith("in PostgreSQL, by pgvector 0.")
@@ -201,7 +201,7 @@ def test_doctor_names_the_extension_and_who_may_create_it(
 def test_doctor_reports_a_server_that_does_not_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("groundwire.commands.doctor.encoder_problem", str)
+    monkeypatch.setattr("groundwire.server.diagnostics.encoder_problem", str)
     (check,) = meaning_in_store(f"postgresql://user@/x?host={tmp_path}")
     assert (check.state, check.what) == ("problem", "PostgreSQL")
     assert list(meaning_in_store("")) == list[Check]()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundwire.engine.knowledge.addresses import library_page, source_address
+from groundwire.engine.knowledge.addresses import documentation_heading, library_page, source_address
 
 
 @pytest.mark.parametrize("version", ["3.11.7", "3.14.0rc1", "3.15.0a2"])
@@ -33,3 +33,18 @@ def test_compiled_modules_have_no_source() -> None:
 )
 def test_the_page_of_the_library_reference_about_a_subject(url: str, title: str, page: str) -> None:
     assert library_page(url, title) == page
+
+
+@pytest.mark.parametrize(
+    ("target", "heading"),
+    [
+        ("reference/compound_stmts.html#the-with-statement", "The with statement"),
+        ("glossary.html#term-generator-expression", "generator-expression"),
+        ("library/os.html#os.walk", "os.walk"),
+        ("faq/programming.html#why-can-t-i-use-it", "Why can’t I use it"),
+        ("howto/sorting.html", "sorting (howto)"),
+        ("license.html", "license"),
+    ],
+)
+def test_the_heading_of_a_section_is_read_from_its_address(target: str, heading: str) -> None:
+    assert documentation_heading(target) == heading

@@ -91,6 +91,18 @@ def test_the_archive_of_a_release_is_where_python_org_keeps_it() -> None:
     ]
 
 
+def test_the_copy_of_the_environment_is_found_and_one_of_another_version_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    folder = tmp_path / "share/doc/python3.12/html"
+    folder.mkdir(parents=True)
+    (folder / "objects.inv").write_bytes(b"# Project: Python\n# Version: 3.11\n")
+    assert local_copy("3.12") != folder
+    (folder / "objects.inv").write_bytes(b"# Project: Python\n# Version: 3.12\n")
+    assert local_copy("3.12") == folder
+
+
 @pytest.mark.skipif(local_copy(SHORT) is None, reason=f"NOT RUN: python{SHORT}-doc is not installed")
 @pytest.mark.parametrize(
     ("path", "anchor", "words"),

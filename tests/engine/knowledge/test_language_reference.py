@@ -16,7 +16,7 @@ def test_each_method_that_a_topic_explains_has_its_own_anchor() -> None:
     joined = pages[f"{DOCS}library/stdtypes.html#str.join"]
     assert joined.text.startswith("str.join(iterable)\n\nReturn a string which is the concatenation")
     assert "str.join" not in pages[f"{DOCS}library/stdtypes.html#string-methods"].text
-    statement = pages[f"{DOCS}reference/compound_stmts.html#for"]
+    statement = pages[f"{DOCS}reference/compound_stmts.html#the-for-statement"]
     assert statement.title.startswith("The for statement — loop over ")
     assert "***" not in statement.text
 

@@ -33,6 +33,15 @@ def test_a_phrase_with_words_that_the_question_lacks_is_worse() -> None:
     assert 0 < other.similarity < best.similarity <= 1
 
 
+def test_the_phrases_of_a_target_cover_a_question_together() -> None:
+    index = compile_purposes(
+        [purpose("a", "hash of a file"), purpose("a", "large data in chunks"), purpose("b", "large file")]
+    )
+    found = {match.target: match for match in index.match("hash a large file in chunks")}
+    assert found["a"].coverage == pytest.approx(1.0)
+    assert found["b"].similarity <= found["b"].coverage < 1.0
+
+
 def test_an_empty_question_matches_nothing() -> None:
     assert purpose_index().match("") == []
 

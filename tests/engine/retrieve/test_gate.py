@@ -5,6 +5,7 @@ from __future__ import annotations
 from groundwire.engine.pages import Passage
 from groundwire.engine.retrieve.gate import THRESHOLD, GateFeatures, gate_features, probability, word_weights
 from groundwire.engine.retrieve.interpret import Interpretation
+from groundwire.engine.retrieve.rerank import BY_WORDS, PassageFeatures, passage_score
 from groundwire.model.value import replace
 
 WORDS = {"boiler": 3, "pressure": 5, "the": 900, "bar": 8, "java": 1}
@@ -21,7 +22,8 @@ def features(query: str, *passages: Passage) -> GateFeatures:
 
 
 def test_a_passage_that_has_all_words_answers() -> None:
-    found = features("What is the pressure of the boiler?", PAGE)
+    best = passage_score(PassageFeatures(lexical=1.0, coverage=1.0, own_coverage=1.0), BY_WORDS)
+    found = features("What is the pressure of the boiler?", replace(PAGE, score=best))
     assert (found.coverage, found.own_coverage, found.unknown) == (1.0, 1.0, 0.0)
     assert probability(found) > THRESHOLD
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from groundwire.engine.retrieve.interpret import error_query, interpretations, is_german, translate
+from groundwire.engine.retrieve.interpret import (
+    error_query,
+    interpretations,
+    is_german,
+    spell_symbols,
+    translate,
+)
 
 WORDS = ("error", "file", "json", "decode", "nonetype", "object", "subscriptable", "attribute", "directory")
 TRACEBACK = """Traceback (most recent call last):
@@ -78,3 +84,22 @@ def test_the_question_as_typed_is_always_the_first_interpretation() -> None:
         "translated",
     ]
     assert next(interpretations(TRACEBACK, words_with_prefix)).kind == "error"
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("what does := mean", "walrus"),
+        ("lines with an `@` above a function", "decorator"),
+        ("the ... thing?", "ellipsis"),
+    ],
+)
+def test_symbols_of_code_get_the_words_that_people_use_for_them(query: str, words: str) -> None:
+    spelt = spell_symbols(query)
+    assert spelt.startswith(f"{query} ")
+    assert words in spelt.removeprefix(query)
+
+
+@pytest.mark.parametrize("query", ["mail to mia@works.example", "a/b or c.d", "3*4", "and so on..."])
+def test_symbols_inside_other_words_are_left_alone(query: str) -> None:
+    assert spell_symbols(query) == query

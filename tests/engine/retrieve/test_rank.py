@@ -9,7 +9,7 @@ import pytest
 
 from groundwire.engine.index.base import Index
 from groundwire.engine.index.location import open_index
-from groundwire.engine.knowledge.addresses import local_address
+from groundwire.engine.knowledge.addresses import CONTENTS_URL, DOCS_URL, local_address
 from groundwire.engine.pages import Page
 from groundwire.engine.retrieve.rank import RankedPassages, find_passages
 from groundwire.model import SearchOptions
@@ -107,3 +107,20 @@ def test_the_documentation_of_an_object_replaces_its_docstring(index: Index) -> 
     urls = [passage.url for passage in find(index, "all files in all subfolders").passages]
     assert urls[0] == link
     assert local_address("os.walk") not in urls
+
+
+def test_a_section_of_the_documentation_that_the_index_lacks_is_known_by_its_address(index: Index) -> None:
+    question = "what is a generator"
+    assert all(passage.text for passage in find(index, question).passages)
+    index.put([Page(CONTENTS_URL, "Contents", "What is known about Python.")])
+    found = find(index, question)
+    first = found.passages[0]
+    assert first.url.startswith(DOCS_URL)
+    assert first.text == ""
+    assert "generator" in first.title.partition(" — ")[0].lower()
+    assert found.is_answer
+    elsewhere = SearchOptions(blocked_domains=("docs.python.org",))
+    assert all(passage.text for passage in find(index, question, elsewhere).passages)
+    index.put([Page(first.url, "Generators", "A generator is a function with yield.")])
+    texts = [passage.text for passage in find(index, question).passages if passage.url == first.url]
+    assert texts == ["A generator is a function with yield."]

@@ -11,6 +11,7 @@ from groundwire.engine.retrieve.rerank import (
     BY_WORDS,
     PassageFeatures,
     name_depth,
+    named_share,
     page_support,
     passage_score,
     title_match,
@@ -39,6 +40,16 @@ def test_only_documented_names_have_a_depth() -> None:
     assert deep > 0.0
     assert name_depth(passage("https://works.example/", "release.notes.2024 — works")) == 0.0
     assert name_depth(passage(local_address("x"), "lxml 6.1.0 — a package")) == 0.0
+
+
+def test_a_name_in_the_question_counts_less_if_it_is_an_everyday_word() -> None:
+    words = frozenset(("namedtuple", "vs", "open"))
+    unusual, everyday, absent = (
+        named_share(passage(local_address(name), f"{name} — Python"), words)
+        for name in ("collections.namedtuple", "webbrowser.open", "os.walk")
+    )
+    assert 1.0 == unusual > everyday > absent == 0.0
+    assert named_share(passage("https://works.example/", "open"), words) == 0.0
 
 
 def test_the_sections_of_a_page_support_each_other() -> None:

@@ -12,17 +12,21 @@ from groundwire.engine.compose.exhibits import Layout
 from groundwire.engine.compose.score import score_statements
 from groundwire.engine.compose.select import SelectedStatement, Selection, least_coverage, select_statements
 from groundwire.engine.compose.statements import Excerpt, Statement, join_passages, mentions, read_statements
-from groundwire.engine.knowledge.addresses import documentation_link, documentation_title
+from groundwire.engine.knowledge.addresses import documentation_link, documentation_title, titled_name
 from groundwire.engine.pages import Passage
 from groundwire.engine.words import query_terms, split_words, word_list
 from groundwire.model import Citation, Evidence, Source, Span, Warned
 from groundwire.model.value import replace, value
 from groundwire.text.urls import domain_of
 
-Phrase: TypeAlias = Literal["nothing", "contradiction", "older"]
+Phrase: TypeAlias = Literal["nothing", "reference", "contradiction", "older"]
 
 _PHRASES: Mapping[Phrase, tuple[str, str]] = {
     "nothing": ("Nothing was found for “{query}”.", "Zu „{query}“ wurde nichts gefunden."),
+    "reference": (
+        "Python’s documentation explains this under “{heading}”.",
+        "Die Dokumentation von Python erklärt das unter „{heading}“.",
+    ),
     "contradiction": ("Another page says otherwise: ", "Eine andere Seite sagt es anders: "),
     "older": (
         "An older page ({older}) says otherwise; the page above is of {newer}: ",
@@ -51,6 +55,12 @@ _FIRM_PROBABILITY = 0.85
 """Probability of an answer, where the engine judges it, below which the evidence is thin. On the tuning
 questions of tests/engine/questions, the warning is then at 10 % of the right answers and at 55 % of the wrong
 ones; by coverage it was at 17 % and at 41 %."""
+
+_WITH_REFERENCE = 0.6
+"""Score of a passage, relative to that of a page of which only the address is known, from which on it is
+quoted after it. Chosen by reading answers."""
+NOT_INDEXED = "page_not_indexed"
+"""Warning code: the answer refers to a page that the index does not have."""
 
 
 @value
@@ -88,8 +98,13 @@ def compose(query: str, passages: Sequence[Passage], *, max_sources: int | None 
 def _compose_part(part: QuestionPart, max_sources: int | None) -> Composition:
     if part.is_answer is False:
         return _nothing(part)
+    reference = _reference(part)
+    if reference is not None:
+        close = (item for item in part.passages if item.score >= _WITH_REFERENCE * reference.score)
+        part = replace(part, passages=(reference, *(item for item in close if item.text)))
+        max_sources = None if max_sources is None else max(0, max_sources - 1)
     excerpts, selection = _select(part, max_sources)
-    if not selection.paragraphs:
+    if not selection.paragraphs and reference is None:
         return _nothing(part)
     sources = sources_in(part.passages)
     selection = replace(
@@ -97,6 +112,8 @@ def _compose_part(part: QuestionPart, max_sources: int | None) -> Composition:
     )
     # Further links would count as sources.
     builder = _AnswerBuilder(part.query, sources, has_links=max_sources is None)
+    if reference is not None:
+        builder.refer(reference)
     builder.write(arrange(part.query, selection, excerpts))
     return Composition(
         builder.text,
@@ -105,6 +122,12 @@ def _compose_part(part: QuestionPart, max_sources: int | None) -> Composition:
         found=True,
         is_plain=True,
     )
+
+
+def _reference(part: QuestionPart) -> Passage | None:
+    """The page that answers best, if only its address is known."""
+    best = part.passages[0] if part.is_answer and part.passages else None
+    return best if best is not None and not best.text else None
 
 
 def _nothing(part: QuestionPart) -> Composition:
@@ -116,6 +139,7 @@ def _select(part: QuestionPart, max_sources: int | None) -> tuple[list[Excerpt],
     statements = read_statements(excerpts)
     scored = score_statements(part.query, excerpts, statements)
     least = 0.0 if part.is_answer else least_coverage(len(query_terms(part.query)))
+    is_thin = part.probability is not None and part.probability < _FIRM_PROBABILITY
     selection = select_statements(
         scored,
         statements,
@@ -123,6 +147,7 @@ def _select(part: QuestionPart, max_sources: int | None) -> tuple[list[Excerpt],
         least_coverage=least,
         ranked=excerpts if part.is_answer else (),
         superseded=_superseded(part.query, part.passages),
+        is_thin=is_thin,
     )
     return excerpts, selection
 
@@ -222,6 +247,14 @@ class _AnswerBuilder:
     def text(self) -> str:
         return "".join(self._parts)
 
+    def refer(self, passage: Passage) -> None:
+        """Writes where a page is that cannot be quoted."""
+        heading = titled_name(passage.title)
+        self._append(phrase("reference", self._query).format(heading=heading))
+        self.citations.append(
+            Citation(Span(0, self._length), (Evidence(replace(self._sources[passage.url], state="cited")),))
+        )
+
     def write(self, paragraphs: Sequence[Sequence[Entry]]) -> None:
         """Writes all paragraphs, and the contradicting statements of other pages after each paragraph."""
         reported: set[tuple[str, int]] = set()
@@ -318,6 +351,10 @@ def _subject_prefix(statement: Statement, subject: str) -> str:
 
 
 def _notes(part: QuestionPart, selection: Selection, builder: _AnswerBuilder) -> Iterator[Warned]:
+    if _reference(part) is not None:
+        yield Warned(
+            NOT_INDEXED, "The page is not in the index. `groundwire index add python` adds the documentation."
+        )
     for one, other in builder.contradictions:
         yield Warned("contradictory_evidence", f"{_name_sources(one, other)} disagree; both are quoted.")
     if part.probability is not None:

@@ -67,7 +67,7 @@ class Selection:
     """The highest coverage of the query among the selected statements."""
 
 
-def select_statements(
+def select_statements(  # noqa: PLR0913  each is a fact about the evidence
     scored: Sequence[ScoredStatement],
     statements: Sequence[Statement],
     max_sources: int | None,
@@ -75,16 +75,19 @@ def select_statements(
     least_coverage: float = 0.0,
     ranked: Sequence[Excerpt] = (),
     superseded: frozenset[str] = frozenset(),
+    is_thin: bool = False,
 ) -> Selection:
     """The best statements within the limits; none if none covers enough of the query.
 
     With `ranked`, the excerpts if their scores can be trusted, a page of the best passages opens the answer,
     even if a sentence of another page repeats more words of the query. Of the pages in `superseded`, nothing
-    is selected but what contradicts the answer."""
+    is selected but what contradicts the answer. If the evidence is thin, other pages would only distract: one
+    page is quoted then, and what supports or contradicts it."""
     pool = scored[:_POOL]
     units = _units(pool, statements)
     current = [unit for unit in units if unit.item.statement.url not in superseded]
-    picked = _pick(current or units, max_sources, ranked)
+    most_pages = 1 if is_thin and max_sources != 0 else max_sources
+    picked = _pick(current or units, most_pages, ranked)
     if not picked or max(unit.item.coverage for unit in picked) < least_coverage:
         return Selection()
     everything = [statement for unit in picked for statement in unit.statements]

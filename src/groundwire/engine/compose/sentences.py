@@ -53,7 +53,9 @@ _PROMPT = re.compile(r">>>|\.\.\.(?:\s|$)|[$%] \S|\$ ")
 _CODE = re.compile(
     r"(?:from\s+[\w.]+\s+import\s|import\s+[\w.]+(?:\s+as\s+\w+)?(?:,\s*[\w.]+)*$|@\w[\w.]*(?:\(.*\))?$"
     r"|(?:def|class|for|while|if|elif|else|try|except|with|async|return|raise)\b.*:$|return\b[^.]*$"
-    r"|[\w.\[\]'\"]+\s*(?:[-+*/|&]?=)\s*\S.*$|[\w.]+\(.*\)\s*(?:#.*)?$|[{}()\[\];]+$|.*[;{}]$|</?\w+.*>$"
+    r"|[\w.\[\]'\"]+\s*(?:[-+*/|&]?=)\s*\S.*$|[\w.]+\(.*\)\s*(?:#.*)?$|[{}()\[\];]+$|.*[{}]$|</?\w+.*>$"
+    # A line of prose may end with a semicolon too.
+    r"|(?![A-Z]?[a-z]+(?: [\w'’,-]+){3} ).*;$"
     r"|\|.*\|$|\[[^()]*\)$|->\s|\"{3}|'{3})"
 )
 # A shell command: a program with options, or a well-known program.

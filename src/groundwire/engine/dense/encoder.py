@@ -53,6 +53,11 @@ class SentenceEncoder(Protocol):
         """What its cosines are multiplied by, so that those of all encoders mean the same."""
         ...
 
+    @property
+    def is_fast(self) -> bool:
+        """Can it encode some passages while a question waits?"""
+        ...
+
     def encode(self, texts: Sequence[str]) -> Floats:
         """The vectors of texts, one in each row."""
         ...
@@ -101,6 +106,7 @@ class PackagedEncoder:
         self.dimensions = package.dimensions
         self.languages = package.languages
         self.scale = 1.0 if package == ENGLISH else _MULTILINGUAL_SCALE
+        self.is_fast = package == MULTILINGUAL
         self._load = load
         self._loading = Lock()
         self._loaded: tuple[Tokenizer, Model] | None = None

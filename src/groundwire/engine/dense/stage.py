@@ -28,6 +28,8 @@ _SPARE = 4
 _FILTERED = 2000
 """Vectors that are looked up if filters restrict the passages."""
 _CACHED_QUESTIONS = 64
+_MOST_ENCODED = 32
+"""Passages that are encoded for one question: a quarter of a second."""
 _FOREIGN_WORDS = 2
 """One may be a name or a variable: `del`, `la`."""
 
@@ -75,10 +77,19 @@ class DenseStage:
         return found
 
     def similarities(self, query: str, passages: Sequence[Passage]) -> list[float | None]:
-        """The similarities of passages; None for those without a vector."""
-        return self._similarities(
-            query, [vector_key(passage_text(item.title, item.text)) for item in passages]
-        )
+        """The similarities of passages. Of those without a vector, the first ones are encoded now, as far as
+        that is fast: while vectors are being computed, passages that have one must not gain from it. None
+        for all others."""
+        texts = [passage_text(item.title, item.text) for item in passages]
+        similarities = self._similarities(query, list(map(vector_key, texts)))
+        missing = [at for at, known in enumerate(similarities) if known is None and passages[at].text]
+        fast = next((about for about in self._encoders(query) if about.encoder.is_fast), None)
+        if missing and fast is not None:
+            chosen = missing[:_MOST_ENCODED]
+            cosines = fast.encoder.encode([texts[at] for at in chosen]) @ fast.question(query)
+            for at, cosine in zip(chosen, cosines.tolist(), strict=True):
+                similarities[at] = fast.similarity(cosine)
+        return similarities
 
     def purposes(self, query: str, limit: int) -> list[PurposeMatch]:
         """The names and pages whose purposes are closest in meaning, best first."""

@@ -25,6 +25,8 @@ CONTENTS_URL = f"{LOCAL}python/contents"
 _SOURCES = "https://github.com/python/cpython/blob/"
 PROJECTS = "https://pypi.org/project/"
 _LOCAL_PYTHON = f"{LOCAL}python/"
+_SHORTENED = re.compile(r" (s|t|re|ve|ll|d|m)\b")
+_FIRST_PERSON = re.compile(r"\bi\b")
 _RELEASE = re.compile(r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?")
 """Versions with a tag in the repository; `3.13.0+` is a build between two releases."""
 
@@ -66,6 +68,20 @@ def documentation_link(url: str, title: str) -> str:
 def documentation_title(title: str) -> str:
     """The title of the page that `documentation_link` leads to."""
     return f"{titled_name(title)} — Python {sys.version_info.major}.{sys.version_info.minor} documentation"
+
+
+def documentation_heading(target: str) -> str:
+    """The heading of a page or section of the documentation, as far as its address shows it:
+    `reference/compound_stmts.html#the-with-statement`."""
+    page, _, anchor = target.partition("#")
+    if not anchor:
+        folder, _, name = page.removesuffix(".html").rpartition("/")
+        return f"{name} ({folder})" if folder else name
+    if "." in anchor or page.startswith("glossary"):
+        return anchor.removeprefix("term-")
+    words = _SHORTENED.sub(r"’\1", anchor.replace("-", " "))
+    words = _FIRST_PERSON.sub("I", words)
+    return f"{words[:1].upper()}{words[1:]}"
 
 
 def library_page(url: str, title: str) -> str:

@@ -30,6 +30,10 @@ _CODE = re.compile(
     r"(?:assert|async|await|class|def|del|for|from|if|import|match|raise|return|while|with) "
 )
 _UNCLEAR = re.compile(r"\"|\*\w+\*")
+_OTHER = re.compile(r"[^a-z0-9]+")
+_LABELLED = frozenset(("atom-identifiers", "identifiers", "lambda"))
+"""Sections whose anchor is their label; that of all others is made of their heading, as the link next to the
+heading shows."""
 _CELL_BORDER = re.compile(r"[ ]*\|[ ]*")
 
 
@@ -53,7 +57,8 @@ def _pages(page: str, label: str, text: str) -> Iterator[Page]:
     rest = page_text(_ENTRY.sub("", text))
     if rest != title:
         purpose = knowledge_table("topics").get(label, "")
-        yield python_page(f"{page}#{label}", f"{title} — {purpose}" if purpose else title, rest)
+        anchor = label if label in _LABELLED else _OTHER.sub("-", title.lower()).strip("-")
+        yield python_page(f"{page}#{anchor}", f"{title} — {purpose}" if purpose else title, rest)
 
 
 def page_text(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Finds a copy of Python's HTML documentation on this machine: of the system, or of the interpreter."""
+"""Finds a copy of Python's HTML documentation: of the environment, the system or the interpreter."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ INVENTORY = "objects.inv"
 _VERSION = re.compile(rb"# Version: (\d+\.\d+)")
 _HEAD = 200
 _COPIES = (
+    "{environment}/share/doc/python{version}/html",
     *("/usr/share/doc/python{version}/html", "/usr/share/doc/python3/html"),  # Debian
     *("/usr/share/doc/python3-docs/html", "/usr/share/doc/python/html"),  # Fedora, Arch
     *("{prefix}/share/doc/python{version}/html", "{prefix}/share/doc/python@{version}/html"),
@@ -24,7 +25,9 @@ def local_copy(version: str = "") -> Path | None:
     """A copy of a version (`3.11`; without one, that of the running Python): the one that `PYTHONDOCS` names,
     as for pydoc, or one in a usual place."""
     version = version or f"{sys.version_info.major}.{sys.version_info.minor}"
-    usual = (folder.format(version=version, prefix=sys.base_prefix) for folder in _COPIES)
+    usual = (
+        folder.format(version=version, environment=sys.prefix, prefix=sys.base_prefix) for folder in _COPIES
+    )
     for path in map(Path, filter(None, (os.environ.get("PYTHONDOCS", ""), *usual))):
         try:
             with (path / INVENTORY).open("rb") as inventory:

@@ -13,6 +13,9 @@ from groundwire.engine.pages import Page
 COLLECTION = "groundwire"
 _ADDRESS = f"{LOCAL}{OWN}"
 
+_OTHER_SUBJECTS = ("answers.md", "comparison.md", "reliability.md", "tutorial.md")
+"""Documents that are mostly about other things than groundwire: samples, tests, other software."""
+
 _PACKAGE = Path(__file__).parents[2]
 
 
@@ -39,17 +42,20 @@ def own_title() -> str:
         return f"{OWN} — Python package"
 
 
+def documents_folder() -> Path:
+    """The folder of the documents: in the package, or next to `src` in a checkout."""
+    folder = _PACKAGE / "docs"
+    root = _PACKAGE.parents[1]
+    return root / "docs" if not folder.is_dir() and (root / "pyproject.toml").is_file() else folder
+
+
 def _files() -> tuple[Path, list[Path]]:
     """The project's README, and the documents.
 
     The wheel holds all of them in `docs`, where the project's README is `project.md` because `docs` has a
-    README of its own. In a checkout, both are next to `src`.
+    README of its own.
     """
-    folder = _PACKAGE / "docs"
-    readme = folder / "project.md"
-    root = _PACKAGE.parents[1]
-    if not folder.is_dir() and (root / "pyproject.toml").is_file():
-        folder, readme = root / "docs", root / "README.md"
-    # These are mostly about other things than groundwire: sample questions, tests, other software.
-    skipped = (readme, folder / "answers.md", folder / "reliability.md")
+    folder = documents_folder()
+    readme = folder / "project.md" if folder.parent == _PACKAGE else folder.parent / "README.md"
+    skipped = (readme, *(folder / name for name in _OTHER_SUBJECTS))
     return readme, [path for path in sorted(folder.glob("*.md")) if path not in skipped]

@@ -38,6 +38,10 @@ _IN_SYNONYM = 0.8
 _NAME_SHARE = 0.6
 """Share of a term that is found in the name itself (`json.loads` for `json`), not in the phrase."""
 
+_TOGETHER = 0.5
+"""Weight of what all phrases about a target have together, relative to the similarity of the best one, when
+targets are chosen. Chosen on the tuning questions of tests/engine/questions."""
+
 
 class Purpose(NamedTuple):
     """A name or a page, and one phrase about it."""
@@ -54,6 +58,8 @@ class PurposeMatch(NamedTuple):
     phrase: str
     similarity: float
     """Between 0 and 1."""
+    coverage: float = 0.0
+    """The share of the question that all phrases about the target together have."""
 
 
 class PurposeIndex:
@@ -81,13 +87,21 @@ class PurposeIndex:
                 covered[number][term] = max(share, covered[number].get(term, 0.0))
         total = sum(weights.values())
         best: dict[str, PurposeMatch] = {}
+        together: dict[str, dict[str, float]] = defaultdict(dict)
         for number, shares in covered.items():
             of_phrase, target, phrase = self.phrases[number].split("\t")
             similarity = _similarity(float(of_phrase), shares, weights, total)
             known = best.get(target)
             if known is None or similarity > known.similarity:
                 best[target] = PurposeMatch(target, phrase, similarity)
-        return sorted(best.values(), key=lambda match: -match.similarity)[:limit]
+            of_target = together[target]
+            for term, share in shares.items():
+                of_target[term] = max(share, of_target.get(term, 0.0))
+        matches = (
+            match._replace(coverage=_matched(together[target], weights) / total)
+            for target, match in best.items()
+        )
+        return sorted(matches, key=lambda match: -(match.similarity + _TOGETHER * match.coverage))[:limit]
 
     def _shares(self, term: str) -> Iterator[tuple[int, float]]:
         in_phrase, in_name = self._numbers(term)
@@ -106,10 +120,14 @@ class PurposeIndex:
 def _similarity(
     of_phrase: float, shares: Mapping[str, float], weights: Mapping[str, float], total: float
 ) -> float:
-    matched = sum(weights[term] * share for term, share in shares.items())
+    matched = _matched(shares, weights)
     in_phrase = sum(weights[term] for term in shares)
     # The square root: what the question has beyond the phrase counts more, as people add circumstances.
     return (matched / total) * math.sqrt(min(1.0, in_phrase / of_phrase) if of_phrase else 0.0)
+
+
+def _matched(shares: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    return sum(weights[term] * share for term, share in shares.items())
 
 
 def _weight(phrases: int, numbers: tuple[list[int], list[int]]) -> float:

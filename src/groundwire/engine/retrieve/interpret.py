@@ -1,4 +1,4 @@
-"""Interprets a question before it is searched: pasted errors, misspelt words, German words.
+"""Interprets a question before it is searched: symbols, pasted errors, misspelt words, German words.
 
 An interpretation is a query of its own. The question as typed is always one of them.
 """
@@ -51,6 +51,7 @@ _PARTICLES = frozenset(
         *("um", "unter", "vor", "weg", "weiter", "zu", "zurück"),
     )
 )
+_AROUND_SYMBOLS = "`'\"“”„?,;"
 _LINKS = ("", "s", "es", "n", "en", "e")
 """What joins the parts of a German compound."""
 _SHORTEST_PART = 4
@@ -59,7 +60,7 @@ _SHORTEST_PART = 4
 def interpretations(query: str, words_with_prefix: WordsWithPrefix) -> Iterator[Interpretation]:
     """The query as typed, or the error in it; then corrected and translated, where that changes something."""
     error = error_query(query, words_with_prefix)
-    typed = error or query
+    typed = error or spell_symbols(query)
     yield Interpretation(typed, "error" if error else "typed")
     in_german = is_german(query)
     corrected = speller(words_with_prefix, in_german=in_german).correct(typed, _is_word)
@@ -69,6 +70,20 @@ def interpretations(query: str, words_with_prefix: WordsWithPrefix) -> Iterator[
         translated = translate(corrected)
         if translated:
             yield Interpretation(translated, "translated")
+
+
+def spell_symbols(query: str) -> str:
+    """The query, followed by the words for the symbols that are in it as words: `what does := mean`."""
+    symbols = (token.strip(_AROUND_SYMBOLS) or token for token in query.split())
+    words = dict.fromkeys(_symbols()[symbol] for symbol in symbols if symbol in _symbols())
+    return " ".join((query, *words))
+
+
+@cache
+def _symbols() -> dict[str, str]:
+    """What people call a symbol."""
+    lines = data_lines(Path(__file__).parents[1], "symbols")
+    return dict(line.split(" ", 1) for line in lines)
 
 
 def speller(words_with_prefix: WordsWithPrefix, *, in_german: bool = False) -> Speller:
@@ -97,8 +112,11 @@ def _dictionary_of(*, in_german: bool) -> Dictionary:
 
 
 def _is_word(word: str) -> bool:
-    """Is it spelt correctly: a German word with a translation, or the name of a technology?"""
-    return word in word_list("other_technologies") or bool(_translations(word) or _compound(word))
+    """Is it spelt correctly: a German word or verb with a translation, or the name of a technology?"""
+    verbs = (word.removeprefix(particle) for particle in _PARTICLES if word.startswith(particle))
+    return word in word_list("other_technologies") or bool(
+        _translations(word) or _compound(word) or any(map(_translations, verbs))
+    )
 
 
 def error_query(query: str, words_with_prefix: WordsWithPrefix) -> str:

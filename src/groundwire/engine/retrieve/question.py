@@ -22,6 +22,9 @@ _FOLLOW_UP = re.compile(
     r"diese[rsnm]?|ihn|ihm|es|sie|rückgängig|stattdessen)\W*(?:\w+\W*){0,2}$",
     re.IGNORECASE,
 )
+_ACTION = re.compile(r"\bhow (?:(?:do|can|should|would|could) (?:I|you|we|one)|to) (\w+)", re.IGNORECASE)
+"""The verb of a question about how something is done."""
+_ANOTHER_ACTION = re.compile(rf"{_ACTION.pattern}(?: \w+)? ones?\W*$", re.IGNORECASE)
 _MOST_PARTS = 4
 _LEAST_WORDS = 3
 """Words of a part: a shorter one does not make sense on its own."""
@@ -43,10 +46,15 @@ def split_question(question: str) -> tuple[str, ...]:
 
 
 def complete_question(question: str, earlier: str) -> str:
-    """The query for a question: a follow-up question gets the content words of the question before it."""
+    """The query for a question: a follow-up question gets the content words of the question before it.
+
+    "And how do I write one?" after "How do I read a file?" is about another action: the verb of the question
+    before is not carried over."""
     if not earlier.strip() or not is_follow_up(question):
         return question
     known = set(map(stem_word, split_words(question)))
+    if _ANOTHER_ACTION.search(question) and (action := _ACTION.search(earlier)):
+        known.add(stem_word(action[1].lower()))
     carried: dict[str, str] = {}
     for word in re.findall(r"[\w.+#-]*\w", earlier):
         stem = stem_word(word.lower())

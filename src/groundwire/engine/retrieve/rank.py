@@ -15,10 +15,13 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from groundwire.engine.index.base import Index
 from groundwire.engine.knowledge.addresses import (
+    CONTENTS_URL,
     DOCS_SITE,
     DOCS_URL,
     PROJECTS,
+    documentation_heading,
     documentation_link,
+    documentation_title,
     is_built_in,
     local_address,
     titled_name,
@@ -29,6 +32,7 @@ from groundwire.engine.pages import Page, Passage, page_passages
 from groundwire.engine.retrieve.filters import date_range
 from groundwire.engine.retrieve.gate import (
     THRESHOLD,
+    GateFeatures,
     WordWeights,
     coverage,
     gate_features,
@@ -43,6 +47,7 @@ from groundwire.engine.retrieve.rerank import (
     BY_WORDS,
     PassageFeatures,
     name_depth,
+    named_share,
     page_support,
     passage_score,
     relative_length,
@@ -93,6 +98,8 @@ class RankedPassages(NamedTuple):
     passages: tuple[Passage, ...] = ()
     probability: float = 0.0
     """That the passages answer the question."""
+    features: GateFeatures = GateFeatures()
+    """What the probability was computed from."""
     corrected: str = ""
     """The question with its spelling corrected, whether or not that interpretation is used."""
 
@@ -161,11 +168,11 @@ def rank(
     weights = word_weights(interpretation.text, source.words_with_prefix)
     best = candidates(source, interpretation.text, weights, options, max(limit, RERANKED))
     by = BY_MEANING if any(item.features.meaning for item in best) else BY_WORDS
-    passages = tuple(
-        _by_score(replace(item.passage, score=passage_score(item.features, by)) for item in best)
-    )[:limit]
-    features = gate_features(interpretation, passages, weights)
-    return RankedPassages(interpretation, passages, probability(features) if passages else 0.0)
+    best = sorted(best, key=lambda item: -passage_score(item.features, by))[:limit]
+    passages = tuple(replace(item.passage, score=passage_score(item.features, by)) for item in best)
+    described = [item.features.described for item in best]
+    features = gate_features(interpretation, passages, weights, described)
+    return RankedPassages(interpretation, passages, probability(features) if passages else 0.0, features)
 
 
 class Candidate(NamedTuple):
@@ -186,14 +193,17 @@ def candidates(
     words = frozenset(tokenize(query))
     known: dict[tuple[str, int], Candidate] = {}
     passages = [
+        *_target_passages(source.index, targets, options),
         *found,
         *(replace(item, score=0.0) for item in (meaning.search(query, options, limit) if meaning else ())),
-        *_target_passages(source.index, targets, options),
     ]
     similarities = meaning.similarities(query, passages) if meaning else [None] * len(passages)
     for passage, similarity in zip(passages, similarities, strict=True):
         prior = page_prior(passage.url, passage.title, words)
-        about = targets.get(_target_of(passage, targets), _NO_TARGET).strength
+        target = targets.get(_target_of(passage, targets), _NO_TARGET)
+        about = target.strength
+        if not passage.text:
+            similarity = target.similarity  # noqa: PLW2901  the phrase stands for the text
         if package_of(passage.url) in words:
             about += _NAMED
         about = max(about, _described(passage, weights))
@@ -205,7 +215,7 @@ def candidates(
             known[key] = Candidate(scored, features)
     best = list(_without_doubles(_by_score(item.passage for item in known.values())))[:limit]
     return [
-        _compared(passage, known[passage.url, passage.start].features, support, weights, targets)
+        _compared(passage, known[passage.url, passage.start].features, support, weights, targets, words)
         for passage, support in zip(best, page_support(best), strict=True)
     ]
 
@@ -224,17 +234,24 @@ def _by_score(passages: Iterable[Passage]) -> list[Passage]:
 
 
 def _compared(
-    passage: Passage, features: PassageFeatures, support: float, weights: WordWeights, targets: Targets
+    passage: Passage,
+    features: PassageFeatures,
+    support: float,
+    weights: WordWeights,
+    targets: Targets,
+    words: frozenset[str],
 ) -> Candidate:
     """The passage with all evidence.
 
     A purpose counts less if the question has words that the index knows and that neither the passage nor the
     phrase has: `read and write WARC files` is not about `open`."""
     terms = passage_terms(passage)
-    phrase = targets.get(_target_of(passage, targets), _NO_TARGET).phrase
+    target = targets.get(_target_of(passage, targets), _NO_TARGET)
+    phrase = frozenset(query_terms(target.phrase))
     known = {stem: value for stem, value in weights.items() if value[1]}
-    missing = 1 - coverage(known, terms | frozenset(query_terms(phrase))) if known and passage.about else 0.0
-    covered = coverage(weights, terms)
+    missing = 1 - coverage(known, terms | phrase) if known and passage.about else 0.0
+    # Of a page that is not in the index, only the phrase about it can be compared.
+    covered = coverage(weights, terms if passage.text else terms | phrase)
     features = features._replace(
         about=passage.about * (1 - _MISSING * missing),
         coverage=covered,
@@ -244,6 +261,10 @@ def _compared(
         support=support,
         repeated=repeated_share(passage, weights),
         depth=name_depth(passage),
+        unread=float(not passage.text),
+        described=max(target.described, _described(passage, weights)),
+        named=named_share(passage, words),
+        own_meaning=0.0 if is_built_in(passage.url) else features.meaning,
     )
     return Candidate(replace(passage, about=features.about), features)
 
@@ -254,6 +275,10 @@ class Target(NamedTuple):
     strength: float = 0.0
     phrase: str = ""
     """The phrase about it that the question matches."""
+    described: float = 0.0
+    """The share of the question that all phrases about it together have."""
+    similarity: float = 0.0
+    """How close a phrase about it is to the question in meaning; 0 without vectors."""
 
 
 Targets: TypeAlias = dict[str, Target]
@@ -274,7 +299,9 @@ _NO_MATCH = PurposeMatch("", "", 0.0)
 
 def _by_words(query: str) -> Targets:
     matches = purpose_index().match(query, _MOST_TARGETS)
-    return {match.target: Target(_PURPOSE * match.similarity, match.phrase) for match in matches}
+    return {
+        match.target: Target(_PURPOSE * match.similarity, match.phrase, match.coverage) for match in matches
+    }
 
 
 def _by_words_and_meaning(query: str, meaning: MeaningSearch) -> Targets:
@@ -287,7 +314,7 @@ def _by_words_and_meaning(query: str, meaning: MeaningSearch) -> Targets:
         words, meant = by_words.get(target, _NO_MATCH), by_meaning.get(target, _NO_MATCH)
         similarity = max(0.0, (meant.similarity - _UNRELATED) / (1 - _UNRELATED))
         strength = _PURPOSE * (words.similarity + _MEANT * similarity) / (1 + _MEANT)
-        targets[target] = Target(strength, words.phrase or meant.phrase)
+        targets[target] = Target(strength, words.phrase or meant.phrase, words.coverage, meant.similarity)
     best = sorted(targets, key=lambda target: -targets[target].strength)[:_MOST_TARGETS]
     return {target: targets[target] for target in best}
 
@@ -297,9 +324,18 @@ def _target_passages(index: Index, targets: Iterable[str], options: SearchOption
     if any(bound is not None for bound in date_range(options.since, options.until)):
         return  # documentation has no date
     for target in targets:
-        for page in _pages(index, target, options):
-            if admits(options, Source(page.url)):
-                yield from islice(page_passages(page), _TARGET_PASSAGES)
+        pages = [page for page in _pages(index, target, options) if admits(options, Source(page.url))]
+        for page in pages:
+            yield from islice(page_passages(page), _TARGET_PASSAGES)
+        if not pages and ".html" in target:
+            yield from _reference(index, target, options)
+
+
+def _reference(index: Index, target: str, options: SearchOptions) -> Iterator[Passage]:
+    """A page of the documentation that an index about Python does not have: only its address is known."""
+    url = f"{DOCS_URL}{target}"
+    if admits(options, Source(url)) and index.page(CONTENTS_URL) is not None:
+        yield Passage(url, documentation_title(documentation_heading(target)), "", 0, language="en")
 
 
 def _pages(index: Index, target: str, options: SearchOptions) -> Iterator[Page]:

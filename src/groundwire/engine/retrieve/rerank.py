@@ -10,7 +10,7 @@ from typing import NamedTuple
 from groundwire.engine.knowledge.addresses import is_built_in, titled_name
 from groundwire.engine.pages import Passage
 from groundwire.engine.retrieve.gate import WordWeights
-from groundwire.engine.words import query_terms
+from groundwire.engine.words import query_terms, word_list
 
 
 class PassageFeatures(NamedTuple):
@@ -34,22 +34,41 @@ class PassageFeatures(NamedTuple):
     """The share of the page in the scores of all passages of the first stage."""
     repeated: float = 0.0
     """The share of a sentence at the beginning of the passage that the question repeats, if it repeats much
-    of it: somebody who knows the sentence searches for it."""
+    of it: people who know the sentence search for it."""
     depth: float = 0.0
     """The depth of the documented name: questions are seldom about a method of a class of a module."""
+    unread: float = 0.0
+    """Is only the address of the page known?"""
+    described: float = 0.0
+    """The share of the question that the phrases about the subject have together."""
+    named: float = 0.0
+    """Does the question have the last part of the documented name as a word: `iter vs next`? Less if that is
+    an everyday word too."""
+    own_meaning: float = 0.0
+    """The similarity in meaning of a page that the user added."""
 
 
-BY_WORDS = PassageFeatures(2.08, 0.0, 7.18, 1.23, 8.67, 1.76, 1.16, 3.16, 5.0, -2.55)
-BY_MEANING = PassageFeatures(0.73, 11.11, 5.95, 1.81, 8.66, 0.72, 1.55, 1.61, 4.24, -2.81)
+BY_WORDS = PassageFeatures(
+    *(1.4, 0.0, 4.6, 1.75, 12.86, 1.76, 0.48, 1.51, 5.0, -1.81),
+    *(1.06, 4.41, 0.94, 0.0),
+)
+BY_MEANING = PassageFeatures(
+    *(0.51, 2.81, 4.92, 1.7, 7.73, 0.64, 0.97, 1.02, 4.24, -1.49),
+    *(0.25, 4.89, 0.79, 13.88),
+)
 """Weights without vectors and with them: the probability that a passage is the best one grows with the
 exponential of the weighted sum. Fitted by `bench/rerank.py` on the tuning questions of
-tests/engine/questions; it also compares them with weights chosen by hand, in cross-validation. Only the
-weight of the title by words is higher, as the package questions of tests/engine/fresh_questions.py need."""
+tests/engine/questions and tests/engine/utility_handbook; it also compares them with weights chosen by hand,
+and with weights that were fitted to the questions of other people. Two are higher: that of the title by
+words, as the package questions of tests/engine/fresh_questions.py need, and that of repeated sentences, as
+the questions that are made of docstrings need."""
 
 _SENTENCE_END = re.compile(r"[.!?:]\s|\n")
 _BEGINNING, _FIRST_SENTENCES, _LEAST_TERMS = 400, 4, 3
 _LONGEST = 1000
 _DEEPEST = 3
+_EVERYDAY = 0.3
+"""How much an everyday word counts as a name. Chosen by hand."""
 
 
 def passage_score(features: PassageFeatures, weights: PassageFeatures) -> float:
@@ -83,6 +102,14 @@ def name_depth(passage: Passage) -> float:
     name = titled_name(passage.title)
     is_name = is_built_in(passage.url) and name.replace(".", "_").isidentifier()
     return name.count(".") / _DEEPEST if is_name else 0.0
+
+
+def named_share(passage: Passage, words: frozenset[str]) -> float:
+    """Is the last part of the documented name among the words of the question?"""
+    name = titled_name(passage.title).rpartition(".")[2].casefold()
+    if name not in words or not is_built_in(passage.url):
+        return 0.0
+    return _EVERYDAY if name in word_list("common_words") else 1.0
 
 
 def page_support(passages: Sequence[Passage]) -> list[float]:
