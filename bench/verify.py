@@ -25,7 +25,7 @@ from typing import NamedTuple, cast
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.verify.labelled_pages import HALVES, measure
+from tests.verify.labelled_pages import HALVES, measure, measure_quantities
 
 from groundwire.model.value import field_names
 from groundwire.verify import score
@@ -162,6 +162,11 @@ def report_labelled() -> None:
         print("| verdict | claims | precision | recall |\n|---|--:|--:|--:|")
         for item in results:
             print(f"| {item.label} | {item.written} | {item.precision:.2f} | {item.recall:.2f} |")
+    print("\n## Numbers in many forms: the page says another number\n")
+    print("| part | claims | precision | recall |\n|---|--:|--:|--:|")
+    for part in ("tuning", "check"):
+        item = measure_quantities(part)
+        print(f"| {part} | {item.written} | {item.precision:.2f} | {item.recall:.2f} |")
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Labelled claims about pages that we wrote ourselves, and what the verifier makes of them.
 
 The pages of `tuning_pages.toml` were used to choose thresholds and rules; those of `test_pages.toml` only
-measure.
+measure. `quantity_pages.toml` has numbers in many forms, in a part for each purpose.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from groundwire.verify.pages import PageText
 
 Half: TypeAlias = Literal["tuning", "test"]
 HALVES: tuple[Half, ...] = ("tuning", "test")
+_QUANTITY_URL = "https://numbers.example/"
 _FOLDER = Path(__file__).parent / "labelled"
 _OPEN = ("unproven", "partial")
 """A paraphrase cannot be told from another statement with the same words: it has to stay open."""
@@ -104,3 +105,22 @@ def measure(half: Half) -> list[LabelResult]:
     return [
         LabelResult(label, written[label], given[label], right[label]) for label in sorted({*written, *given})
     ]
+
+
+def measure_quantities(part: str) -> LabelResult:
+    """Precision and recall of "the page says another number" on one part of `quantity_pages.toml`."""
+    pages = tomllib.loads((_FOLDER / "quantity_pages.toml").read_text("utf-8"))["page"]
+    pairs = [
+        (label, fact_of(LabelledClaim(label, text, "", outcome, _QUANTITY_URL)).claimed.verdict)
+        for page in pages
+        if page["part"] == part
+        for outcome in [outcome_of(f"<main><p>{page['text']}</p></main>", _QUANTITY_URL)]
+        for label, text in page["claims"]
+    ]
+    label = "other_value"
+    return LabelResult(
+        label,
+        sum(written == label for written, _ in pairs),
+        sum(given == label for _, given in pairs),
+        sum(written == given == label for written, given in pairs),
+    )

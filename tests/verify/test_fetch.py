@@ -130,6 +130,16 @@ async def test_dns_rebinding_is_refused_and_unknown_names_never_existed() -> Non
         assert web.upstream.connections == 0
 
 
+async def test_hosts_are_not_called_missing_where_no_name_is_found() -> None:
+    async with small_web(page(TOWER), FakeResolver(www_example_com=[[HERE]])) as web:
+        missing = [web.url("/", host) for host in ("one.example.com", "two.example.net")]
+        offline = await outcomes(web, *missing)
+        assert {found.address.verdict for found in offline.values()} == {"unchecked"}
+        assert "offline" in offline[missing[0]].address.evidence
+        online = await outcomes(web, *missing, web.url("/", SITE))
+        assert [online[url].address.verdict for url in missing] == ["no_such_host", "no_such_host"]
+
+
 async def test_links_in_the_answer_that_are_no_citations_are_not_contacted() -> None:
     text = f"See http://{FORBIDDEN_HOST}/ and [this](http://127.0.0.2/x). The tower is 324 metres tall."
     async with small_web(page(TOWER)) as web:

@@ -36,6 +36,25 @@ SAME = [
     ("21:30", "21:30"),
     ("3,878,100 inhabitants", "3.9 million inhabitants"),
     ("2,317 people", "about 2,300 people"),
+    ("one hundred and twenty nurses", "120 nurses"),
+    ("a hundred ships", "100 ships"),
+    ("zweihundertfünfzig Mühlen", "250 Mühlen"),
+    ("hunderteinundzwanzig Mühlen", "121 Mühlen"),
+    ("two hundred thousand people", "200,000 people"),
+    ("two dozen bugs", "24 bugs"),
+    ("the third theatre", "the 3rd theatre"),
+    ("im dritten Stock", "the third floor"),
+    ("a third of it", "ein Drittel davon"),
+    ("two-thirds of it", "zwei Drittel"),
+    ("half of it", "die Hälfte"),
+    ("52.3 per cent", "52.3 %"),
+    ("7.5 percentage points", "7,5 Prozentpunkte"),
+    ("at 7.45 pm", "19:45"),
+    ("um 8.30 Uhr", "8:30 a.m."),
+    ("um 18 Uhr", "6 pm"),
+    ("in the 1880s", "in 1884"),
+    ("in Q3", "for Q3"),
+    ("season 3", "the third season"),
 ]
 
 
@@ -58,6 +77,14 @@ def test_the_format_does_not_matter(page: str, claim: str) -> None:
         ("acht Euro", "zwölf Euro"),
         ("18:00", "19:00"),
         ("3.878 million inhabitants", "3.7 million inhabitants"),
+        ("one hundred and twenty nurses", "one hundred and forty nurses"),
+        ("some 2,500 people", "some 3,500 people"),
+        ("the third theatre", "the fourth theatre"),
+        ("14th century", "12th century"),
+        ("ein Drittel", "ein Fünftel"),
+        ("in the 1880s", "in the 1890s"),
+        ("in Q3", "in Q1"),
+        ("5 pm", "7 pm"),
     ],
 )
 def test_other_values_of_one_kind_contradict(page: str, claim: str) -> None:
@@ -75,6 +102,10 @@ def test_other_values_of_one_kind_contradict(page: str, claim: str) -> None:
         ("61 Millionen", "61 der Schulen"),
         ("12/03/2021", "5 December 2021"),
         ("18:00", "18 ships"),
+        ("the third ship", "4 ships"),
+        ("a third of the fleet", "the third ship"),
+        ("6 percentage points", "6 percent"),
+        ("in the 1880s", "in 1911"),
     ],
 )
 def test_what_cannot_be_compared_neither_agrees_nor_contradicts(page: str, claim: str) -> None:

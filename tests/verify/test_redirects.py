@@ -5,8 +5,14 @@ from __future__ import annotations
 import pytest
 
 from groundwire.model import Answer, Citation, Evidence, SearchResult, Source, Span, Text
+from groundwire.model.value import replace
+from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script, ScriptedResponse
+from groundwire.testing.upstream import Upstream
+from groundwire.testing.upstream import answer as scripted_answer
 from groundwire.verify.redirects import KEPT_SECONDS, RedirectResolver
+from tests.faces.gateway.raw import fetch, request_of
+from tests.faces.gateway.serving import provider_at, serving
 from tests.transport.canaries import FORBIDDEN_HOST, FakeResolver, page, small_web
 
 pytestmark = pytest.mark.server
@@ -88,3 +94,26 @@ async def test_other_hosts_are_not_asked() -> None:
         resolver = RedirectResolver(web.fetcher, lambda: 0.0)
         assert await resolver.resolved(asked) is asked
         assert names.lookups == []
+
+
+@pytest.mark.parametrize("inbound", ["openai_chat", "gemini"])
+async def test_streams_have_the_addresses_of_the_pages_too(inbound: str) -> None:
+    names = FakeResolver(redirect_example_com=[["127.0.0.1"]])
+    async with small_web(Script((redirect(TARGET),)), names) as web:
+        url = web.url("/r/abc", SERVICE)
+        cited = answer_events("The Nile is long.", Source(url, "town.example.org"), query="nile")
+        async with (
+            Upstream(scripted_answer("gemini", cited)) as upstream,
+            serving({"mine": provider_at("gemini", upstream.url)}) as here,
+        ):
+            client = here.groundwire
+            client.config = replace(client.config, resolve_redirects=True)
+            client._redirects = RedirectResolver(web.fetcher, lambda: 0.0, hosts=frozenset({SERVICE}))
+            for stream in (True, False):
+                response = await fetch(here.url, request_of(inbound, "mine/m", stream=stream))
+                assert (response.status, TARGET.encode() in response.body) == (200, True)
+                assert url.encode() not in response.body.replace(b"\\/", b"/")
+            client.config = replace(client.config, resolve_redirects=False)
+            untouched = await fetch(here.url, request_of(inbound, "mine/m", stream=True))
+            assert TARGET.encode() not in untouched.body
+        assert len(web.upstream.requests) == 1, "the target is remembered"

@@ -16,7 +16,7 @@ from groundwire.engine.read import document_of
 from groundwire.engine.read.document import ACCEPT, Document, ReadResult
 from groundwire.errors import GroundwireError
 from groundwire.model.value import replace
-from groundwire.text.urls import safe_url
+from groundwire.text.urls import domain_of, safe_url
 from groundwire.transport.fetch import Fetched
 from groundwire.transport.threads import run_in_thread
 from groundwire.verify.addresses import (
@@ -45,6 +45,8 @@ _LATE = AddressFact("unchecked", "there was no time left to fetch it")
 _TOO_MANY = AddressFact("unchecked", f"the answer cites more than {MOST_PAGES} pages")
 _OFFLINE = AddressFact("unchecked", "offline, and the page is not stored here")
 _NOT_ALLOWED = AddressFact("unchecked", "it may not be fetched here")
+_NO_NAMES = AddressFact("unchecked", "no host of the answer can be found: is this machine offline?")
+_REACHED = frozenset({"alive", "redirected", "gone", "blocked"})
 _SCRIPTED = "it has next to no text unless its scripts run"
 _THREAD = "groundwire-verify"
 _NOT_WEB = AddressFact("unchecked", "it is not an address of the web, and the page is not stored here")
@@ -84,7 +86,10 @@ class CitedPages:
                 await asyncio.wait(tasks.values(), timeout=policy.seconds)
             finally:
                 await run.cancel(tasks.values())
-        return {url: PageOutcome(_LATE) if task.cancelled() else task.result() for url, task in tasks.items()}
+        found = {
+            url: PageOutcome(_LATE) if task.cancelled() else task.result() for url, task in tasks.items()
+        }
+        return await run.without_names(found) if _has_no_names(found) else found
 
 
 class _FetchRun:
@@ -119,6 +124,13 @@ class _FetchRun:
         if stored is not None:
             return _stored_outcome(stored)
         return PageOutcome(_NOT_WEB if not is_web else _OFFLINE if self._policy.offline else _NOT_ALLOWED)
+
+    async def without_names(self, found: Mapping[str, PageOutcome]) -> Mapping[str, PageOutcome]:
+        """The outcomes if this machine can look up no name: then a host may exist all the same."""
+        return {
+            url: await self._with_stored(url, PageOutcome(_NO_NAMES)) if _is_unknown(outcome) else outcome
+            for url, outcome in found.items()
+        }
 
     async def _once(self, url: str, look: Callable[[str], Awaitable[PageOutcome]]) -> PageOutcome:
         """The outcome of a page, whatever its section; each is looked up once."""
@@ -171,6 +183,17 @@ class _FetchRun:
 
     async def _reading(self, document: Document) -> ReadResult:
         return await run_in_thread(lambda: self._read(document, READ_SECONDS), _THREAD)
+
+
+def _is_unknown(outcome: PageOutcome) -> bool:
+    return outcome.address.verdict == "no_such_host"
+
+
+def _has_no_names(found: Mapping[str, PageOutcome]) -> bool:
+    """Was no host of several found, and none reached?"""
+    unknown = {domain_of(url) for url, outcome in found.items() if _is_unknown(outcome)}
+    is_reached = any(outcome.address.verdict in _REACHED for outcome in found.values())
+    return len(unknown) > 1 and not is_reached
 
 
 def _read_outcome(known: AddressFact, fetched: Fetched, reading: ReadResult) -> PageOutcome:

@@ -1,7 +1,7 @@
 """Numbers, dates and times in a text: their values, whatever their format.
 
 `1,204` and `1.204` may be the same number or not, so a number has every value that it can mean. English and
-German are known: separators, multipliers, months, and small numbers in words.
+German are known: separators, multipliers, months, numbers below a thousand in words, ordinals, fractions.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ MONTH_NUMBERS: Mapping[str, int] = {name: number for number, names in enumerate(
 _MONTH = "|".join(sorted((name.capitalize() for name in MONTH_NUMBERS), key=len, reverse=True))
 
 MULTIPLIERS: Mapping[str, tuple[float, ...]] = {
+    **dict.fromkeys(("dozen", "dutzend"), (12.0,)),
     **dict.fromkeys(("hundred", "hundert"), (1e2,)),
     **dict.fromkeys(("thousand", "tausend", "tsd", "k"), (1e3,)),
     **dict.fromkeys(("million", "millions", "millionen", "mio", "mn"), (1e6,)),
@@ -67,6 +68,7 @@ _MULTIPLIER = "|".join(sorted(MULTIPLIERS, key=len, reverse=True))
 
 _UNITS = (
     "% percent prozent pct",
+    "pp percentage prozentpunkt prozentpunkte prozentpunkten",
     "$ usd dollar dollars us$",
     "€ eur euro euros",
     "£ gbp pound pounds pfund",
@@ -96,8 +98,9 @@ _UNITS = (
 )
 UNITS: Mapping[str, str] = {word: line.split()[0] for line in _UNITS for word in line.split()}
 """Units in every spelling, with the one that stands for all. They are not converted into each other."""
-STRICT_UNITS = frozenset({"%"})
-"""Numbers with these units never equal a number without: 6 percent are not 6."""
+_ORDINAL, _FRACTION, _QUARTER = "ordinal", "fraction", "quarter"
+STRICT_UNITS = frozenset({"%", "pp", _FRACTION, _QUARTER})
+"""Numbers with these units never equal or contradict a number without: 6 percent are not 6."""
 
 _SMALL = (
     "zero null",
@@ -149,6 +152,42 @@ def _number_words() -> dict[str, int]:
 NUMBER_WORDS: Mapping[str, int] = _number_words()
 _WORDS = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
 
+_COUNTS: Mapping[str, int] = {
+    **dict.fromkeys(("", "a", "one", "ein", "eine", "einem", "eines"), 1),
+    **{word: number for number, pair in enumerate(_SMALL[:10]) if number > 1 for word in pair.split()},
+}
+"""How many hundreds or parts: `a hundred`, `hundert`, `two thirds`, `ein Drittel`."""
+_BELOW_HUNDRED = "|".join(sorted((*NUMBER_WORDS, "one", "eins"), key=len, reverse=True))
+_HUNDRED_WORDS = (
+    rf"(?:a|one|two|three|four|five|six|seven|eight|nine)[ -]hundred(?:[ ](?:and[ ])?(?:{_BELOW_HUNDRED}))?"
+    rf"|(?:ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun)?hundert(?:und)?(?:{_BELOW_HUNDRED})?"
+)
+_HUNDREDS = re.compile(
+    rf"(?P<count>[a-zäöüß]*?)[ -]?(?:hundred|hundert)(?:[ ]and[ ]|und|[ ])?(?P<rest>{_BELOW_HUNDRED})?"
+)
+
+_NTH = (
+    *("- -", "- -", "- -", "third dritte", "fourth vierte", "fifth fünfte", "sixth sechste"),
+    *("seventh siebte", "eighth achte", "ninth neunte", "tenth zehnte", "eleventh elfte", "twelfth zwölfte"),
+)
+"""Ordinals, by number. `first` and `second` are left out: they are mostly no numbers."""
+_ORDINALS = {word: number for number, pair in enumerate(_NTH) for word in pair.split() if word != "-"}
+_ORDINAL_WORDS = "|".join(f"{word}[mnrs]?" if word.endswith("te") else word for word in _ORDINALS)
+_PARTS = {
+    **dict.fromkeys(("half", "hälfte"), 2),
+    **dict.fromkeys(("third", "drittel"), 3),
+    **dict.fromkeys(("quarter", "viertel"), 4),
+    **dict.fromkeys(("fifth", "fünftel"), 5),
+    **dict.fromkeys(("sixth", "sechstel"), 6),
+    **dict.fromkeys(("eighth", "achtel"), 8),
+    **dict.fromkeys(("tenth", "zehntel"), 10),
+}
+_PART_NAMES = "|".join(name for name, number in _PARTS.items() if number > 2)
+_FRACTION_WORDS = (
+    rf"(?:a|one|two|three|four|eine?[ms]?|zwei|drei|vier)[ -](?:{_PART_NAMES})s?"
+    r"|half(?=[ ]of\b)|hälfte"
+)
+
 QUANTITY = re.compile(
     rf"""
     (?P<iso>(?<!\d)\d{{4}}-\d{{2}}-\d{{2}}(?!\d))
@@ -157,9 +196,15 @@ QUANTITY = re.compile(
   | (?P<day_first>(?<![\d.,])\d{{1,2}}(?:st|nd|rd|th|\.)?[ ](?:of[ ])?(?:{_MONTH})\b\.?(?:,?[ ]\d{{4}}\b)?)
   | (?P<month_first>\b(?:{_MONTH})\b\.?[ ]\d{{1,2}}(?:st|nd|rd|th)?(?![\d:.,]\d|\d)(?:,?[ ]\d{{4}}\b)?)
   | (?P<month_year>\b(?:{_MONTH})\b\.?,?[ ](?:of[ ])?\d{{4}}\b)
-  | (?P<clock>(?<![\d:])\d{{1,2}}:\d{{2}}(?![\d:]))
+  | (?P<clock>(?<![\d:.,])(?:\d{{1,2}}[:.]\d{{2}}|\d{{1,2}})[ ]?(?:[ap]\.?m\b\.?|Uhr\b)
+      |(?<![\d:])\d{{1,2}}:\d{{2}}(?![\d:]))
+  | (?P<decade>(?<![\w.,])[12]\d\d0(?:s\b|er[ ](?=Jahre)))
+  | (?P<quarter>\bQ[1-4]\b)
   | (?P<number>(?<![\w.,])(?P<digits>\d+(?:[.,']\d+)*)(?:[ -]?(?i:(?P<multiplier>{_MULTIPLIER}))\b)?
       (?P<ordinal>(?:st|nd|rd|th)\b)?)
+  | (?P<hundreds>\b(?i:{_HUNDRED_WORDS})\b(?:[ ](?i:(?P<factor>{_MULTIPLIER}))\b)?)
+  | (?P<fraction>\b(?i:{_FRACTION_WORDS})\b)
+  | (?P<ordinal_word>\b(?i:{_ORDINAL_WORDS})\b)
   | (?P<word>\b(?i:{_WORDS})\b(?:[ ](?i:(?P<times>{_MULTIPLIER}))\b)?)
     """,
     re.VERBOSE,
@@ -182,14 +227,61 @@ def read_quantity(match: re.Match[str], unit: str = "") -> Quantity:
     kind = match.lastgroup if match.lastgroup in _DATE_READERS else ""
     if kind:
         return _DATE_READERS[kind](match[0])
-    if match["clock"]:
-        hours, minutes = match["clock"].split(":")
-        return Quantity("time", frozenset({60.0 * int(hours) + int(minutes)}))
     if match["number"]:
         return _read_number(match, unit)
+    for name, reader in _WORD_READERS.items():
+        if match[name]:
+            return reader(match, unit)
     factors = MULTIPLIERS.get((match["times"] or "").lower(), (1.0,))
     small = NUMBER_WORDS[match["word"].split()[0].lower()]
     return Quantity("number", frozenset(small * factor for factor in factors), unit)
+
+
+def _read_clock(match: re.Match[str], _: str) -> Quantity:
+    hours, *minutes = map(int, _DIGITS.findall(match["clock"]))
+    half = re.search(r"(?i)([ap])\.?m", match["clock"])
+    if half is not None:
+        hours = hours % 12 + (12 if half[1].lower() == "p" else 0)
+    return Quantity("time", frozenset({60.0 * hours + sum(minutes)}))
+
+
+def _read_decade(match: re.Match[str], _: str) -> Quantity:
+    first = int(match["decade"][:4])
+    return Quantity("number", frozenset(map(float, range(first, first + 10))), "decade")
+
+
+def _read_quarter(match: re.Match[str], _: str) -> Quantity:
+    return Quantity("number", frozenset({float(match["quarter"][1])}), _QUARTER)
+
+
+def _read_ordinal_word(match: re.Match[str], _: str) -> Quantity:
+    word = match["ordinal_word"].lower()
+    number = next(number for stem, number in _ORDINALS.items() if word.startswith(stem))
+    return Quantity("number", frozenset({float(number)}), _ORDINAL)
+
+
+def _read_fraction(match: re.Match[str], _: str) -> Quantity:
+    *counted, name = re.split(r"[ -]", match["fraction"].lower())
+    parts = next(number for stem, number in _PARTS.items() if name.startswith(stem))
+    return Quantity("number", frozenset({_COUNTS["".join(counted)] / parts}), _FRACTION)
+
+
+def _read_hundreds(match: re.Match[str], unit: str) -> Quantity:
+    read = _HUNDREDS.match(match["hundreds"].lower())
+    count, rest = (read["count"], read["rest"] or "") if read is not None else ("", "")
+    number = 100 * _COUNTS[count] + (NUMBER_WORDS.get(rest, 1) if rest else 0)
+    factors = MULTIPLIERS.get((match["factor"] or "").lower(), (1.0,))
+    return Quantity("number", frozenset(number * factor for factor in factors), unit)
+
+
+_WORD_READERS = {
+    "clock": _read_clock,
+    "decade": _read_decade,
+    "quarter": _read_quarter,
+    "hundreds": _read_hundreds,
+    "fraction": _read_fraction,
+    "ordinal_word": _read_ordinal_word,
+}
 
 
 def _read_number(match: re.Match[str], unit: str) -> Quantity:
@@ -208,6 +300,7 @@ def _read_number(match: re.Match[str], unit: str) -> Quantity:
         step = 10.0 ** (len(digits.rstrip("0")) and len(digits) - len(digits.rstrip("0")))
     rounds = hedged or is_decimal or bool(match["multiplier"])
     is_bare = digits.isdigit() and not match["multiplier"] and not match["ordinal"]
+    unit = _ORDINAL if match["ordinal"] else unit
     return Quantity(
         "number", frozenset(values), unit, step * min(factors) if rounds else 0.0, is_bare=is_bare
     )
@@ -309,6 +402,8 @@ def contradicts(found: Quantity, wanted: Quantity) -> bool:
         return False
     if not _units_agree(found.unit, wanted.unit):
         return False
+    if (found.unit == _ORDINAL) != (wanted.unit == _ORDINAL):
+        return False  # the third season may be season 3, but three ships do not contradict the fourth ship
     return found.kind == wanted.kind and bool(year_of(found)) == bool(year_of(wanted))
 
 
@@ -330,7 +425,8 @@ def _units_agree(one: str, other: str) -> bool:
 
 
 def _rounds_to(number: float, value: float, step: float) -> bool:
-    return step > 0 and abs(number - value) <= step * _HALF * (1 + _TOLERANCE)
+    # A step larger than the value belongs to another reading of it: `about 3,500` is not about 3.5.
+    return 0 < step <= abs(value) and abs(number - value) <= step * _HALF * (1 + _TOLERANCE)
 
 
 def _says_date(found: Quantity, wanted: Quantity) -> bool:

@@ -7,10 +7,12 @@ redirect service is asked, for one `Location` header; the page it names is not c
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 
 from groundwire.errors import GroundwireError
-from groundwire.model import Answer, Citation, Evidence, SearchResult, Source
+from groundwire.model import Answer, Citation, Cited, Event, SearchResult, SearchReturned, Source
+from groundwire.model.batch import with_path_of
 from groundwire.model.extras import merge_extras
 from groundwire.model.value import replace
 from groundwire.text.urls import domain_of
@@ -49,6 +51,16 @@ class RedirectResolver:
         targets = await self._targets(_urls(answer))
         return with_targets(answer, targets) if targets else answer
 
+    async def resolved_batches(
+        self, batches: AsyncGenerator[Sequence[Event], None]
+    ) -> AsyncGenerator[Sequence[Event], None]:
+        """The events of a stream with the addresses of the pages. An event with a redirect address waits for
+        its target, and so does what follows it; Gemini sends its citations after the text."""
+        async with aclosing(batches) as arriving:
+            async for batch in arriving:
+                targets = await self._targets(url for event in batch for url in _event_urls(event))
+                yield with_path_of(batch, [_moved(event, targets) for event in batch]) if targets else batch
+
     async def _targets(self, urls: Iterable[str]) -> dict[str, str]:
         wanted = [url for url in dict.fromkeys(urls) if domain_of(url) in self._hosts]
         now = self._clock()
@@ -85,24 +97,45 @@ def _urls(answer: Answer) -> Iterable[str]:
     return (source.url for source in answer.sources)
 
 
-def with_targets(answer: Answer, targets: dict[str, str]) -> Answer:
+def _event_urls(event: Event) -> Iterable[str]:
+    if isinstance(event, Cited):
+        return (item.source.url for item in event.citation.evidence)
+    return (source.url for source in event.result.sources) if isinstance(event, SearchReturned) else ()
+
+
+def with_targets(answer: Answer, targets: Mapping[str, str]) -> Answer:
     """The answer with other addresses in all its sources; spans and text stay."""
-
-    def moved(source: Source) -> Source:
-        target = targets.get(source.url)
-        if target is None:
-            return source
-        extras = merge_extras(source.extras, {"groundwire": {ORIGINAL: source.url}})
-        return replace(source, url=target, extras=extras)
-
-    def evidence(item: Evidence) -> Evidence:
-        return replace(item, source=moved(item.source))
-
-    def citation(item: Citation) -> Citation:
-        return replace(item, evidence=tuple(map(evidence, item.evidence)))
-
     parts = tuple(
-        replace(part, sources=tuple(map(moved, part.sources))) if isinstance(part, SearchResult) else part
-        for part in answer.parts
+        _moved_result(part, targets) if isinstance(part, SearchResult) else part for part in answer.parts
     )
-    return replace(answer, parts=parts, citations=tuple(map(citation, answer.citations)))
+    citations = tuple(_moved_citation(item, targets) for item in answer.citations)
+    return replace(answer, parts=parts, citations=citations)
+
+
+def _moved(event: Event, targets: Mapping[str, str]) -> Event:
+    if isinstance(event, Cited):
+        return Cited(_moved_citation(event.citation, targets))
+    if isinstance(event, SearchReturned):
+        return replace(event, result=_moved_result(event.result, targets))
+    return event
+
+
+def _moved_result(result: SearchResult, targets: Mapping[str, str]) -> SearchResult:
+    return replace(result, sources=tuple(_moved_source(source, targets) for source in result.sources))
+
+
+def _moved_citation(citation: Citation, targets: Mapping[str, str]) -> Citation:
+    return replace(
+        citation,
+        evidence=tuple(
+            replace(item, source=_moved_source(item.source, targets)) for item in citation.evidence
+        ),
+    )
+
+
+def _moved_source(source: Source, targets: Mapping[str, str]) -> Source:
+    target = targets.get(source.url)
+    if target is None:
+        return source
+    extras = merge_extras(source.extras, {"groundwire": {ORIGINAL: source.url}})
+    return replace(source, url=target, extras=extras)

@@ -96,7 +96,10 @@ def _is_capital_later(word: str) -> bool:
 
 
 def _unit_after(text: str, at: int) -> str:
-    match = _WORD.match(text, at + 1 if text[at : at + 1] in (" ", "-") else at)
+    start = at + 1 if text[at : at + 1] in (" ", "-") else at
+    if text.startswith("per cent", start):
+        return "%"
+    match = _WORD.match(text, start)
     return UNITS.get(match[0].lower(), "") if match else ""
 
 
