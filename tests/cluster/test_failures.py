@@ -48,9 +48,10 @@ from tests.cluster.cluster import (
     until_status,
 )
 from tests.faces.web.test_pages import token_of
+from tests.figures import Figures
 from tests.server.processes import start_serve
 from tests.servers.fixtures import postgres, postgres_server, redis, redis_server
-from tests.servers.postgres import PostgresServer
+from tests.servers.postgres import PostgresServer, ReplicatedPostgres
 from tests.servers.process import free_port
 from tests.servers.redis import RedisServer
 
@@ -61,6 +62,8 @@ PLENTY = KeyLimits(requests_per_minute=1_000_000, tokens_per_minute=1_000_000_00
 SLOW = replace(ANSWER, dribble=Dribble(len(ANSWER.stream or b"") // 10 + 1, 0.1))
 """An answer whose stream lasts a second."""
 STREAM = {**QUESTION, "stream": True}
+NOT_STORED = "The answer could not be stored."
+"""What the page says about an answer that is complete and not acknowledged."""
 
 
 def show(what: str, seen: object) -> None:
@@ -130,7 +133,7 @@ class ChatUser:
         if event == "turn":
             self.session = data["session"]
             self.questions.append((data["question"], text))
-        elif event == "done":
+        elif event == "done" and NOT_STORED not in data["html"]:
             self.answers.append(self.questions[-1][0])
 
     async def lost(self, url: str) -> list[str]:
@@ -482,3 +485,68 @@ async def test_the_throughput_of_two_workers_is_printed(tmp_path: Path, postgres
             show("CPU seconds", {name: round(spent, 1) for name, spent in used.items()})
     show("two workers to one", round(goodput[2] / goodput[1], 2))
     assert all(goodput.values())
+
+
+async def test_a_standby_of_postgresql_takes_over(tmp_path: Path, redis: str, figures: Figures) -> None:
+    """R24. The primary is killed under load, and its standby promoted three seconds later."""
+    servers = await asyncio.to_thread(ReplicatedPostgres)
+    try:
+        place = GatewayPlace(servers.database(), redis)
+        async with running_cluster(tmp_path, [place, place]) as cluster:
+            await check_failover(cluster, servers, figures)
+    finally:
+        servers.close()
+
+
+async def check_failover(cluster: Cluster, servers: ReplicatedPostgres, figures: Figures) -> None:
+    key = await cluster.new_key("load", PLENTY)
+    buyer = await cluster.new_key("buyer", budget_of(100_000))
+    users = await chat_users(cluster, 3, cluster.urls[0])
+    stopping = asyncio.Event()
+
+    async def chat(user: ChatUser) -> None:
+        while not stopping.is_set():
+            await user.ask(cluster.proxy, f"question {sum(user.outcomes.values())}?")
+            await asyncio.sleep(0.1)
+
+    async with load(
+        without_budget=plan(cluster.proxy, key, STREAM, 10, 16),
+        with_budget=plan(cluster.proxy, buyer, PAID, 4, 16),
+    ) as reports:
+        chats = [asyncio.create_task(chat(user)) for user in users]
+        await asyncio.sleep(4)
+        servers.primary.kill()
+        await asyncio.sleep(3)
+        promoted = asyncio.get_running_loop().time()
+        await asyncio.to_thread(servers.standby.execute, "SELECT pg_promote()")
+        for url in cluster.urls:
+            await until_ready(url)
+        seconds = asyncio.get_running_loop().time() - promoted
+        await asyncio.sleep(4)
+        stopping.set()
+        async with asyncio.timeout(SECONDS):
+            await asyncio.wait(chats)
+    for user in users:
+        async with asyncio.timeout(SECONDS):
+            while await user.ask(cluster.urls[1], "after?") != "done":
+                await asyncio.sleep(0.2)
+    lost = [text for user in users for text in await user.lost(cluster.urls[1])]
+    acknowledged = sum(len(user.questions) + len(user.answers) for user in users)
+    show("chat", dict(sum((user.outcomes for user in users), Counter[str]())))
+    show("acknowledged and lost", (acknowledged, len(lost)))
+    spent = (await cluster.settled(buyer)).day.spent
+    show("ledger and bill, in nano-USD", (spent, cluster.billing.nano_usd))
+    without, budgeted = reports["without_budget"], reports["with_budget"]
+    for what, number, unit in (
+        ("failover of PostgreSQL: messages acknowledged", acknowledged, ""),
+        ("of them lost", len(lost), ""),
+        ("from the promotion until both gateways are ready", seconds, "s"),
+        ("requests without a budget, all answered", len(without.samples), ""),
+        ("requests with a budget answered", budgeted.outcomes.get("200", 0), ""),
+        ("requests with a budget refused (503)", budgeted.outcomes.get("503", 0), ""),
+    ):
+        figures.add("R24", what, number, unit)
+    assert not lost
+    assert without.outcomes == {"200": len(without.samples)}
+    assert set(budgeted.outcomes) <= {"200", "503"}
+    assert spent == cluster.billing.nano_usd

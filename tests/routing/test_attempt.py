@@ -35,7 +35,6 @@ from groundwire.providers.copilot.provider import CAPABILITIES as COPILOT
 from groundwire.providers.policy import Capabilities, engine_capabilities
 from groundwire.providers.registry import describe, find_spec
 from groundwire.providers.spec import Batches, flatten
-from groundwire.routing.attempt import Deadline
 from groundwire.routing.failover import Router
 from groundwire.routing.health import Health
 from groundwire.routing.resolve import Plan, ResolvedTarget
@@ -161,54 +160,6 @@ def test_a_provider_without_a_fair_chance_is_not_recorded_as_failed() -> None:
     (first, last), _ = run_skipping_waits(main())
     assert first
     assert not last
-
-
-def test_a_cancelled_request_stays_cancelled_even_at_its_deadline() -> None:
-    async def main() -> bool:
-        deadline = Deadline(asyncio.get_running_loop().time() + 5)
-
-        async def work() -> None:
-            with deadline:
-                await asyncio.sleep(10)
-
-        task = asyncio.create_task(work())
-        asyncio.get_running_loop().call_later(5, task.cancel)
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        deadline.close()
-        return task.cancelled()
-
-    cancelled, _ = run_skipping_waits(main())
-    assert cancelled
-
-
-def test_a_deadline_that_has_passed_stops_the_next_wait_at_once() -> None:
-    async def main() -> None:
-        deadline = Deadline(asyncio.get_running_loop().time())
-        with pytest.raises(TimeoutError), deadline:
-            await asyncio.sleep(1)
-
-    _, took = run_skipping_waits(main())
-    assert took == 0
-
-
-def test_a_deadline_can_be_moved_later_and_sooner_while_it_runs() -> None:
-    async def main() -> float:
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        deadline = Deadline(began + 5)
-        with deadline:
-            await asyncio.sleep(1)
-        deadline.ends = began + 20
-        with deadline:
-            await asyncio.sleep(10)
-        deadline.ends = began + 12
-        with pytest.raises(TimeoutError), deadline:
-            await asyncio.sleep(100)
-        return loop.time() - began
-
-    found, _ = run_skipping_waits(main())
-    assert found == pytest.approx(12)
 
 
 PAGE = Source("https://a.example/", "A")

@@ -203,6 +203,9 @@ def test_engines_are_not_used_without_search_while_a_model_is_usable() -> None:
         ("kimi-k2.6", "moonshot"),
         ("command-a-03-2025", "cohere"),
         ("compound-mini", "groq"),
+        ("us.amazon.nova-2-lite-v1:0", "bedrock"),
+        ("anthropic.claude-sonnet-4-6-v1:0", "bedrock"),
+        ("deepseek.r1-v1:0", "bedrock"),
     ],
 )
 def test_a_bare_name_of_a_vendor_means_the_vendor_where_it_can_be_used(name: str, vendor: str) -> None:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from groundwire.errors import Overloaded
 from groundwire.model import Event, Finished, Message, Request, SearchOptions, Started, Text, TextDelta
 from groundwire.model.value import replace
-from groundwire.routing import shared_cache
 from groundwire.routing.cache import CacheLimits, CacheStatus, ResponseCache, cache_key
 from groundwire.routing.shared_cache import SharedAnswers, answer_keys, decode_answer, encode_answer
+from groundwire.transport import shared_values
 from groundwire.transport.redis import RedisLink
 from tests.model.strategies import cases, events
 from tests.servers.fixtures import redis, redis_server
@@ -138,8 +138,8 @@ async def test_an_answer_from_redis_does_not_live_longer_for_it(
 async def test_another_gateway_takes_over_when_the_leader_dies(
     redis: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_cache, "LEASE_SECONDS", 0.3)
-    monkeypatch.setattr(shared_cache, "RENEW_SECONDS", 0.1)
+    monkeypatch.setattr(shared_values, "LEASE_SECONDS", 0.3)
+    monkeypatch.setattr(shared_values, "RENEW_SECONDS", 0.1)
     provider = SlowProvider()
     async with gateways(redis, provider, "a", "b", "c") as (a, b, c):
         leading = asyncio.create_task(a.ask())

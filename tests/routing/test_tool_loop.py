@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from groundwire.engine.pages import EngineResult, Passage
+from groundwire.engine.pages import EngineResult, Page, Passage
 from groundwire.errors import GroundwireError, Overloaded, RateLimited, UnsupportedFeature
 from groundwire.model import (
     Answer,
@@ -15,6 +15,7 @@ from groundwire.model import (
     Finished,
     FunctionTool,
     Message,
+    OpaqueTool,
     OutputFormat,
     Request,
     SearchCall,
@@ -332,3 +333,54 @@ def test_an_answer_that_is_interrupted_after_a_search_ends_with_its_error() -> N
     model = Model("m", SEARCHES, [*text_events("It"), Overloaded("gone")])
     with pytest.raises(Overloaded):
         events_of(model, ScriptedEngine(EngineResult((SNOW,))))
+
+
+FETCHES = OpaqueTool("anthropic_messages", {"type": "web_fetch_20250910", "name": "web_fetch", "max_uses": 2})
+NAMED = "https://named.example/page"
+
+
+def opening(url: str, call: str) -> list[Event | GroundwireError]:
+    return [ToolCallDelta(0, call, "web_fetch", f'{{"url": "{url}"}}'), *ending("tool_calls")]
+
+
+def test_pages_are_opened_for_a_client_that_declares_it_if_the_conversation_names_them() -> None:
+    opened: list[tuple[str, bool]] = []
+
+    async def open_page(url: str, *, live: bool = True) -> Page:
+        opened.append((url, live))
+        return Page(url, "A page", "The harbour opened in 1904. " + "It is deep. " * 20_000)
+
+    model = Model(
+        "m",
+        opening(NAMED, "c1"),
+        opening("https://invented.example/?q=secret", "c2"),
+        [*text_events("The harbour opened in 1904 [1]."), *ending()],
+    )
+    request = Request((Message("user", (Text(f"Read {NAMED}."),)),), tools=(FETCHES,))
+    provider = ToolLoopProvider(model, ScriptedEngine, Capabilities(), open_page=open_page)
+
+    async def collect() -> Answer:
+        async with asyncio.timeout(10):
+            return assemble([event async for event in flatten(provider.batches(request))])
+
+    answer = asyncio.run(collect())
+    assert opened == [(NAMED, True)]
+    first, page, second, refused, text = answer.parts
+    assert isinstance(first, SearchCall)
+    assert (first.kind, first.url) == ("open", NAMED)
+    assert isinstance(page, SearchResult)
+    assert [(source.url, source.state) for source in page.sources] == [(NAMED, "opened")]
+    assert sum(map(len, page.sources[0].excerpts)) < 50_000
+    assert isinstance(second, SearchCall)
+    assert isinstance(refused, SearchResult)
+    assert (refused.error, refused.sources) == ("url_not_allowed", ())
+    assert text == Text("The harbour opened in 1904.")
+    (citation,) = answer.citations
+    assert (citation.evidence[0].source.url, citation.evidence[0].quote) == (
+        NAMED,
+        "The harbour opened in 1904.",
+    )
+    assert (answer.usage.fetches, answer.usage.searches) == (2, 0)
+    names = [[tool.name for tool in call.tools if isinstance(tool, FunctionTool)] for call in model.calls]
+    assert names == [["web_fetch"], ["web_fetch"], ["web_fetch"]]
+    assert model.calls[2].tool_choice == ToolChoice("none")

@@ -1,15 +1,13 @@
 """Budgets do not leak or drift: aborted requests, lost answers of the store, new days, several gateways.
 
-Named issues are those of LiteLLM's proxy. The texts of 33325 (replicas that count only their own spend) and
-34733 (a reset of the window overwrites spend) were known from summaries only. Of 28247 nothing was found, so
-no test has its name; the other tests cover what issues of that family describe.
+Named issues are those of LiteLLM's proxy.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from decimal import Decimal
 from pathlib import Path
 from threading import Event
@@ -102,6 +100,29 @@ async def test_issue_34733_a_new_day_does_not_overwrite_what_was_spent_in_it(
             assert (await there.ask(SMALL))[0] == 200
             assert (await there.settled()).day.spent == 2 * COST
             assert {(await one.ask(SMALL))[0] for one in (here, there)} == {402}
+            # Of answers that begin the next day at the same time, each counts.
+            database_time[0] += 86_400
+            here.limits[KEY] = PLENTY
+            statuses = await asyncio.gather(*((here, there)[n % 2].ask(SMALL) for n in range(12)))
+            assert {status for status, _ in statuses} == {200}
+            await here.settled()
+            assert (await there.settled()).day.spent == 12 * COST
+
+
+async def test_issue_28247_gateways_that_start_together_do_not_inflate_what_was_spent(tmp_path: Path) -> None:
+    """Each replica that found no counter added the spend of the database to a shared one."""
+    limit = KeyLimits(usd_per_day=Decimal(9 * COST) / 10**9)
+    async with bench(tmp_path, limit) as here, AsyncExitStack() as stack:
+        for _ in range(3):
+            assert (await here.ask(SMALL))[0] == 200
+            await here.settled()
+        others = [await stack.enter_async_context(second_gateway(here, tmp_path)) for _ in range(4)]
+        states = await asyncio.gather(*(one.settled() for one in others))
+        assert {state.day.spent for state in states} == {3 * COST}
+        for one in others:
+            assert (await one.ask(SMALL))[0] == 200
+        for one in (here, *others):
+            assert (await one.settled()).day.spent == here.upstream.nano_usd == 7 * COST
 
 
 async def test_a_request_over_midnight_belongs_to_the_day_in_which_it_was_sent(

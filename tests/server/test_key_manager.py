@@ -16,7 +16,8 @@ from groundwire.model.access import MEMBER_RIGHTS, KeyRights, KeyScope, Role
 from groundwire.server.audit import AuditLog
 from groundwire.server.key_manager import OPERATOR, KeyActor, KeyManager, actor_for
 from groundwire.server.key_rights import is_subset
-from groundwire.server.keys import KeyFile, access_keys
+from groundwire.server.keys import KeyFile, KeyStore, access_keys
+from groundwire.server.shared_access import StoredKeys
 from groundwire.store.base import ApiKey
 from groundwire.store.key_json import rights_fields
 from groundwire.store.open import open_store
@@ -34,9 +35,11 @@ class MemoryKeys:
     def entries(self) -> list[ApiKey]:
         return [*self.keys.values()]
 
-    def create(self, name: str, now: float, rights: KeyRights = MEMBER_RIGHTS) -> tuple[str, ApiKey]:
+    def create(
+        self, name: str, now: float, rights: KeyRights = MEMBER_RIGHTS, parent: str = ""
+    ) -> tuple[str, ApiKey]:
         number = len(self.keys)
-        record = ApiKey(f"key_{number}", name, f"{number:064x}", "2026", rights=rights)
+        record = ApiKey(f"key_{number}", name, f"{number:064x}", "2026", rights=rights, parent=parent)
         self.keys[record.id] = record
         return f"sk-gw-{number}", record
 
@@ -221,5 +224,59 @@ def test_a_key_can_be_revoked_while_the_audit_log_cannot_be_written(
     manager = KeyManager(KeyFile(str(tmp_path)), AuditLog(store, lambda: NOW), clock=lambda: NOW)
     _, made = manager.create(OPERATOR, "ci", {})
     store.close()
-    assert manager.revoke(OPERATOR, made.id).revoked
+    assert manager.revoke(OPERATOR, made.id)[0].revoked
     assert "not in the audit log" in caplog.text
+
+
+@pytest.mark.parametrize("keys", ["memory", "file", "store"])
+def test_revoking_a_key_revokes_the_keys_that_it_has_created(tmp_path: Path, keys: str) -> None:
+    with open_store(f"sqlite:///{tmp_path}/a.db") as store:
+        kinds: dict[str, KeyStore] = {
+            "memory": MemoryKeys(),
+            "file": KeyFile(str(tmp_path)),
+            "store": StoredKeys(store),
+        }
+        kept = kinds[keys]
+        manager = KeyManager(kept, AuditLog(store), clock=lambda: NOW)
+
+        def child(parent: KeyActor, name: str) -> ApiKey:
+            return manager.create(parent, name, {"role": "admin"})[1]
+
+        first = child(OPERATOR, "first")
+        second = child(actor_for(first, first.rights), "second")
+        third = child(actor_for(second, second.rights), "third")
+        promoted = child(actor_for(first, first.rights), "promoted")
+        manager.change(OPERATOR, promoted.id, {"role": "owner"})
+        other = child(OPERATOR, "other")
+
+        def valid() -> set[str]:
+            return {key.name for key in kept.entries() if not key.revoked}
+
+        admin = actor_for(other, other.rights)
+        manager.revoke(admin, second.id, keep_children=True)
+        assert valid() == {"first", "third", "promoted", "other"}
+        assert [key.id for key in manager.revoke(admin, first.id)[1]] == [third.id]
+        assert valid() == {"promoted", "other"}, "an admin does not revoke an owner"
+        assert [key.id for key in manager.revoke(OPERATOR, first.id)[1]] == [promoted.id]
+        entry = manager.audit.last()[0]
+        assert (entry.action, entry.subject) == ("key_revoked", promoted.id)
+        assert f"created by {first.id}" in entry.detail
+
+
+def test_a_key_that_is_revoked_while_it_creates_a_key_leaves_none_behind() -> None:
+    class SlowKeys(MemoryKeys):
+        """The creator is revoked while the new key is written."""
+
+        def create(
+            self, name: str, now: float, rights: KeyRights = MEMBER_RIGHTS, parent: str = ""
+        ) -> tuple[str, ApiKey]:
+            if parent:
+                manager.revoke(OPERATOR, parent)
+            return super().create(name, now, rights, parent)
+
+    keys = SlowKeys()
+    manager = manager_of(keys)
+    creator = actor(manager, KeyRights("admin"))
+    with pytest.raises(TurnedAway, match="revoked"):
+        manager.create(creator, "late", {})
+    assert all(key.revoked for key in keys.entries())

@@ -17,7 +17,7 @@ from groundwire.faces.gateway.handler import LARGE_BODY
 from groundwire.model import Source
 from groundwire.model.value import replace
 from groundwire.server import connection
-from groundwire.server.overload import TARGET, LoadShedder
+from groundwire.server.overload import FEW_REQUESTS, TARGET, LoadShedder
 from groundwire.testing.answers import answer_events
 from groundwire.testing.script import answer
 from groundwire.testing.upstream import Upstream
@@ -64,6 +64,16 @@ def test_a_single_slow_step_is_not_an_overload_and_a_lasting_delay_is() -> None:
     for _ in range(100):
         overload.observe(0.0)
     assert overload.admitted == 1
+
+
+def test_a_few_requests_are_never_an_overload_however_late_they_make_the_loop() -> None:
+    overload = LoadShedder()
+    for _ in range(20):
+        overload.observe(5 * TARGET, FEW_REQUESTS)
+    assert not any(overload.sheds(b"/v1/messages") for _ in range(10))
+    for _ in range(3):
+        overload.observe(5 * TARGET, FEW_REQUESTS + 1)
+    assert any(overload.sheds(b"/v1/messages") for _ in range(10))
 
 
 def test_while_the_loop_is_late_again_every_request_is_shed() -> None:
@@ -151,10 +161,12 @@ def test_a_loop_that_is_blocked_again_and_again_sheds_and_recovers() -> None:
         question = request_of("openai_chat", "mine/m", stream=False)
         assert (await fetch(here.url, question)).status == 200
         here.server.loop_delay.start()
+        here.gateway.open_requests += FEW_REQUESTS + 1
         async with asyncio.timeout(BOUND):
             while here.gateway.load_shedder.admitted == 1:
                 _spin(1.5 * TARGET)
                 await asyncio.sleep(0)
+        here.gateway.open_requests -= FEW_REQUESTS + 1
         here.server.loop_delay.stop()
         statuses = {(await fetch(here.url, question)).status for _ in range(10)}
         assert 503 in statuses

@@ -23,7 +23,7 @@ from groundwire.model import Source
 from groundwire.model.access import KeyLimits, KeyScope
 from groundwire.model.value import replace
 from groundwire.server.app import HttpApp
-from groundwire.server.auth import AccessControl, AccessKeys, fingerprint
+from groundwire.server.auth import MAX_WRONG_KEYS, AccessControl, AccessKeys, fingerprint
 from groundwire.server.keys import SECRET_VARIABLE
 from groundwire.server.shared_access import SharedAccess, StoredKeys
 from groundwire.server.token_estimate import OUTPUT_TOKENS
@@ -36,6 +36,7 @@ from groundwire.transport import redis as transport_redis
 from groundwire.transport.redis import RedisLink
 from tests.faces.gateway.raw import INBOUND, check_error
 from tests.faces.gateway.serving import provider_at, running_server
+from tests.figures import Figures
 from tests.server.processes import ServeProcess, running_serve
 from tests.servers.fixtures import postgres, postgres_server, redis, redis_server
 from tests.servers.redis import RedisServer
@@ -61,7 +62,9 @@ def limited(app: HttpApp, limits: KeyLimits) -> None:
     """Accept one key, with these limits."""
     shown = fingerprint(KEY)
     keys = AccessKeys(frozenset({shown}), scopes=MappingProxyType({shown: KeyScope(limits=limits)}))
+    throttle = app.access.throttle
     app.access = AccessControl("127.0.0.1", lambda: keys)
+    app.access.throttle = throttle
 
 
 @asynccontextmanager
@@ -273,12 +276,18 @@ async def test_readiness_tells_about_a_lost_redis(
 
 
 @pytest.mark.parametrize(
-    ("seconds", "rate"), [(0.6, 20.0), pytest.param(20.0, 50.0, marks=pytest.mark.thorough)]
+    "load", [(0.6, 20.0), pytest.param((20.0, 50.0), marks=pytest.mark.thorough)], ids=["short", "long"]
 )
 @pytest.mark.parametrize("fault", ["hanging", "away"])
 async def test_clients_do_not_notice_a_redis_that_fails_under_load(
-    tmp_path: Path, redis: str, redis_server: RedisServer, fault: str, seconds: float, rate: float
+    tmp_path: Path,
+    redis: str,
+    redis_server: RedisServer,
+    fault: str,
+    load: tuple[float, float],
+    figures: Figures,
 ) -> None:
+    seconds, rate = load
     limits = KeyLimits(requests_per_minute=100_000, tokens_per_minute=100_000_000)
     async with (
         Upstream(ANSWER) as upstream,
@@ -294,9 +303,13 @@ async def test_clients_do_not_notice_a_redis_that_fails_under_load(
             await asyncio.sleep(seconds / 5)
             with getattr(redis_server, fault)():
                 await asyncio.sleep(seconds / 5)
-        for report in await asyncio.gather(*loads):
+        reports = await asyncio.gather(*loads)
+        for report in reports:
             assert report.skipped == 0
             assert report.outcomes == {"200": len(report.samples)}
+        if seconds > 1:
+            sent = sum(len(report.samples) for report in reports)
+            figures.add("R24", "requests while Redis failed, all answered", sent, part=fault)
 
 
 @asynccontextmanager
@@ -347,3 +360,66 @@ async def test_another_process_takes_over_from_one_that_was_killed(tmp_path: Pat
         replies = await asyncio.gather(*following)
         assert {status for status, _, _ in replies} == {200}
         assert len(upstream.requests) == 2
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_requests_with_one_idempotency_key_on_two_gateways_are_one_upstream_request(
+    tmp_path: Path, redis: str, stream: bool
+) -> None:
+    body = {**QUESTION, "stream": stream}
+    slow = replace(ANSWER, delay=0.3)
+    async with Upstream(slow) as upstream, client() as ask:
+        async with gateways(tmp_path, upstream.url, redis=redis) as urls:
+            replies = await asyncio.gather(*(ask.post(urls[n % 2], body, once="same") for n in range(20)))
+            assert {status for status, _, _ in replies} == {200}
+            assert len({text for _, _, text in replies}) == 1
+            assert sum("idempotent-replayed" not in head for _, head, _ in replies) == 1
+            assert len(upstream.requests) == 1
+        restarted = tmp_path / "restarted"
+        restarted.mkdir()
+        async with gateways(restarted, upstream.url, 1, redis=redis) as (url,):
+            status, head, text = await ask.post(url, body, once="same")
+            assert (status, head["idempotent-replayed"], text) == (200, "true", replies[0][2])
+            other, _, refusal = await ask.post(url, {**body, "max_tokens": 7}, once="same")
+            assert other == 422
+            assert b"idempotency-key" in refusal
+            assert len(upstream.requests) == 1
+
+
+async def test_another_gateway_takes_over_a_request_whose_client_disconnects(
+    tmp_path: Path, redis: str
+) -> None:
+    async with (
+        Upstream((replace(ANSWER, delay=float("inf")), ANSWER)) as upstream,
+        gateways(tmp_path, upstream.url, redis=redis) as urls,
+        client() as ask,
+    ):
+        first = asyncio.create_task(ask.post(urls[0], QUESTION, once="same"))
+        await upstream.received(1)
+        second = asyncio.create_task(ask.post(urls[1], QUESTION, once="same"))
+        await asyncio.sleep(0.1)
+        assert len(upstream.requests) == 1
+        first.cancel()
+        async with asyncio.timeout(SECONDS):
+            status, _, body = await second
+        assert (status, b"Yes." in body, len(upstream.requests)) == (200, True, 2)
+
+
+async def test_wrong_keys_are_counted_over_all_gateways(tmp_path: Path, redis: str) -> None:
+    async with (
+        gateways(tmp_path, "http://127.0.0.1:1", limits=KeyLimits(), redis=redis) as (one, two),
+        aiohttp.ClientSession() as session,
+    ):
+
+        async def attempt(url: str, key: str) -> int:
+            async with session.get(f"{url}/v1/models", headers={"x-api-key": key}) as response:
+                return response.status
+
+        assert [await attempt(one, f"wrong-{n}") for n in range(MAX_WRONG_KEYS)] == [401] * MAX_WRONG_KEYS
+        async with asyncio.timeout(SECONDS):
+            tried = 1
+            while await attempt(two, f"other-{tried}") != 429:
+                tried += 1
+                await asyncio.sleep(0.05)  # what the other gateway has counted arrives in the background
+        assert tried < MAX_WRONG_KEYS
+        assert await attempt(two, KEY) == 200

@@ -138,7 +138,7 @@ async def test_an_unavailable_store_delays_no_request_and_lost_rows_are_logged(
     assert "5 usage rows were not stored: locked" in caplog.text
 
 
-async def test_a_cached_answer_has_no_usage(store: Store, tmp_path: Path) -> None:
+async def test_a_cached_answer_is_counted_without_usage(store: Store, tmp_path: Path) -> None:
     path, body = SMALLEST_REQUESTS["openai_chat"]
     searching = {**body, "web_search_options": {}}
 
@@ -150,7 +150,9 @@ async def test_a_cached_answer_has_no_usage(store: Store, tmp_path: Path) -> Non
         await booking.aclose()
 
     await converse()
-    assert [total.requests for total in store.usage("")] == [1]
+    (total,) = store.usage("")
+    assert (total.requests, total.cache_hits) == (3, 2)
+    assert total.usage.input_tokens == COST.input_tokens
 
 
 async def test_no_usage_is_recorded_for_refused_requests(store: Store, tmp_path: Path) -> None:

@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
+from time import monotonic, sleep
+from typing import LiteralString
 
 import psycopg
 from psycopg import sql
 
-from tests.servers.process import ServerProcess, own_folder, program, run
+from tests.servers.process import START_LIMIT, ServerProcess, free_port, own_folder, program, run
 
 _FOLDERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 # The data does not outlive the run, so nothing has to be synced to disk.
@@ -40,17 +42,23 @@ def vector_programs() -> Path | None:
 class PostgresServer:
     """Listens on a socket in its own folder, so that no ports collide; with a port, on loopback as well."""
 
-    def __init__(self, programs: Path | None = None, port: int = 0) -> None:
-        self._port = port
+    def __init__(
+        self, programs: Path | None = None, port: int = 0, primary: PostgresServer | None = None
+    ) -> None:
+        self.port = port
         self._folder = own_folder("postgres")
         self._numbers = count(1)
         data = str(self._folder / "data")
-        options = ["--username=tests", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
-        initdb, server = (
+        initdb, copy, server = (
             str(programs / name) if programs else program(name, _FOLDERS, "postgresql")
-            for name in ("initdb", "postgres")
+            for name in ("initdb", "pg_basebackup", "postgres")
         )
-        run([initdb, *options, "-D", data])
+        if primary is not None:
+            source = ["--host=127.0.0.1", f"--port={primary.port}", "--username=tests"]
+            run([copy, *source, "--write-recovery-conf", "--checkpoint=fast", "--no-sync", "-D", data])
+        else:
+            options = ["--username=tests", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
+            run([initdb, *options, "-D", data])
         listening = {"listen_addresses": "127.0.0.1", "port": str(port)} if port else {}
         values = {**_SETTINGS, **listening}
         settings = [part for name, value in values.items() for part in ("-c", f"{name}={value}")]
@@ -88,6 +96,16 @@ class PostgresServer:
         finally:
             self._server = ServerProcess(self._command, self._answers, signal.SIGINT)
 
+    def kill(self) -> None:
+        """Kill the server without a shutdown."""
+        self._server.kill()
+
+    def execute(self, statement: LiteralString) -> list[tuple[object, ...]]:
+        """The rows of a statement."""
+        with psycopg.connect(self._address("postgres"), autocommit=True) as connection:
+            cursor = connection.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+
     def die(self) -> None:
         """Kill the server without a shutdown, and start it again."""
         self._server.kill()
@@ -99,7 +117,7 @@ class PostgresServer:
         shutil.rmtree(self._folder)
 
     def _address(self, database: str) -> str:
-        port = f"&port={self._port}" if self._port else ""
+        port = f"&port={self.port}" if self.port else ""
         return f"postgresql://tests@/{database}?host={self._folder}{port}"
 
     def _answers(self) -> bool:
@@ -108,3 +126,38 @@ class PostgresServer:
         except psycopg.OperationalError:
             return False
         return True
+
+
+class ReplicatedPostgres:
+    """A primary and a standby that confirms every commit. Call `fail_over` once."""
+
+    def __init__(self) -> None:
+        self.primary = PostgresServer(port=free_port())
+        self.standby = PostgresServer(port=free_port(), primary=self.primary)
+        self.name = ""
+        """The database that was created last."""
+        self._require_standby()
+
+    def _require_standby(self) -> None:
+        """Let the primary wait for the standby before it confirms a commit."""
+        self.primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        self.primary.execute("SELECT pg_reload_conf()")
+        until = monotonic() + START_LIMIT
+        while self.primary.execute("SELECT sync_state FROM pg_stat_replication") != [("sync",)]:
+            assert monotonic() < until, "the standby does not follow"
+            sleep(0.02)
+
+    def database(self) -> str:
+        """The URL of a new database, which names both servers."""
+        self.name = self.primary.database().partition("@/")[2].partition("?")[0]
+        return f"postgresql://tests@127.0.0.1:{self.primary.port},127.0.0.1:{self.standby.port}/{self.name}"
+
+    def fail_over(self) -> None:
+        """Kill the primary and promote the standby."""
+        self.primary.kill()
+        self.standby.execute("SELECT pg_promote()")
+
+    def close(self) -> None:
+        """Stop both servers."""
+        self.standby.close()
+        self.primary.close()

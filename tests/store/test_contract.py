@@ -28,9 +28,11 @@ from groundwire.model.access import KeyRights, KeyScope
 from groundwire.model.value import replace
 from groundwire.store.base import (
     Agent,
+    AnswerRating,
     ApiKey,
     AuditEntry,
     Session,
+    SessionShare,
     Store,
     StoredMessage,
     UsageRow,
@@ -112,6 +114,37 @@ def test_sessions_are_listed_by_owner_most_recently_used_first(store: Store) -> 
     assert [session.id for session in store.sessions("me", limit=3, before=first[-1])] == ["s1"]
     assert store.sessions("unknown") == []
     assert store.session("s4") == made[3]
+
+
+def test_sessions_are_pinned_filed_shared_and_rated(store_with_session: Store) -> None:
+    store = store_with_session
+    store.put_session(replace(SESSION, id="s2", owner="me"))
+    store.file_session("s1", pinned=True, folder="")
+    store.file_session("s2", pinned=False, folder="Köln \x00")
+    store.put_session(replace(SESSION, title="Later", updated="2026-02-01"))
+    (filed,) = store.filed_sessions("")
+    assert (filed.title, filed.pinned, filed.folder) == ("Later", True, "")
+    assert [session.folder for session in store.filed_sessions("me")] == ["Köln \ufffd"]
+    share = SessionShare("h1", "d1", "s1", "", 2, "2026-01-03", "2026-01-10")
+    store.add_share(share)
+    assert (store.share("d1"), store.share("d2"), store.shares("me")) == (share, None, [])
+    later = replace(share, id="h2", digest="d2", created="2026-01-11", expires="2026-01-12")
+    store.add_share(later)
+    assert store.shares("") == [later]
+    assert not store.remove_share("h2", "me")
+    store.add_message(user_message(1))
+    store.add_message(StoredMessage("m2", "s1", ANSWER, "anthropic"))
+    for rating in (-1, 1):
+        store.put_rating(AnswerRating("m2", "s1", "", rating, "2026-01-03"))
+    store.put_rating(AnswerRating("m2", "s2", "me", 1, "2026-01-03"))
+    store.put_rating(AnswerRating("gone", "s1", "", 1, "2026-01-03"))
+    assert [(rated.message, rated.rating) for rated in store.ratings("", "s1")] == [("m2", 1)]
+    assert store.ratings("me") == []
+    store.put_rating(AnswerRating("m2", "s1", "", 0))
+    assert store.ratings("") == []
+    store.put_rating(AnswerRating("m2", "s1", "", 1, "2026-01-03"))
+    assert store.remove_session("s1")
+    assert (store.shares(""), store.ratings(""), store.filed_sessions("")) == ([], [], [])
 
 
 def test_updating_a_session_does_not_change_its_owner(store: Store) -> None:
@@ -207,13 +240,14 @@ def test_usage_is_summed_by_day_and_model(store: Store) -> None:
             "u2", "2026-01-01T23:59:59Z", "gemini", "flash", Usage(10, 20), "me", outcome="RATE_LIMITED"
         ),
         UsageRow("u3", "2026-01-02T00:00:00Z", "gemini", "flash", Usage(100), "me", seconds=1.5),
+        UsageRow("u6", "2026-01-02T00:00:00Z", "gemini", "flash", Usage(), "me", seconds=0.5, cache_hit=True),
         UsageRow("u4", "2026-01-02T00:00:00Z", "gemini", "flash", Usage(1000), "you"),
         UsageRow("u5", "2026-01-02T00:00:00Z", "gemini", "flash", Usage(10000), ""),
     ]
     store.add_usage(rows)
     store.add_usage(rows[:1])
     first = UsageTotal("2026-01-01", "gemini", "flash", 2, 1, Usage(11, 22, searches=1, cost=0.5))
-    second = UsageTotal("2026-01-02", "gemini", "flash", 1, 0, Usage(100))
+    second = UsageTotal("2026-01-02", "gemini", "flash", 2, 0, Usage(100), 1.5, 1)
     assert store.usage("me") == [first, second]
     assert store.usage("me", since="2026-01-02") == [second]
     assert store.usage("me", until="2026-01-02") == [first]

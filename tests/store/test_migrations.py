@@ -117,10 +117,21 @@ ROWS: dict[int, Tables] = {
         "groundwire_keys (id, fingerprint, body, created)": KEYS,
         "groundwire_revisions": [("access", 3)],
     },
+    7: {
+        "groundwire_agents": AGENTS,
+        "groundwire_sessions": SESSIONS,
+        "groundwire_messages (id, session, number, body, provider, created)": MESSAGES,
+        "groundwire_words (message, owner, words)": WORDS,
+        f"groundwire_usage ({_USAGE_COLUMNS}, api_key, nano_usd)": [
+            (*USAGE[0], "", 250_000_000),
+            (*USAGE[1], "", None),
+        ],
+        "groundwire_budgets": [("f1", "2026-01", 250_000_000, 0)],
+    },
 }
 KEPT: dict[LiteralString, list[Row]] = {
     "SELECT * FROM groundwire_agents ORDER BY id": AGENTS,
-    "SELECT * FROM groundwire_sessions ORDER BY id": SESSIONS,
+    "SELECT id, agent, owner, title, created, updated FROM groundwire_sessions ORDER BY id": SESSIONS,
     "SELECT id, session, number, body, provider, created FROM groundwire_messages ORDER BY id": MESSAGES,
     f"SELECT {_USAGE_COLUMNS} FROM groundwire_usage ORDER BY id": USAGE,  # noqa: S608  ours
 }

@@ -39,7 +39,7 @@ from groundwire.store.sqlite import open_sqlite
 with open_sqlite(Path(sys.argv[1])) as store:
     store.put_session(Session("s", "a", ""))
     full = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, full[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, full[1]))
     added = 0
     try:
         while added < 1000:

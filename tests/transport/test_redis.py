@@ -21,7 +21,9 @@ from groundwire.model.access import KeyLimits
 from groundwire.routing.health import Health
 from groundwire.routing.shared_cache import SharedAnswers, answer_keys
 from groundwire.routing.shared_health import SharedHealth, breaker_keys
+from groundwire.server.idempotency import StoredResponse
 from groundwire.server.rate_limits import RateLimiter, limit_key
+from groundwire.server.shared_responses import SharedResponses
 from groundwire.testing.fault_proxy import FaultProxy, Faults
 from groundwire.transport.redis import LuaScript, RedisLink, announce, message, probe
 from tests.servers.fixtures import redis, redis_server
@@ -246,7 +248,7 @@ async def test_every_script_keeps_to_one_slot_of_a_cluster(cluster: RedisServer)
     async with linked(cluster.url) as link:
         limiter, health = RateLimiter(link), Health(asyncio.get_running_loop().time)
         SharedHealth(link, health)
-        answers = SharedAnswers(link, 60.0, 2**20, "n")
+        answers, responses = SharedAnswers(link, 60.0, 2**20, "n"), SharedResponses(link)
         for number in range(30):
             admission = await limiter.admit(f"key {number}", KeyLimits(5, 100), 50)
             assert admission.decision.admitted
@@ -255,10 +257,14 @@ async def test_every_script_keeps_to_one_slot_of_a_cluster(cluster: RedisServer)
             assert await lease.find() is None
             assert lease.is_held
             lease.end(((Finished(),),), failed=False)
+            once = responses.lease("caller", f"key {number}")
+            assert await once.find() is None
+            once.end(StoredResponse(b"", 200, (), b""), 60.0)
             for _ in range(5):
                 health.of(f"provider {number}").record(ok=False)
         await until(lambda: not link._tasks)
         assert await answers.lease(bytes([3])).find() is not None
+        assert await responses.lease("caller", "key 3").find() is not None
         assert (link.losses, link.is_up) == (0, True)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
-from types import TracebackType
 
 from groundwire.errors import GroundwireError, Interrupted, TimedOut
 from groundwire.model import (
@@ -37,69 +36,10 @@ from groundwire.routing.continuation import with_continuation
 from groundwire.routing.error_policy import is_unhealthy
 from groundwire.routing.health import Breaker
 from groundwire.routing.observe import CANCELLED, AttemptObserver, AttemptResult
-
-
-class Deadline:
-    """Cancels the task inside its block when the time is up; the block then raises `TimeoutError`.
-
-    Like `asyncio.timeout`, but the block can be entered once for every batch of a stream, by different tasks,
-    and the limit can be moved in between: one timer serves the whole stream, and is set again when it fires.
-    """
-
-    __slots__ = ("_cancelling", "_expired", "_loop", "_task", "_timer", "ends")
-
-    def __init__(self, ends: float) -> None:
-        self.ends = ends
-        """In the time of the event loop's clock."""
-        self._loop = asyncio.get_running_loop()
-        self._timer: asyncio.TimerHandle | None = None
-        self._task: asyncio.Task[object] | None = None
-        self._cancelling = 0
-        self._expired = False
-
-    @property
-    def is_over(self) -> bool:
-        return self._loop.time() >= self.ends
-
-    def close(self) -> None:
-        """Stop the timer."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def __enter__(self) -> None:
-        if self.is_over:
-            raise TimeoutError
-        task = self._task = asyncio.current_task()
-        self._cancelling = task.cancelling() if task is not None else 0
-        if self._timer is None or self._timer.when() > self.ends:
-            self._set()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        task, self._task = self._task, None
-        if not self._expired or task is None:
-            return
-        self._expired = False
-        # A task that was also cancelled from outside stays cancelled.
-        if task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
-            raise TimeoutError from error
-
-    def _set(self) -> None:
-        self.close()
-        self._timer = self._loop.call_at(self.ends, self._fire)
-
-    def _fire(self) -> None:
-        self._timer = None
-        if not self.is_over:
-            self._set()
-        elif self._task is not None:
-            self._expired = True
-            self._task.cancel()
-
+from groundwire.transport.deadline import Deadline
 
 _ENDS = (Finished, Failed)
+_END_TYPES = frozenset(_ENDS)
 _COUNTED = frozenset({Started, UsageSeen, SearchCalled, SearchReturned, Cited, Finished, Failed})
 
 
@@ -187,7 +127,7 @@ _ANSWERED = frozenset({"stop", "length", "other"})
 """The ends of answers that should have sources."""
 
 
-_ATTRIBUTED = (Started, Finished)
+_ATTRIBUTED = frozenset({Started, Finished})
 _INVISIBLE = (Started, Verbatim, Warned, UsageSeen)
 _INVISIBLE_OF_ENGINES = (*_INVISIBLE, SearchStarted)
 """A search that an engine has started has found nothing yet: it is held back while another provider can be
@@ -279,7 +219,9 @@ class Attempt:
                     self._waited = self._breaker.now() - began
                     self._record_end(batch)
                     self._may_be_grounded = self._may_be_grounded or _is_verbatim(batch)
-                    held += [self._attributed(event) for event in batch]
+                    held += [
+                        self._attributed(event) if type(event) in _ATTRIBUTED else event for event in batch
+                    ]
                     self._visible = _has_visible(batch, self._invisible)
                     if self._visible:
                         deadline.ends = ends
@@ -333,7 +275,7 @@ class Attempt:
 
     def _attributed(self, event: Event, batch: Sequence[Event] = ()) -> Event:
         """The event with its origin. `batch` is one whose citations are not counted yet."""
-        if not isinstance(event, _ATTRIBUTED):
+        if type(event) not in _ATTRIBUTED:
             return event
         # The default model is certain only now: the provider may have replaced a retired one.
         counted = self._counter is not None and self._counter.has_citations
@@ -367,7 +309,7 @@ class Attempt:
 
 
 def _is_verbatim(batch: Sequence[Event]) -> bool:
-    return any(isinstance(event, Verbatim) for event in batch)
+    return Verbatim in map(type, batch)
 
 
 def _is_engine(provider: Provider) -> bool:
@@ -385,6 +327,6 @@ def _has_visible(batch: Sequence[Event], invisible: tuple[type[Event], ...]) -> 
 def _end_of(batch: Sequence[Event]) -> int | None:
     """The index of the terminal event."""
     for index, event in enumerate(batch):
-        if isinstance(event, _ENDS):
+        if type(event) in _END_TYPES:
             return index
     return None

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 
-from groundwire.errors import AllTargetsFailed, GroundwireError, Overloaded
+from groundwire.errors import AllTargetsFailed, GroundwireError, Overloaded, UpstreamError
 from groundwire.model import Request, Warned
 from groundwire.model.value import replace
 from groundwire.providers.spec import Batches, Provider
@@ -55,7 +55,9 @@ class Router:
                     async for batch in batches:
                         yield batch
             except GroundwireError as error:
-                self.health.of(attempt.provider.name).note_error(error.code)
+                self.health.of(attempt.provider.name).note_error(
+                    error.code, error.retry_after if isinstance(error, UpstreamError) else None
+                )
                 left = ends - clock()
                 wait = self.wait(attempt, progress.tries, error)
                 retry = wait is not None and wait < left

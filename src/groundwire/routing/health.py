@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
 from groundwire.model.value import value
+from groundwire.providers.quota import Quota
 
 
 @value
@@ -45,6 +46,10 @@ class ProviderHealth:
     error: str = ""
     """The code of the last error, and how many seconds ago it happened."""
     seconds: float = 0.0
+    retry_after: float | None = None
+    """Seconds that the provider asked to wait, from now; None if it did not, or the time is over."""
+    quotas: tuple[Quota, ...] = ()
+    """What is left of the provider's rate limits, as far as it tells."""
 
 
 class BreakerPeers(Protocol):
@@ -72,7 +77,7 @@ class Breaker:
 
     __slots__ = (
         *("_calls", "_clock", "_error", "_failures", "_opened", "_policy", "_probing"),
-        *("name", "peers"),
+        *("_wait_until", "name", "peers"),
     )
 
     def __init__(self, policy: BreakerPolicy, clock: Callable[[], float], name: str = "") -> None:
@@ -85,6 +90,7 @@ class Breaker:
         self._opened: float | None = None
         self._probing = False
         self._error: tuple[str, float] | None = None
+        self._wait_until: float | None = None
 
     @property
     def is_open(self) -> bool:
@@ -127,14 +133,18 @@ class Breaker:
             self._opened = now
             self.peers.changed(self.name)
 
-    def note_error(self, code: str) -> None:
-        """Remember the code of an error; it does not count as a failure."""
+    def note_error(self, code: str, retry_after: float | None = None) -> None:
+        """Remember an error and how long the provider asked to wait; it does not count as a failure."""
         self._error = (code, self._clock())
+        self._wait_until = None if retry_after is None else self._clock() + retry_after
 
     def report(self) -> ProviderHealth:
         """The state for people."""
         code, at = self._error or ("", self._clock())
-        return ProviderHealth(self.is_open, self._failures, code, self._clock() - at)
+        wait = None if self._wait_until is None else self._wait_until - self._clock()
+        return ProviderHealth(
+            self.is_open, self._failures, code, self._clock() - at, wait if wait and wait > 0 else None
+        )
 
     def release(self) -> None:
         """A probe ended, perhaps without a verdict on the provider (cancelled, refused for its content)."""

@@ -141,6 +141,8 @@ class SpendingGuard(Protocol):
 
 
 _ENDS = (Finished, Failed)
+_METERED = frozenset({Started, UsageSeen, Finished, Failed})
+"""The events that a price depends on; all others are at most counted."""
 
 
 class Meter:
@@ -168,6 +170,10 @@ class Meter:
         """The same events, with the cost in the usage before the end."""
         batch = self._counter.feed(batch)
         for index, event in enumerate(batch):
+            if type(event) not in _METERED:
+                if self.counts_content:
+                    self.count(event)
+                continue
             match event:
                 case Started(model=model) if model:
                     self._answered_by = model
@@ -179,8 +185,6 @@ class Meter:
                 case Failed(error):
                     self.fail(error)
                     return [*batch[:index], *self._priced_usage(is_final=False), *batch[index:]]
-                case _ if self.counts_content:
-                    self.count(event)
         return batch
 
     def count(self, event: Event) -> None:

@@ -44,6 +44,15 @@ OTHERS = "*"
 _DEFAULTS = frozenset({"", "auto", "default", "groundwire"})
 _OPENROUTER = "openrouter"
 _VENDORS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
+    (
+        # Bedrock writes the vendor before the model, and perhaps a region before the vendor.
+        re.compile(
+            r"(?:[a-z-]{2,6}\.)?(?:amazon|anthropic|meta|mistral|cohere|deepseek|openai|qwen|ai21|writer)\.[a-z]"
+            r"|arn:aws[a-z-]*:bedrock:",
+            re.IGNORECASE,
+        ),
+        ("bedrock",),
+    ),
     (re.compile(r"claude\b", re.IGNORECASE), ("anthropic",)),
     (re.compile(r"gemini\b|gemma\b", re.IGNORECASE), ("gemini",)),
     (

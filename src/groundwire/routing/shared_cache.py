@@ -1,15 +1,12 @@
 """The response cache that gateways share through Redis, and one upstream request for all of them.
 
-An answer that is complete is stored under the key of the memory cache; it expires by Redis' clock. The first
-gateway that asks for a missing answer holds a lease on it, which it renews while it answers. Others wait for
-the answer. If the holder dies, its lease expires and another gateway takes over. If its answer fails or
-cannot be stored, the others send their own requests.
+An answer that is complete is stored under the key of the memory cache. Which gateway answers is decided by a
+lease (`transport/shared_values.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import zlib
 from collections.abc import Sequence
 from typing import TypeAlias, cast
@@ -19,51 +16,17 @@ from groundwire.errors import ClientWireError
 from groundwire.model import Event, Json
 from groundwire.model.json import decode, encode
 from groundwire.model.value import value
-from groundwire.transport.redis import LuaScript, RedisLink, message
+from groundwire.transport.redis import RedisLink
+from groundwire.transport.shared_values import SharedValues, ValueLease, value_keys
 
 StoredBatches: TypeAlias = tuple[tuple[Event, ...], ...]
 
-LEASE_SECONDS = 3.0
-RENEW_SECONDS = 1.0
-POLL_SECONDS = 0.25
-"""How often a gateway that waits looks again; usually a message wakes it before."""
-_FAILED_SECONDS = 1.0
-_TOPIC = "answer"
+_KIND, _LEASE_KIND = "answer", "lease"
 _FORMAT = b"groundwire answer 1\n"
 _MAX_RATIO = 8
 """The encoded form of an answer has at most this many times its estimated size."""
 _LARGE = 64 * 1024
 """Bytes from which answers are encoded and decoded in a thread."""
-
-_OWN, _LEAD, _FOUND = 0, 1, 2
-
-_CLAIM = LuaScript("""
-if ARGV[3] == '' then
-  local answer = redis.call('GET', KEYS[1])
-  if answer then return {2, answer, redis.call('PTTL', KEYS[1])} end
-end
-local holder = redis.call('GET', KEYS[2])
-if holder == 'failed' then return {0} end
-if holder and holder ~= ARGV[1] then return {3} end
-redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
-return {1}
-""")
-_RENEW = LuaScript("""
-if redis.call('GET', KEYS[2]) ~= ARGV[1] then return {0} end
-return {redis.call('PEXPIRE', KEYS[2], ARGV[2])}
-""")
-_STORE = LuaScript("""
-redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
-if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
-redis.call('PUBLISH', ARGV[4], ARGV[5])
-return {1}
-""")
-_RELEASE = LuaScript("""
-if redis.call('GET', KEYS[2]) ~= ARGV[1] then return {0} end
-if ARGV[2] == '0' then redis.call('DEL', KEYS[2]) else redis.call('SET', KEYS[2], 'failed', 'PX', ARGV[2]) end
-redis.call('PUBLISH', ARGV[3], ARGV[4])
-return {1}
-""")
 
 
 @value
@@ -84,103 +47,50 @@ class SharedAnswers:
         self.seconds = seconds
         self.limit = limit
         self._namespace = namespace
-        self._waiting: dict[str, asyncio.Event] = {}
-        link.listen(_TOPIC, self._wake)
+        self._values = SharedValues(link, _KIND, _LEASE_KIND)
 
     def lease(self, key: bytes) -> AnswerLease:
         """The lease on the answer of a cache key; `AnswerLease.find` claims it."""
-        return AnswerLease(self, f"{self._namespace}:{key.hex()}")
-
-    async def wait(self, name: str) -> None:
-        """Wait until something happened to an answer, or a moment."""
-        changed = self._waiting.setdefault(name, asyncio.Event())
-        try:
-            async with asyncio.timeout(POLL_SECONDS):
-                await changed.wait()
-        except TimeoutError:
-            self._waiting.pop(name, None)
-
-    def _wake(self, name: str) -> None:
-        if changed := self._waiting.pop(name, None):
-            changed.set()
+        return AnswerLease(self, self._values.lease(f"{self._namespace}:{key.hex()}"))
 
 
 class AnswerLease:
     """The right to answer for all gateways."""
 
-    def __init__(self, answers: SharedAnswers, name: str) -> None:
+    def __init__(self, answers: SharedAnswers, lease: ValueLease) -> None:
         self._answers = answers
-        self._link = answers.link
-        self._name = name
-        self._keys = answer_keys(name)
-        self._token = os.urandom(8).hex()
-        self._claimed = False
-        self._found = False
-        self._renewing: asyncio.Task[None] | None = None
+        self._lease = lease
 
     @property
     def is_held(self) -> bool:
         """Do other gateways wait for our answer?"""
-        return self._renewing is not None
+        return self._lease.is_held
 
     async def find(self) -> StoredAnswer | None:
         """The answer of another gateway; None if the request must be sent from here."""
-        waited, ignored = False, ""
-        while True:
-            self._claimed = True
-            reply = await self._link.run(_CLAIM, self._keys, (self._token, _ms(LEASE_SECONDS), ignored))
-            if reply is None or reply[0] == _OWN:
-                return None
-            if reply[0] == _LEAD:
-                self._renewing = asyncio.create_task(self._renew())
-                return None
-            if reply[0] == _FOUND:
-                batches = await _decoded(cast("bytes", reply[1]), self._answers.limit)
-                if batches is not None:
-                    self._found = True
-                    age = self._answers.seconds - int(reply[2]) / 1000
-                    return StoredAnswer(batches, max(0.0, age), waited)
-                ignored = "1"
-                continue
-            waited = True
-            await self._answers.wait(self._name)
+        found = await self._lease.find(self._decoded)
+        if found is None:
+            return None
+        return StoredAnswer(found.value, max(0.0, self._answers.seconds - found.seconds_left), found.waited)
 
     def end(self, batches: StoredBatches, *, failed: bool) -> None:
         """Store an answer that is complete; otherwise give the lease back. With `failed`, the gateways that
         wait send their own requests; without it, one of them takes over."""
-        if self._renewing is not None:
-            self._renewing.cancel()
-            self._renewing = None
-        if self._found:
-            return
-        if batches:
-            self._link.spawn(self._store(batches))
-        elif self._claimed:
-            self._link.spawn(self._release(_FAILED_SECONDS if failed else 0.0))
 
-    async def _renew(self) -> None:
-        while True:
-            await asyncio.sleep(RENEW_SECONDS)
-            await self._link.run(_RENEW, self._keys, (self._token, _ms(LEASE_SECONDS)))
+        async def encoded() -> bytes | None:
+            data = await _encoded(batches)
+            return data if len(data) <= self._answers.limit else None
 
-    async def _store(self, batches: StoredBatches) -> None:
-        data = await _encoded(batches)
-        if len(data) > self._answers.limit:
-            await self._release(_FAILED_SECONDS)
-            return
-        arguments = (self._token, data, _ms(self._answers.seconds), *self._message())
-        await self._link.run(_STORE, self._keys, arguments)
+        self._lease.end(encoded if batches else None, self._answers.seconds, failed=failed)
 
-    async def _release(self, failed: float) -> None:
-        await self._link.run(_RELEASE, self._keys, (self._token, _ms(failed), *self._message()))
-
-    def _message(self) -> tuple[str, str]:
-        return self._link.channel, message(_TOPIC, self._name)
+    async def _decoded(self, data: bytes) -> StoredBatches | None:
+        large, limit = len(data) > _LARGE // 4, self._answers.limit
+        return await asyncio.to_thread(decode_answer, data, limit) if large else decode_answer(data, limit)
 
 
 def answer_keys(name: str) -> tuple[str, str]:
     """The keys of an answer and of its lease, in one slot of a cluster."""
-    return f"groundwire:answer:{{{name}}}", f"groundwire:lease:{{{name}}}"
+    return value_keys(_KIND, _LEASE_KIND, name)
 
 
 def encode_answer(batches: Sequence[Sequence[Event]]) -> bytes:
@@ -209,12 +119,3 @@ def decode_answer(data: bytes, limit: int) -> StoredBatches | None:
 async def _encoded(batches: StoredBatches) -> bytes:
     large = sum(len(batch) for batch in batches) > _LARGE // 100
     return await asyncio.to_thread(encode_answer, batches) if large else encode_answer(batches)
-
-
-async def _decoded(data: bytes, limit: int) -> StoredBatches | None:
-    large = len(data) > _LARGE // 4
-    return await asyncio.to_thread(decode_answer, data, limit) if large else decode_answer(data, limit)
-
-
-def _ms(seconds: float) -> int:
-    return round(seconds * 1000)

@@ -24,6 +24,7 @@ from groundwire.model.access import KeyScope
 from groundwire.model.value import value
 from groundwire.server.asgi import JSON, ClientDisconnected, HttpExchange, Receive, Scope, Send
 from groundwire.server.auth import AccessControl
+from groundwire.server.background_tasks import BackgroundTasks
 from groundwire.server.budgets import set_spender
 from groundwire.server.idempotency import HEADER as IDEMPOTENCY_KEY
 from groundwire.server.idempotency import IdempotencyCache
@@ -90,6 +91,12 @@ class RequestSpan(Protocol):
         ...
 
 
+class NotFoundPage(Protocol):
+    """Writes the page for an address that does not exist."""
+
+    async def __call__(self, app: HttpApp, context: RequestContext, status: int) -> None: ...
+
+
 class RequestTracer(Protocol):
     """Traces requests."""
 
@@ -103,7 +110,7 @@ class RequestContext:
 
     __slots__ = (
         *("dialect", "encode_error", "exchange", "failed", "key", "model", "outcome", "path", "provider"),
-        *("began", "owner", "request_id", "requested_model", "reservation", "usage"),
+        *("began", "cache_hit", "owner", "request_id", "requested_model", "reservation", "usage"),
     )
 
     def __init__(self, exchange: HttpExchange) -> None:
@@ -129,13 +136,28 @@ class RequestContext:
         """The owner of what the key stores."""
         self.failed = False
         """Did the answer end with an error?"""
+        self.cache_hit = False
+        """Did the answer come from the response cache?"""
 
     def record_response(self, info: ResponseInfo) -> None:
         """Record provider, model and usage of the response. Cached answers have no usage."""
         self.provider = info.provider
         self.failed = info.finish == "failed"
-        if info.provider and (info.cache is None or info.cache.state == "miss"):
-            self.model, self.usage = info.model, info.usage
+        if not info.provider:
+            return
+        self.model = info.model
+        if info.cache is None or info.cache.state == "miss":
+            self.usage = info.usage
+        else:
+            self.cache_hit = True
+
+    def detached(self, exchange: HttpExchange | None = None) -> RequestContext:
+        """The context of work for this request that may outlive it. It takes over what was reserved."""
+        own = RequestContext(exchange or self.exchange)
+        own.request_id, own.path, own.dialect = self.request_id, self.path, self.dialect
+        own.key, own.owner, own.requested_model = self.key, self.owner, self.requested_model
+        own.reservation, self.reservation = self.reservation, None
+        return own
 
     def access_record(self, seconds: float) -> AccessRecord:
         """The record for the access log."""
@@ -180,11 +202,12 @@ class HttpApp:
         self.active_streams = ActiveStreams()
         self.load_shedder = LoadShedder()
         self.idempotency = IdempotencyCache()
+        self.background = BackgroundTasks()
         self.metrics = Metrics()
         self.rate_limiter = RateLimiter()
         self.on_start: list[Callable[[], Awaitable[None]]] = []
         """Called before the first request, in the event loop of the server."""
-        self.on_close: list[Callable[[], Awaitable[None]]] = [groundwire.aclose]
+        self.on_close: list[Callable[[], Awaitable[None]]] = [self.background.aclose, groundwire.aclose]
         self.usage_recorder: UsageRecorder | None = None
         self.key_manager: KeyManager | None = None
         self.ended_logins: EndedLogins | None = None
@@ -195,6 +218,8 @@ class HttpApp:
         """What does not work although the application is ready. Each returns a sentence, or an empty text."""
         self.observers = (self.metrics.observe, *observers)
         self.tracer: RequestTracer | None = None
+        self.not_found_page: NotFoundPage | None = None
+        """Shown to browsers at addresses that do not exist; other clients get an error in their dialect."""
 
     @property
     def settings(self) -> GatewaySettings:
@@ -273,11 +298,12 @@ class HttpApp:
             record = context.access_record(seconds)
             for observe in self.observers:
                 observe(record)
-            self._record_usage(context, seconds)
+            self.record_usage(context, seconds)
             if span is not None:
                 span.end(context, record)
 
-    def _record_usage(self, context: RequestContext, seconds: float) -> None:
+    def record_usage(self, context: RequestContext, seconds: float) -> None:
+        """Settle what a request has reserved, and record its usage."""
         if context.reservation is not None:
             self.rate_limiter.settle(context.reservation, context.usage)
         if context.usage is not None:
@@ -371,16 +397,11 @@ class HttpApp:
 
         async def handle(exchange: HttpExchange) -> bool:
             began = monotonic()
-            own = RequestContext(exchange)
-            own.request_id, own.path, own.dialect, own.key, own.owner = (
-                *(context.request_id, context.path),
-                *(context.dialect, context.key, context.owner),
-            )
-            own.reservation, context.reservation = context.reservation, None
+            own = context.detached(exchange)
             try:
                 await self._with_error_response(own, match.route.endpoint(self, own, match.params))
             finally:
-                self._record_usage(own, monotonic() - began)
+                self.record_usage(own, monotonic() - began)
             context.provider, context.outcome = own.provider, own.outcome
             return exchange.status < 400 and own.outcome == "done" and not own.failed
 
@@ -399,6 +420,9 @@ class HttpApp:
         exchange = context.exchange
         if exchange.response_started:
             return
+        if self.not_found_page is not None and _is_page_missing(context, error):
+            await self.not_found_page(self, context, error.status_hint)
+            return
         if context.encode_error is not None:
             status, body = context.encode_error(error, exchange)
         else:
@@ -411,6 +435,14 @@ class HttpApp:
         if status in _BODY_UNREAD:
             headers.append(("connection", "close"))
         await exchange.respond(status, tuple(headers), dump_json(body).encode())
+
+
+def _is_page_missing(context: RequestContext, error: GroundwireError) -> bool:
+    """Did a browser open an address that does not exist, or that only takes forms?"""
+    exchange = context.exchange
+    wants_page = exchange.method == "GET" and "text/html" in exchange.headers.get("accept", "")
+    is_unknown = error.code == "NOT_FOUND" and not context.path
+    return wants_page and (is_unknown or error.status_hint == 405)
 
 
 def dialect_from_headers(exchange: HttpExchange) -> str:

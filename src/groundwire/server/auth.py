@@ -99,6 +99,8 @@ MAX_WRONG_LOGINS = 10
 """Wrong logins from one address in a window."""
 MAX_KEY_REPEATS = 30
 """The same wrong key in a window, from any address."""
+_LIMITS = {"key": MAX_KEY_REPEATS, "address": MAX_WRONG_KEYS, "login": MAX_WRONG_LOGINS}
+"""The limits of counters, by the first word of their names."""
 _MAX_COUNTERS = 8192
 """Addresses and keys that are counted; the least recently used is dropped first."""
 
@@ -118,25 +120,34 @@ class KeyThrottle:
         self._on_burst = on_burst
         """Called once a window when an address reaches its limit: with what it tried, and the address."""
         self._counts: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self.on_count: Callable[[str], None] | None = None
+        """Called with the name of a counter that has grown and is not yet beyond its limit."""
 
     def __len__(self) -> int:
         return len(self._counts)
 
     def add_key(self, address: str, key: str) -> None:
         """Count a wrong key; raises 429 if there were too many."""
-        repeats = self._count(f"key {key}", MAX_KEY_REPEATS)
+        repeats = self._count(f"key {key}")
         is_new = self._counts[f"key {key}"][1] == 1
-        different = self._count(f"address {address}", MAX_WRONG_KEYS, new=is_new)
+        different = self._count(f"address {address}", new=is_new)
         if is_new and self._counts[f"address {address}"][1] == MAX_WRONG_KEYS + 1:
             self._on_burst("keys", address)
         self._refuse(repeats, different)
 
     def add_login(self, address: str) -> None:
         """Count a wrong login; raises 429 if there were too many."""
-        wait = self._count(f"login {address}", MAX_WRONG_LOGINS)
+        wait = self._count(f"login {address}")
         if self._counts[f"login {address}"][1] == MAX_WRONG_LOGINS + 1:
             self._on_burst("logins", address)
         self._refuse(wait)
+
+    def adopt(self, name: str, count: int, seconds_left: float) -> None:
+        """Take over the count of all gateways, and the time that is left of its window. If the limit is
+        reached, the next attempt is refused and reported."""
+        count = min(count, _limit(name))
+        if name in self._counts and count > self._counts[name][1]:
+            self._counts[name] = (self._clock() + seconds_left - THROTTLE_SECONDS, count)
 
     def _refuse(self, *waits: float) -> None:
         if (wait := max(waits)) > 0:
@@ -144,9 +155,9 @@ class KeyThrottle:
                 status=429, message="too many wrong API keys; wait before the next attempt", retry_after=wait
             )
 
-    def _count(self, name: str, limit: int, *, new: bool = True) -> float:
+    def _count(self, name: str, *, new: bool = True) -> float:
         """Increment a counter; returns the seconds to wait, 0 below the limit."""
-        now = self._clock()
+        now, limit = self._clock(), _limit(name)
         began, count = self._counts.pop(name, (now, 0))
         if now - began >= THROTTLE_SECONDS:
             began, count = now, 0
@@ -154,7 +165,13 @@ class KeyThrottle:
         self._counts[name] = (began, count)
         if len(self._counts) > _MAX_COUNTERS:
             self._counts.popitem(last=False)
+        if new and count <= limit + 1 and self.on_count is not None:
+            self.on_count(name)
         return began + THROTTLE_SECONDS - now if count > limit else 0.0
+
+
+def _limit(name: str) -> int:
+    return _LIMITS[name.partition(" ")[0]]
 
 
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -221,7 +238,7 @@ class AccessControl:
         self._clock = clock
         self.on_burst: Callable[[str, str], None] | None = None
         """Called when an address has sent too many wrong keys or logins, with what and the address."""
-        self._throttle = KeyThrottle(on_burst=self._report_burst)
+        self.throttle = KeyThrottle(on_burst=self._report_burst)
 
     def check_address(self, exchange: HttpExchange) -> None:
         """Check Host and Origin; raises 421 or 403."""
@@ -270,14 +287,14 @@ class AccessControl:
                     )
                 return digest
         for digest in presented:
-            self._throttle.add_key(self._addresses.client(exchange), digest)
+            self.throttle.add_key(self._addresses.client(exchange), digest)
         raise TurnedAway(status=401, message=message, code="INVALID_KEY")
 
     def check_login(self, exchange: HttpExchange, key: str) -> str:
         """Check the key of a login; returns its fingerprint."""
         shown = fingerprint(key)
         if not self.is_valid(shown):
-            self._throttle.add_login(self._addresses.client(exchange))
+            self.throttle.add_login(self._addresses.client(exchange))
             raise TurnedAway(status=401, message="the API key is not valid", code="INVALID_KEY")
         return shown
 
@@ -304,24 +321,29 @@ class AccessControl:
 
     def record(self, shown: str) -> ApiKey | None:
         """The record of the key with this fingerprint; None where no key is needed."""
-        known = self._known if self._known is not None else self._read_keys()
-        return known.records.get(shown)
+        return self._keys_read().records.get(shown)
 
     def _read_keys(self) -> AccessKeys:
-        """The keys that are accepted now. One request reads them once or twice, then uses what was read."""
+        """The keys that are accepted now. A request reads them when its key is checked, then uses what was
+        read."""
         known = self._known = self._keys()
         return known
 
+    def _keys_read(self) -> AccessKeys:
+        """The keys as they were read last."""
+        return self._known if self._known is not None else self._read_keys()
+
     def scope(self, shown: str) -> KeyScope:
         """What the key with this fingerprint may do."""
-        return self._read_keys().scopes.get(shown, FULL_SCOPE)
+        return self._keys_read().scopes.get(shown, FULL_SCOPE)
 
     def rights(self, shown: str) -> KeyRights:
         """The rights of the key with this fingerprint. Where no key is needed, everybody is the operator."""
         record = self.record(shown)
         if record is not None:
             return record.rights
-        return OPERATOR_RIGHTS if not shown and self.is_open() else MEMBER_RIGHTS
+        is_open = not shown and self._loopback and self._keys_read().valid is None
+        return OPERATOR_RIGHTS if is_open else MEMBER_RIGHTS
 
     def owner(self, shown: str) -> str:
         """The owner of what the key with this fingerprint stores; empty where no key is needed."""

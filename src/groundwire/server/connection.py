@@ -426,6 +426,10 @@ class HttpProtocol(asyncio.Protocol):
                 timer.cancel()
         self.resume_writing()
         self._cancel_request()
+        # Reference cycles: the parser has the methods of this object, and a cycle has the connection.
+        del self._parser
+        if self._is_idle():
+            self._cycle = self._active = None
 
     def shutdown(self) -> None:
         """Close the connection when it has no request, or after the response."""

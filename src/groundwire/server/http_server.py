@@ -123,7 +123,7 @@ class HttpServer:
         self._drain_delay = drain_delay
         self._sheds_load = sheds_load
         self._listeners: list[SocketListener] = []
-        self.loop_delay = LoopDelay(app.load_shedder.observe)
+        self.loop_delay = LoopDelay(lambda delay: app.load_shedder.observe(delay, app.open_requests))
         app.load_shedder.current_delay = self.loop_delay.current
 
     async def serve(self, sockets: Sequence[socket.socket]) -> None:

@@ -3,7 +3,8 @@
 The first request with a key is handled by a task of its own, whose response is recorded; every request with
 the key, the first included, gets that recording as it grows. A client that disconnects does not affect the
 others; the task is cancelled when the last one disconnects. Complete responses are kept for a day; errors are
-not, so that a client can retry. Each worker has its own cache.
+not, so that a client can retry. Each process has its own cache. With Redis, the task first looks for the
+response of another gateway, or waits for it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from time import monotonic
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from groundwire.errors import InvalidArguments, TurnedAway
+from groundwire.model.value import value
 from groundwire.server.asgi import (
     CONNECTION_KEY,
     AsgiMessage,
@@ -24,6 +26,9 @@ from groundwire.server.asgi import (
     Scope,
     cancel_on_disconnect,
 )
+
+if TYPE_CHECKING:
+    from groundwire.server.shared_responses import ResponseLease, SharedResponses
 
 HEADER = "idempotency-key"
 KEEP_SECONDS = 24 * 3600.0
@@ -38,6 +43,16 @@ Handle: TypeAlias = Callable[[HttpExchange], Awaitable[bool]]
 """Handles a request; returns whether the response is complete and not an error."""
 
 
+@value
+class StoredResponse:
+    """A complete response, and the digest of the request that it answers."""
+
+    digest: bytes
+    status: int
+    headers: Headers
+    body: bytes
+
+
 class _Recording:
     """The recorded response to one request, and its readers."""
 
@@ -47,6 +62,10 @@ class _Recording:
         self.messages: list[AsgiMessage] = []
         self.size = 0
         self.complete = False
+        self.is_replayed = False
+        """Was the response recorded by another gateway?"""
+        self.error: TurnedAway | None = None
+        """Why there is no response."""
         self.task: asyncio.Task[None] | None = None
         self.positions: dict[HttpExchange, int] = {}
         """How many messages each connected client has received."""
@@ -71,13 +90,16 @@ class _Recording:
                 await self.changed()
             self.messages = [_DROPPED] * len(self.messages)
 
-    async def follow(self, exchange: HttpExchange, extra: Headers) -> None:
+    async def follow(self, exchange: HttpExchange, *, is_first: bool) -> None:
         """Send the response to a client, from its start until it is complete."""
         while True:
             while (position := self.positions[exchange]) < len(self.messages):
+                extra = () if is_first and not self.is_replayed else (_REPLAYED,)
                 await _write(exchange, self.messages[position], extra)
                 self.positions[exchange] = position + 1
                 self.wake()
+            if self.error is not None:
+                raise self.error
             if self.complete:
                 return
             await self.changed()
@@ -85,9 +107,8 @@ class _Recording:
 
 async def _write(exchange: HttpExchange, message: AsgiMessage, extra: Headers) -> None:
     if message["type"] == "http.response.start":
-        pairs = cast("list[tuple[bytes, bytes]]", message["headers"])
-        headers = tuple((name.decode("latin-1"), text.decode("latin-1")) for name, text in pairs)
-        await exchange.start_response(cast("int", message["status"]), (*headers, *extra), flush=False)
+        headers = (*_headers(message), *extra)
+        await exchange.start_response(cast("int", message["status"]), headers, flush=False)
     else:
         body = cast("bytes", message.get("body", b""))
         await exchange.write(body, more=bool(message.get("more_body")))
@@ -99,6 +120,8 @@ class IdempotencyCache:
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._recordings: OrderedDict[tuple[str, str], _Recording] = OrderedDict()
+        self.shared: SharedResponses | None = None
+        """The responses of all gateways, with Redis."""
 
     def __len__(self) -> int:
         return len(self._recordings)
@@ -119,15 +142,10 @@ class IdempotencyCache:
                 self._record(name, recording, handle, _detached_exchange(exchange, body, recording))
             )
         elif recording.digest != digest:
-            raise TurnedAway(
-                status=422,
-                message=f"this {HEADER} was used for a different request; use a new one",
-            )
+            raise _used_before()
         recording.positions[exchange] = 0
         try:
-            return await cancel_on_disconnect(
-                exchange, recording.follow(exchange, () if is_first else (_REPLAYED,))
-            )
+            return await cancel_on_disconnect(exchange, recording.follow(exchange, is_first=is_first))
         finally:
             del recording.positions[exchange]
             recording.wake()
@@ -147,16 +165,36 @@ class IdempotencyCache:
     async def _record(
         self, name: tuple[str, str], recording: _Recording, handle: Handle, exchange: HttpExchange
     ) -> None:
+        lease = self.shared.lease(*name) if self.shared is not None else None
         keep = False
         try:
-            keep = await handle(exchange) and recording.size <= MAX_RESPONSE_BYTES
+            if lease is not None and await self._replay(recording, lease):
+                keep = recording.error is None
+            else:
+                keep = await handle(exchange) and recording.size <= MAX_RESPONSE_BYTES
         finally:
             recording.complete = True
             recording.wake()
+            if lease is not None:
+                lease.end(_stored(recording) if keep else None, KEEP_SECONDS)
             if keep:
                 self._trim()
             else:
                 self._drop(name, recording)
+
+    async def _replay(self, recording: _Recording, lease: ResponseLease) -> bool:
+        """Record the response of another gateway; False if the request must be handled here."""
+        found = await lease.find()
+        if found is None:
+            return False
+        if found.value.digest != recording.digest:
+            recording.error = _used_before()
+            return True
+        recording.is_replayed = True
+        recording.expires = self._clock() + found.seconds_left
+        for message in _messages(found.value):
+            await recording.send(message)
+        return True
 
     def _drop(self, name: tuple[str, str], recording: _Recording) -> None:
         if self._recordings.get(name) is recording:
@@ -175,6 +213,31 @@ class IdempotencyCache:
                 return
             size -= one.size
             self._drop(name, one)
+
+
+def _used_before() -> TurnedAway:
+    return TurnedAway(status=422, message=f"this {HEADER} was used for a different request; use a new one")
+
+
+def _stored(recording: _Recording) -> StoredResponse:
+    """A recorded response as other gateways can send it."""
+    start, *rest = recording.messages
+    body = b"".join(cast("bytes", message.get("body", b"")) for message in rest)
+    return StoredResponse(recording.digest, cast("int", start["status"]), _headers(start), body)
+
+
+def _headers(start: AsgiMessage) -> Headers:
+    pairs = cast("list[tuple[bytes, bytes]]", start["headers"])
+    return tuple((name.decode("latin-1"), text.decode("latin-1")) for name, text in pairs)
+
+
+def _messages(response: StoredResponse) -> tuple[AsgiMessage, AsgiMessage]:
+    """The ASGI messages of a stored response."""
+    headers = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in response.headers]
+    return (
+        {"type": "http.response.start", "status": response.status, "headers": headers},
+        {"type": "http.response.body", "body": response.body, "more_body": False},
+    )
 
 
 def _detached_exchange(exchange: HttpExchange, body: bytes, recording: _Recording) -> HttpExchange:

@@ -2,6 +2,8 @@
 
 The actor sees the keys of its own owner, or all keys if it has none; any other id is unknown to it. It may
 give, change and take away only rights that its own include. All calls block.
+
+Revoking a key also revokes the keys that it has created, and those that they have created.
 """
 
 from __future__ import annotations
@@ -76,7 +78,12 @@ class KeyManager:
         wanted = self._parser().rights(fields, MEMBER_RIGHTS)
         rights = narrow(wanted, actor.rights)
         _check_given(fields, wanted, actor)
-        key, record = self._keys.create(name, self._clock(), rights)
+        parent = actor.id if actor.id not in (COMMAND_LINE, LOCAL) else ""
+        key, record = self._keys.create(name, self._clock(), rights, parent)
+        if any(one.id == parent and one.revoked for one in self._keys.entries()):
+            # It was revoked after this request was admitted, perhaps too late to find the new key.
+            self._end(record)
+            raise TurnedAway(status=401, message="the API key is revoked", code="INVALID_KEY")
         self._log("key_created", actor, record, describe_rights(rights))
         return key, record
 
@@ -103,21 +110,49 @@ class KeyManager:
         self._log("key_changed", actor, changed, describe_rights(changed.rights))
         return changed
 
-    def revoke(self, actor: KeyActor, key_id: str) -> ApiKey:
-        """Revoke a key by its id; revoking it again changes nothing."""
+    def revoke(
+        self, actor: KeyActor, key_id: str, *, keep_children: bool = False
+    ) -> tuple[ApiKey, Sequence[ApiKey]]:
+        """Revoke a key by its id; returns it, and the keys that were revoked with it. Revoking it again
+        changes nothing. A key that was given more rights than the actor has stays, with what it created."""
         _check_manager(actor)
         found = self.get(actor, key_id)
         self._check_managed(actor, found)
-        at = timestamp(self._clock())
-        revoked = self._keys.change(key_id, lambda key: replace(key, revoked=key.revoked or at)) or found
+        revoked = self._end(found)
         if not found.revoked:
             self._log("key_revoked", actor, revoked)
-        return revoked
+        if keep_children:
+            return revoked, ()
+        ended = [self._end(key) for key in self._descendants(actor, key_id)]
+        for key in ended:
+            self._log("key_revoked", actor, key, f"created by {key.parent}")
+        return revoked, ended
 
-    def revoke_named(self, actor: KeyActor, which: str) -> Sequence[ApiKey]:
-        """Revoke the key with this id, or all keys of this name, that the actor may manage."""
+    def revoke_named(self, actor: KeyActor, which: str, *, keep_children: bool = False) -> Sequence[ApiKey]:
+        """Revoke the key with this id, or all keys of this name, that the actor may manage; returns all keys
+        that were revoked."""
         named = [key for key in self.visible(actor) if which in (key.id, key.name) and not key.revoked]
-        return [self.revoke(actor, key.id) for key in named]
+        ended: dict[str, ApiKey] = {}
+        for key in named:
+            revoked, children = self.revoke(actor, key.id, keep_children=keep_children)
+            ended |= {one.id: one for one in (revoked, *children)}
+        return list(ended.values())
+
+    def _end(self, key: ApiKey) -> ApiKey:
+        at = timestamp(self._clock())
+        return self._keys.change(key.id, lambda one: replace(one, revoked=one.revoked or at)) or key
+
+    def _descendants(self, actor: KeyActor, key_id: str) -> Sequence[ApiKey]:
+        """The valid keys that a key has created, directly or through others, which may be revoked already.
+        Those that the actor may not revoke are left out, with what they have created."""
+        entries = [key for key in self._keys.entries() if not excess(key.rights, actor.rights)]
+        found: list[ApiKey] = []
+        parents = {key_id}
+        while parents:
+            children = [key for key in entries if key.parent in parents and key not in found]
+            found += children
+            parents = {key.id for key in children}
+        return [key for key in found if not key.revoked]
 
     def reset_hint(self) -> str:
         """What to do to use the gateway without keys again."""
@@ -168,5 +203,6 @@ def key_document(key: ApiKey) -> JsonObject:
         "name": key.name,
         "created": key.created,
         "revoked": key.revoked,
+        "created_by": key.parent,
         **rights_fields(key.rights),
     }

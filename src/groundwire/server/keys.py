@@ -50,7 +50,7 @@ class KeyStore(Protocol):
         """All keys, also the revoked ones."""
         ...
 
-    def create(self, name: str, now: float, rights: KeyRights = ...) -> tuple[str, ApiKey]:
+    def create(self, name: str, now: float, rights: KeyRights = ..., parent: str = ...) -> tuple[str, ApiKey]:
         """Create a key; returns the key itself and its record."""
         ...
 
@@ -81,11 +81,11 @@ def access_keys(keys: Iterable[ApiKey]) -> AccessKeys:
 
 
 def new_key(
-    name: str, now: float, used: Iterable[ApiKey], rights: KeyRights = MEMBER_RIGHTS
+    name: str, now: float, used: Iterable[ApiKey], rights: KeyRights = MEMBER_RIGHTS, parent: str = ""
 ) -> tuple[str, ApiKey]:
     """A new key, and its record with an id that is not used."""
     key, key_id = KEY_PREFIX + secrets.token_urlsafe(_SIZE), _new_id({entry.id for entry in used})
-    return key, ApiKey(key_id, name, fingerprint(key), timestamp(now), rights=rights)
+    return key, ApiKey(key_id, name, fingerprint(key), timestamp(now), rights=rights, parent=parent)
 
 
 class KeyFile:
@@ -114,11 +114,13 @@ class KeyFile:
         items = body.get("keys")
         return tuple(_decode(as_object(item)) for item in (items if isinstance(items, list) else ()))
 
-    def create(self, name: str, now: float, rights: KeyRights = MEMBER_RIGHTS) -> tuple[str, ApiKey]:
+    def create(
+        self, name: str, now: float, rights: KeyRights = MEMBER_RIGHTS, parent: str = ""
+    ) -> tuple[str, ApiKey]:
         """Create a key; returns the key itself and its record."""
         with self._write_lock():
             entries = self.entries()
-            key, record = new_key(name, now, entries, rights)
+            key, record = new_key(name, now, entries, rights, parent)
             self._write((*entries, record))
         return key, record
 
@@ -216,8 +218,11 @@ def _encode(key: ApiKey) -> Json:
         "created": key.created,
         "revoked": revoked_for_all(key),
     }
-    rights = stored_rights(key)
-    return {**entry, "rights": rights} if rights else entry
+    if rights := stored_rights(key):
+        entry["rights"] = rights
+    if key.parent:
+        entry["parent"] = key.parent
+    return entry
 
 
 def _decode(item: JsonObject) -> ApiKey:
@@ -230,7 +235,8 @@ def _decode(item: JsonObject) -> ApiKey:
         and isinstance(revoked, str)
     ):
         raise ConfigError(f"{KEYS_FILE} has an entry that is not a key; create new keys")
-    record = ApiKey(key_id, name, digest, created, revoked)
+    parent = item.get("parent", "")
+    record = ApiKey(key_id, name, digest, created, revoked, parent=parent if isinstance(parent, str) else "")
     try:
         return with_rights(record, as_object(item.get("rights")))
     except ClientWireError as error:

@@ -8,12 +8,13 @@ open requests are dropped by `mark_worker_dead`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Metric
 
+    from groundwire.routing.health import ProviderHealth
     from groundwire.server.app import AccessRecord
 
 BUCKETS = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
@@ -93,8 +94,16 @@ class Metrics:
             registry=registry,
             multiprocess_mode="livesum",
         )
+        self._remaining = Gauge(
+            "groundwire_provider_remaining",
+            "What is left of the rate limits of a provider, as it reported last.",
+            ("provider", "kind"),
+            registry=registry,
+            multiprocess_mode="mostrecent",
+        )
         self._children: dict[tuple[str, ...], Counter] = {}
         self._histograms: dict[str, Histogram] = {}
+        self._priced: dict[tuple[str, str, bool], Counter] = {}
         self._collected = registry
         if _DIRECTORY_VARIABLE in os.environ:
             self._collected = CollectorRegistry()
@@ -116,10 +125,15 @@ class Metrics:
 
     def count_cost(self, provider: str, model: str, usd: float | None) -> None:
         """Count the cost of an answer; None if it is not known."""
-        if usd is None:
-            self._unpriced.labels(provider, model).inc()
-        elif usd > 0:
-            self._cost.labels(provider, model).inc(usd)
+        if usd is not None and usd <= 0:
+            return
+        key = (provider, model, usd is None)
+        counter = self._priced.get(key)
+        if counter is None:
+            counter = (self._unpriced if usd is None else self._cost).labels(provider, model)
+            if len(self._priced) < _MAX_CACHED_LABELS:
+                self._priced[key] = counter
+        counter.inc(1 if usd is None else usd)
 
     def count_refused(self) -> None:
         """Count one request that load shedding refused."""
@@ -128,6 +142,12 @@ class Metrics:
     def set_open_requests(self, count: int) -> None:
         """Publish how many requests this process has in progress."""
         self._open.set(count)
+
+    def set_quotas(self, health: Mapping[str, ProviderHealth]) -> None:
+        """Publish what is left of the rate limits of the providers."""
+        for provider, known in health.items():
+            for quota in known.quotas:
+                self._remaining.labels(provider, quota.kind).set(quota.remaining)
 
     def text(self, open_requests: int) -> str:
         """All metrics, of all workers, in the text exposition format."""

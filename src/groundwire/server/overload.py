@@ -30,6 +30,9 @@ _SAMPLES = 3
 _FASTEST_CUT = 0.8
 """Each sample above the target reduces the admitted share by at most a fifth: requests admitted before keep
 the loop late for a while."""
+FEW_REQUESTS = 64
+"""So many open requests are not an overload, however late they make the event loop: each waits for the others
+once, and there are no more. Thirty-two clients with a long answer each, one after the other, need 0.2 s."""
 _GROWTH = 1.05
 _STEP = 0.005
 """Each sample below the target raises the admitted share by this factor and this step."""
@@ -42,6 +45,7 @@ _DIALECTS = (
     (b"/v1/responses", "openai_responses"),
     (b"/v1beta/interactions", "gemini_interactions"),
     (b"/v1/interactions", "gemini_interactions"),
+    (b"/model/", "bedrock_converse"),
     (b"/v1beta/", "gemini"),
     (b"/v1/models/", "gemini"),
 )
@@ -58,9 +62,9 @@ class LoadShedder:
         self._is_late = False
         self._credit = 0.0
 
-    def observe(self, delay: float) -> None:
-        """Add a sample of the delay, in seconds."""
-        self._delays.append(delay)
+    def observe(self, delay: float, open_requests: int = FEW_REQUESTS + 1) -> None:
+        """Add a sample of the delay, in seconds, and how many requests were open."""
+        self._delays.append(delay if open_requests > FEW_REQUESTS else 0.0)
         lowest = min(self._delays) if len(self._delays) == _SAMPLES else 0.0
         before = self.admitted
         self._is_late = lowest > TARGET / 2

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _MAX_RETRY_AFTER = 24 * 3600
 _MAX_WARNINGS_HEADER = 2000
-_TERMINAL = (Finished, Failed)
+_OBSERVED = frozenset({Started, Warned, UsageSeen, Finished, Failed})
 
 
 @value
@@ -80,6 +80,8 @@ class ResponseInfo:
     def observe_events(self, events: Iterable[Event]) -> None:
         """Update the metadata from events that are about to be sent."""
         for event in events:
+            if type(event) not in _OBSERVED:
+                continue
             if isinstance(event, Started):
                 self.provider = event.provider or self.provider
                 self.model = event.model or self.model
@@ -87,7 +89,7 @@ class ResponseInfo:
                 self.warnings.append(event)
             elif isinstance(event, UsageSeen):
                 self.usage = event.usage
-            elif isinstance(event, _TERMINAL):
+            else:
                 self.finish = "failed" if isinstance(event, Failed) else "finished"
 
     def merge(self, other: ResponseInfo) -> None:

@@ -86,7 +86,9 @@ class RouteTable:
                 params = {name: unquote(text) for name, text in match.groupdict().items()}
                 return _match(method, routes, params)
         raise TurnedAway(
-            status=404, message="there is nothing at this path; /docs lists all paths", code="NOT_FOUND"
+            status=404,
+            message="there is nothing at this path; /docs/http-api.html lists all paths",
+            code="NOT_FOUND",
         )
 
 

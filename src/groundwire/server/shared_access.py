@@ -2,9 +2,8 @@
 
 Requests are checked against a snapshot in memory. A thread asks the store twice a second whether something
 has changed, so a key that is created or revoked on one gateway is known to the others within a second; with
-Redis, a message makes it ask at once. While
-the store does not respond, the last snapshot stays valid: existing keys keep working, and changes, which
-need the store too, wait for it.
+Redis, a message makes it ask at once. While the store does not respond, the last snapshot stays valid:
+existing keys keep working, and changes, which need the store too, wait for it.
 """
 
 from __future__ import annotations
@@ -39,9 +38,11 @@ class StoredKeys:
         """All keys, also the revoked ones."""
         return self._store.api_keys()
 
-    def create(self, name: str, now: float, rights: KeyRights = MEMBER_RIGHTS) -> tuple[str, ApiKey]:
+    def create(
+        self, name: str, now: float, rights: KeyRights = MEMBER_RIGHTS, parent: str = ""
+    ) -> tuple[str, ApiKey]:
         """Create a key; returns the key itself and its record."""
-        key, record = new_key(name, now, self.entries(), rights)
+        key, record = new_key(name, now, self.entries(), rights, parent)
         self._store.put_key(record)
         self._on_change()
         return key, record

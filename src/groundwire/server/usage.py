@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from groundwire.chat.turns import timestamp
 from groundwire.errors import GroundwireError
+from groundwire.model import Usage
 from groundwire.store.base import Store, UsageRow
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ class UsageRecorder:
         """Rows that were never stored."""
 
     def add(self, context: RequestContext, seconds: float) -> None:
-        """Queue the usage of a completed request, if a provider was called."""
-        if context.usage is None:
+        """Queue the usage of a completed request, if a provider was called or the cache answered."""
+        if context.usage is None and not context.cache_hit:
             return
         self.dropped += len(self._rows) == self._rows.maxlen
         outcome = "" if context.outcome == "done" else context.outcome
@@ -57,12 +58,13 @@ class UsageRecorder:
                 timestamp(self._clock()),
                 context.provider,
                 context.model,
-                context.usage,
+                context.usage or Usage(),
                 context.owner,
                 "gateway",
                 outcome,
                 seconds,
                 context.key,
+                context.cache_hit,
             )
         )
         if self._writer is None or self._writer.done():

@@ -24,10 +24,10 @@ _EARLY_EXIT_SECONDS = 2.0
 """A worker that exits sooner has failed to start."""
 _MAX_EARLY_EXITS = 5
 """In a row: then another attempt will not help."""
-_GC_THRESHOLDS = (50_000, 20, 100)
+_GC_THRESHOLDS = (10_000, 50, 100)
 """With Python's defaults every third request would start a collection of all that thousands of open streams
-hold, tens of milliseconds in which the event loop is blocked. Requests create no cycles, so there is little
-to collect."""
+hold, tens of milliseconds in which the event loop is blocked. Requests create no cycles, and a connection one
+of a few kilobytes, so there is little to collect."""
 
 
 def tune_gc() -> None:

@@ -60,6 +60,36 @@ class Session:
     title: str = ""
     created: str = ""
     updated: str = ""
+    pinned: bool = False
+    folder: str = ""
+    """The name of the folder that the owner put it into; empty for none."""
+
+
+@value
+class SessionShare:
+    """A link to a session that shows its messages up to number `last`, without a login, until it expires.
+
+    The address has a secret token, of which only the digest is stored.
+    """
+
+    id: str
+    digest: str
+    session: str
+    owner: str
+    last: int
+    created: str
+    expires: str
+
+
+@value
+class AnswerRating:
+    """What a user thinks of an answer: 1 for good, -1 for bad."""
+
+    message: str
+    session: str
+    owner: str
+    rating: int
+    rated: str = ""
 
 
 @value
@@ -90,6 +120,8 @@ class UsageRow:
     seconds: float = 0.0
     key: str = ""
     """The fingerprint of the API key, where several keys have the same owner."""
+    cache_hit: bool = False
+    """Did the answer come from the response cache? Then no provider was called."""
 
 
 @value
@@ -103,6 +135,8 @@ class ApiKey:
     revoked: str = ""
     """When it was revoked; empty while it is valid."""
     rights: KeyRights = MEMBER_RIGHTS
+    parent: str = ""
+    """Id of the key that created it; empty if none did."""
 
 
 @value
@@ -142,6 +176,10 @@ class UsageTotal:
     requests: int
     errors: int
     usage: Usage
+    seconds: float = 0.0
+    """The sum of the durations of all requests that a provider answered."""
+    cache_hits: int = 0
+    """The requests that were answered from the response cache."""
 
 
 @value
@@ -209,6 +247,38 @@ class Store(Protocol):
         """Add a session, or update its title, agent and time."""
         ...
 
+    def file_session(self, id: str, *, pinned: bool, folder: str) -> None:  # noqa: A002
+        """Pin a session or put it into a folder."""
+        ...
+
+    def filed_sessions(self, owner: str, limit: int = 200) -> list[Session]:
+        """The sessions of an owner that are pinned or in a folder, the last used first."""
+        ...
+
+    def add_share(self, share: SessionShare) -> None:
+        """Store a share of a session; those that have expired are deleted."""
+        ...
+
+    def share(self, digest: str) -> SessionShare | None:
+        """The share with this digest of its token, also if it has expired."""
+        ...
+
+    def shares(self, owner: str) -> list[SessionShare]:
+        """All shares of an owner, the newest first."""
+        ...
+
+    def remove_share(self, id: str, owner: str) -> bool:  # noqa: A002
+        """Revoke a share of an owner."""
+        ...
+
+    def put_rating(self, rating: AnswerRating) -> None:
+        """Store the rating of an answer; 0 removes it. Nothing happens if the answer does not exist."""
+        ...
+
+    def ratings(self, owner: str, session: str = "") -> list[AnswerRating]:
+        """The ratings of an owner, or those in one session, the oldest first."""
+        ...
+
     def session(self, id: str) -> Session | None:  # noqa: A002
         """A session by its id."""
         ...
@@ -221,8 +291,9 @@ class Store(Protocol):
         """Delete a session with its messages."""
         ...
 
-    def take_lease(self, session: str, holder: str, seconds: float) -> bool:
-        """Give a holder the exclusive right to answer in a session; False while another one has it.
+    def take_lease(self, session: str, holder: str, seconds: float, *, seize: bool = False) -> bool:
+        """Give a holder the exclusive right to answer in a session; False while another one has it, unless
+        it is to be seized.
 
         The clock is the database's. Raises `RequestError` if there is no such session.
         """

@@ -150,6 +150,41 @@ _SPENDING = Migration(
     ),
 )
 
+# What users do with sessions: pin and file them, share them, rate their answers.
+_FILING = Migration(
+    8,
+    (
+        "ALTER TABLE groundwire_sessions ADD COLUMN pinned bigint NOT NULL DEFAULT 0",
+        "ALTER TABLE groundwire_sessions ADD COLUMN folder text NOT NULL DEFAULT ''",
+        "CREATE INDEX groundwire_sessions_filed ON groundwire_sessions (owner, pinned, folder)",
+        """
+        CREATE TABLE groundwire_shares (
+            id text NOT NULL PRIMARY KEY,
+            digest text NOT NULL UNIQUE,
+            session text NOT NULL REFERENCES groundwire_sessions (id) ON DELETE CASCADE,
+            owner text NOT NULL,
+            last bigint NOT NULL,
+            created text NOT NULL,
+            expires text NOT NULL
+        )
+        """,
+        "CREATE INDEX groundwire_shares_owner ON groundwire_shares (owner, created)",
+        "CREATE INDEX groundwire_shares_session ON groundwire_shares (session)",
+        """
+        CREATE TABLE groundwire_ratings (
+            message text NOT NULL PRIMARY KEY REFERENCES groundwire_messages (id) ON DELETE CASCADE,
+            session text NOT NULL,
+            owner text NOT NULL,
+            rating bigint NOT NULL,
+            rated text NOT NULL
+        )
+        """,
+        "CREATE INDEX groundwire_ratings_session ON groundwire_ratings (session)",
+        "CREATE INDEX groundwire_ratings_owner ON groundwire_ratings (owner, rated)",
+        "ALTER TABLE groundwire_usage ADD COLUMN cache_hit bigint NOT NULL DEFAULT 0",
+    ),
+)
+
 # Words are stored apart from messages. Existing messages are indexed when the store is opened.
 _NO_COLUMN: LiteralString = "ALTER TABLE groundwire_messages DROP COLUMN words"
 
@@ -194,6 +229,7 @@ ON_SQLITE = (
         ),
     ),
     _SPENDING,
+    _FILING,
 )
 ON_POSTGRES = (
     *_BOTH,
@@ -227,6 +263,7 @@ ON_POSTGRES = (
         ),
     ),
     _SPENDING,
+    _FILING,
 )
 WORDS_SINCE = 3
 """The version that introduced the full-text index."""

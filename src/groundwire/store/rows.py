@@ -18,11 +18,13 @@ from groundwire.store.base import (
     UNKNOWN_OWNER,
     UNREADABLE_MESSAGE,
     Agent,
+    AnswerRating,
     ApiKey,
     AuditEntry,
     Content,
     KeyUsageTotal,
     Session,
+    SessionShare,
     StoredMessage,
     Texts,
     UsageRow,
@@ -94,11 +96,39 @@ def _unreadable_agent(key: str, owner: str, error: ClientWireError) -> Agent:
 
 
 def session_values(session: Session) -> dict[str, Cell]:
-    return cells(**{name: getattr(session, name) for name in field_names(Session)})
+    names = (name for name in field_names(Session) if name not in ("pinned", "folder"))
+    return cells(**{name: getattr(session, name) for name in names})
 
 
 def session_of(row: Row) -> Session:
-    return Session(*map(_text, row))
+    key, agent, owner, title, created, updated, folder = map(_text, (*row[:6], row[7]))
+    return Session(key, agent, owner, title, created, updated, bool(row[6]), folder)
+
+
+def share_values(share: SessionShare) -> dict[str, Cell]:
+    return cells(**{name: getattr(share, name) for name in field_names(SessionShare)})
+
+
+def share_of(row: Row) -> SessionShare:
+    key, digest, session, owner, last, created, expires = row
+    return SessionShare(
+        _text(key),
+        _text(digest),
+        _text(session),
+        _text(owner),
+        cast("int", last),
+        _text(created),
+        _text(expires),
+    )
+
+
+def rating_values(rating: AnswerRating) -> dict[str, Cell]:
+    return cells(**{name: getattr(rating, name) for name in field_names(AnswerRating)})
+
+
+def rating_of(row: Row) -> AnswerRating:
+    message, session, owner, rating, rated = row
+    return AnswerRating(_text(message), _text(session), _text(owner), cast("int", rating), _text(rated))
 
 
 def message_values(message: StoredMessage) -> dict[str, Cell]:
@@ -133,6 +163,8 @@ def _content(key: str, text: str) -> Content:
 
 def key_values(key: ApiKey) -> dict[str, Cell]:
     body: JsonObject = {"name": key.name, "revoked": revoked_for_all(key)}
+    if key.parent:
+        body["parent"] = key.parent
     rights = stored_rights(key)
     return cells(
         id=key.id,
@@ -148,7 +180,10 @@ def key_of(row: Row) -> ApiKey:
     key, fingerprint, text, created, rights = map(_text, row)
     try:
         body = Fields.of(load_json(text, ClientWireError), ClientWireError)
-        record = ApiKey(key, body.text("name"), fingerprint, created, body.text("revoked"))
+        record = ApiKey(
+            *(key, body.text("name"), fingerprint, created, body.text("revoked")),
+            parent=body.text("parent"),
+        )
         stored = Fields.of(load_json(rights or "{}", ClientWireError), ClientWireError)
         return with_rights(record, stored.raw)
     except ClientWireError as error:
@@ -161,6 +196,7 @@ _COUNTS = tuple(name for name in field_names(Usage) if name != "search_cost")
 
 def usage_values(row: UsageRow) -> dict[str, Cell]:
     own = {name: getattr(row, name) for name in field_names(UsageRow) if name != "usage"}
+    own["cache_hit"] = int(row.cache_hit)
     counts = {name: getattr(row.usage, name) for name in _COUNTS}
     nano_usd = None if row.usage.cost is None else to_nano(row.usage.cost)
     return cells(**own, **counts, nano_usd=nano_usd)
@@ -181,10 +217,18 @@ def key_usage_of(row: Row) -> KeyUsageTotal:
 
 
 def usage_total_of(row: Row) -> UsageTotal:
-    day, provider, model, requests, errors, *counts, nano_usd = row
+    day, provider, model, requests, errors, *counts, nano_usd, seconds, cache_hits = row
     cost = None if nano_usd is None else cast("int", nano_usd) / NANO
-    usage = replace(Usage(*cast("list[int | None]", counts)), cost=cost)
-    return UsageTotal(str(day), str(provider), str(model), cast("int", requests), cast("int", errors), usage)
+    return UsageTotal(
+        str(day),
+        str(provider),
+        str(model),
+        cast("int", requests),
+        cast("int", errors),
+        replace(Usage(*cast("list[int | None]", counts)), cost=cost),
+        cast("float", seconds),
+        cast("int", cache_hits),
+    )
 
 
 def _texts(body: Fields, name: str) -> Texts:

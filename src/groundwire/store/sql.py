@@ -20,12 +20,14 @@ from groundwire.model.value import replace, value
 from groundwire.store import ledger
 from groundwire.store.base import (
     Agent,
+    AnswerRating,
     ApiKey,
     AuditEntry,
     BudgetState,
     KeyUsageTotal,
     RowRefused,
     Session,
+    SessionShare,
     StoredMessage,
     UsageRow,
     UsageTotal,
@@ -44,8 +46,12 @@ from groundwire.store.rows import (
     key_values,
     message_of,
     message_values,
+    rating_of,
+    rating_values,
     session_of,
     session_values,
+    share_of,
+    share_values,
     usage_total_of,
     usage_values,
 )
@@ -64,11 +70,19 @@ VALUES (:id, :agent, :owner, :title, :created, :updated)
 ON CONFLICT (id) DO UPDATE SET agent = excluded.agent, title = excluded.title, updated = excluded.updated
 """
 SESSION: LiteralString = """
-SELECT id, agent, owner, title, created, updated FROM groundwire_sessions WHERE id = :id
+SELECT id, agent, owner, title, created, updated, pinned, folder FROM groundwire_sessions WHERE id = :id
 """
 SESSIONS: LiteralString = """
-SELECT id, agent, owner, title, created, updated FROM groundwire_sessions
+SELECT id, agent, owner, title, created, updated, pinned, folder FROM groundwire_sessions
 WHERE owner = :owner AND (:id = '' OR (updated, id) < (:updated, :id))
+ORDER BY updated DESC, id DESC LIMIT :limit
+"""
+FILE_SESSION: LiteralString = """
+UPDATE groundwire_sessions SET pinned = :pinned, folder = :folder WHERE id = :id
+"""
+FILED_SESSIONS: LiteralString = """
+SELECT id, agent, owner, title, created, updated, pinned, folder FROM groundwire_sessions
+WHERE owner = :owner AND (pinned <> 0 OR folder <> '')
 ORDER BY updated DESC, id DESC LIMIT :limit
 """
 REMOVE_SESSION: LiteralString = "DELETE FROM groundwire_sessions WHERE id = :id RETURNING id"
@@ -76,6 +90,33 @@ REMOVE_SESSION: LiteralString = "DELETE FROM groundwire_sessions WHERE id = :id 
 TOUCH_SESSION: LiteralString = """
 UPDATE groundwire_sessions SET updated = CASE WHEN updated < :updated THEN :updated ELSE updated END
 WHERE id = :id RETURNING owner
+"""
+
+ADD_SHARE: LiteralString = """
+INSERT INTO groundwire_shares (id, digest, session, owner, last, created, expires)
+VALUES (:id, :digest, :session, :owner, :last, :created, :expires)
+"""
+EXPIRED_SHARES: LiteralString = "DELETE FROM groundwire_shares WHERE expires <= :now"
+SHARE: LiteralString = """
+SELECT id, digest, session, owner, last, created, expires FROM groundwire_shares WHERE digest = :digest
+"""
+SHARES: LiteralString = """
+SELECT id, digest, session, owner, last, created, expires FROM groundwire_shares
+WHERE owner = :owner ORDER BY created DESC, id
+"""
+REMOVE_SHARE: LiteralString = "DELETE FROM groundwire_shares WHERE id = :id AND owner = :owner RETURNING id"
+
+# The rating of an answer that was removed meanwhile is dropped.
+PUT_RATING: LiteralString = """
+INSERT INTO groundwire_ratings (message, session, owner, rating, rated)
+SELECT id, session, :owner, :rating, :rated FROM groundwire_messages
+WHERE id = :message AND session = :session
+ON CONFLICT (message) DO UPDATE SET rating = excluded.rating, rated = excluded.rated
+"""
+REMOVE_RATING: LiteralString = "DELETE FROM groundwire_ratings WHERE message = :message AND owner = :owner"
+RATINGS: LiteralString = """
+SELECT message, session, owner, rating, rated FROM groundwire_ratings
+WHERE owner = :owner AND (:session = '' OR session = :session) ORDER BY rated, message
 """
 
 ADD_MESSAGE: LiteralString = """
@@ -144,10 +185,10 @@ LOGOUTS: LiteralString = "SELECT login FROM groundwire_logouts"
 ADD_USAGE: LiteralString = """
 INSERT INTO groundwire_usage (id, at, owner, provider, model, face, outcome, seconds, input_tokens,
     output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, tool_tokens, searches, fetches, cost,
-    api_key, nano_usd)
+    api_key, nano_usd, cache_hit)
 VALUES (:id, :at, :owner, :provider, :model, :face, :outcome, :seconds, :input_tokens, :output_tokens,
     :cached_tokens, :cache_write_tokens, :reasoning_tokens, :tool_tokens, :searches, :fetches, :cost,
-    :key, :nano_usd)
+    :key, :nano_usd, :cache_hit)
 ON CONFLICT (id) DO NOTHING
 """
 # Sums of integers have another type in PostgreSQL.
@@ -156,7 +197,8 @@ SELECT substr(at, 1, 10), provider, model, count(*), sum(CASE WHEN outcome = '' 
     CAST(sum(input_tokens) AS bigint), CAST(sum(output_tokens) AS bigint), CAST(sum(cached_tokens) AS bigint),
     CAST(sum(cache_write_tokens) AS bigint), CAST(sum(reasoning_tokens) AS bigint),
     CAST(sum(tool_tokens) AS bigint), CAST(sum(searches) AS bigint), CAST(sum(fetches) AS bigint),
-    CAST(sum(coalesce(nano_usd, CAST(round(cost * 1e9) AS bigint))) AS bigint)
+    CAST(sum(coalesce(nano_usd, CAST(round(cost * 1e9) AS bigint))) AS bigint),
+    sum(CASE WHEN cache_hit = 0 THEN seconds ELSE 0 END), CAST(sum(cache_hit) AS bigint)
 FROM groundwire_usage
 WHERE (:since = '' OR at >= :since) AND (:until = '' OR at < :until) AND owner = :owner
 GROUP BY substr(at, 1, 10), provider, model
@@ -187,6 +229,7 @@ class LeaseStatements:
     """Returns the seconds since 1970."""
 
 
+DROP_LEASE: LiteralString = "DELETE FROM groundwire_leases WHERE session = :session"
 RELEASE_LEASE: LiteralString = "DELETE FROM groundwire_leases WHERE session = :session AND holder = :holder"
 
 # `julianday` has milliseconds in every version of SQLite; `unixepoch('subsec')` came with 3.42.
@@ -312,18 +355,54 @@ class SqlStore:
         values = cells(owner=owner, id=after.id, updated=after.updated, limit=limit)
         return [session_of(row) for row in self._rows(SESSIONS, values)]
 
+    def file_session(self, id: str, *, pinned: bool, folder: str) -> None:  # noqa: A002
+        """Pin a session or put it into a folder."""
+        self._rows(FILE_SESSION, cells(id=id, pinned=int(pinned), folder=folder))
+
+    def filed_sessions(self, owner: str, limit: int = 200) -> list[Session]:
+        """The sessions of an owner that are pinned or in a folder."""
+        return [session_of(row) for row in self._rows(FILED_SESSIONS, cells(owner=owner, limit=limit))]
+
+    def add_share(self, share: SessionShare) -> None:
+        """Store a share of a session."""
+        with self._database.transaction() as transaction:
+            transaction.rows(EXPIRED_SHARES, cells(now=share.created))
+            transaction.rows(ADD_SHARE, share_values(share))
+
+    def share(self, digest: str) -> SessionShare | None:
+        """The share with this digest of its token."""
+        return next(map(share_of, self._rows(SHARE, cells(digest=digest))), None)
+
+    def shares(self, owner: str) -> list[SessionShare]:
+        """All shares of an owner, the newest first."""
+        return [share_of(row) for row in self._rows(SHARES, cells(owner=owner))]
+
+    def remove_share(self, id: str, owner: str) -> bool:  # noqa: A002
+        """Revoke a share of an owner."""
+        return bool(self._rows(REMOVE_SHARE, cells(id=id, owner=owner)))
+
+    def put_rating(self, rating: AnswerRating) -> None:
+        """Store or remove the rating of an answer."""
+        self._rows(PUT_RATING if rating.rating else REMOVE_RATING, rating_values(rating))
+
+    def ratings(self, owner: str, session: str = "") -> list[AnswerRating]:
+        """The ratings of an owner."""
+        return [rating_of(row) for row in self._rows(RATINGS, cells(owner=owner, session=session))]
+
     def remove_session(self, id: str) -> bool:  # noqa: A002
         """Delete a session with its messages."""
         with self._database.transaction() as transaction:
             self._unindex(transaction, id, 0)
             return bool(transaction.rows(REMOVE_SESSION, cells(id=id)))
 
-    def take_lease(self, session: str, holder: str, seconds: float) -> bool:
-        """Take the lease of a session, unless another holder has it."""
+    def take_lease(self, session: str, holder: str, seconds: float, *, seize: bool = False) -> bool:
+        """Take the lease of a session, unless another holder has it and it is not to be seized."""
         values = cells(session=session, holder=holder, seconds=seconds)
         with self._database.transaction() as transaction:
             if not transaction.rows(SESSION, cells(id=session)):
                 raise RequestError("there is no such session")
+            if seize:
+                transaction.rows(DROP_LEASE, cells(session=session))
             return bool(transaction.rows(self._leases.take, values))
 
     def renew_lease(self, session: str, holder: str, seconds: float) -> bool:

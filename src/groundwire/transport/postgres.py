@@ -7,6 +7,9 @@ The pool is psycopg_pool's. Two guarantees it does not give are added here. Its 
 background and only logs why that failed, so the reason is recorded and raised for the caller who waits. And
 it waits seconds after each dead connection that it finds, so dead connections are recognised and replaced
 here at once.
+
+An address may name several servers, a primary and its standbys: connections then go to the one that accepts
+changes, so that a promoted standby is found without a restart.
 """
 
 from __future__ import annotations
@@ -36,7 +39,6 @@ if TYPE_CHECKING:
     from psycopg.abc import PQGen
 
 Row: TypeAlias = tuple[object, ...]
-PostgresConnection: TypeAlias = psycopg.Connection[Row]
 REFUSED_VALUES = (psycopg.DataError, psycopg.IntegrityError)
 """What the database raises for a value that it does not accept."""
 T = TypeVar("T")
@@ -108,7 +110,7 @@ def _shut_down(fileno: int) -> None:
 _WATCHDOG = Watchdog()
 
 
-class _LimitedConnection(psycopg.Connection[Row]):
+class PostgresConnection(psycopg.Connection[Row]):
     """A connection that is shut down when the server does not respond in time."""
 
     limit: float | None = ANSWER_SECONDS
@@ -145,7 +147,7 @@ class PostgresPool:
         """How many attempts to connect have failed, and the last error."""
         self._pool = ConnectionPool(
             _complete(address),
-            connection_class=_LimitedConnection,
+            connection_class=PostgresConnection,
             # Without prepared statements a pooler may be in between, and every plan knows its values.
             kwargs={"autocommit": True, "prepare_threshold": None, "on_failure": self._on_failure},
             min_size=0,
@@ -163,6 +165,9 @@ class PostgresPool:
             connection.limit = self._limit if limited else None
             try:
                 yield connection
+            except errors.ReadOnlySqlTransaction:
+                connection.close()  # a standby; the next connection may find the primary
+                raise
             finally:
                 self._pool.putconn(connection)
 
@@ -186,7 +191,7 @@ class PostgresPool:
         finally:
             self._in_use.release()
 
-    def _take(self) -> _LimitedConnection:
+    def _take(self) -> PostgresConnection:
         """An idle connection that is alive, or a new one; raises the error that connecting failed with."""
         failed_before, _ = self._failures
         ends = monotonic() + 2 * CONNECT_SECONDS  # the driver itself gives up after one
@@ -285,9 +290,13 @@ def _complete(address: str) -> str:
     """The address with our defaults. An error does not show it, because it may hold a password."""
     try:
         given = conninfo.conninfo_to_dict(address)
-        return conninfo.make_conninfo(
-            "", **{"connect_timeout": CONNECT_SECONDS, "application_name": "groundwire", **given}
-        )
+        defaults: dict[str, str | int | None] = {
+            "connect_timeout": CONNECT_SECONDS,
+            "application_name": "groundwire",
+        }
+        if "," in str(given.get("host") or given.get("hostaddr")):
+            defaults["target_session_attrs"] = "read-write"
+        return conninfo.make_conninfo("", **{**defaults, **given})
     except psycopg.ProgrammingError:
         raise ConfigError("the address of the PostgreSQL database cannot be read") from None
 
@@ -309,6 +318,7 @@ _CONFIGURATION = (
     errors.UndefinedFile,
 )
 _FULL = (errors.DiskFull,)
+_STANDBY = (errors.ReadOnlySqlTransaction,)
 
 
 @contextmanager
@@ -324,6 +334,8 @@ def _mapped(error: psycopg.Error) -> GroundwireError:
     message = error.diag.message_primary or str(error).strip().splitlines()[0]
     if isinstance(error, _CONFIGURATION):
         return ConfigError(f"PostgreSQL refuses: {message}")
+    if isinstance(error, _STANDBY):
+        return unavailable("PostgreSQL accepts no changes; its server is a standby")
     if isinstance(error, psycopg.OperationalError):
         return unavailable(f"PostgreSQL failed: {message}", 507 if isinstance(error, _FULL) else 503)
     return GroundwireError(f"PostgreSQL failed: {message}")

@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
+from functools import lru_cache
 
 from groundwire.errors import GroundwireError, Interrupted, TimedOut, UpstreamWireError
+from groundwire.transport.deadline import Deadline
 from groundwire.transport.decoders import ENCODINGS, Decompressor
 from groundwire.transport.errors import connection_error, describe_error
 from groundwire.transport.http import Deadlines, HttpRequest
@@ -270,11 +272,13 @@ class OpenRequest:
 
     async def __aenter__(self) -> Response:
         request, deadlines = self._request, self._deadlines
-        ends = asyncio.get_running_loop().time() + deadlines.total
+        now = asyncio.get_running_loop().time()
+        ends = now + deadlines.total
+        first_byte = Deadline(now + min(deadlines.first_byte, deadlines.total))
         try:
             target = parse_target(request.url, self._proxy)
             data = encode_http_request(request, target)
-            async with asyncio.timeout(min(deadlines.first_byte, deadlines.total)):
+            with first_byte:
                 connection, head = await self._pool.send(
                     target.origin, request.method, data, deadlines.connect
                 )
@@ -284,6 +288,8 @@ class OpenRequest:
             raise TimedOut(f"no answer from {host_of(request.url)} in time") from None
         except (OSError, ValueError) as error:
             raise connection_error(error, host_of(request.url)) from None
+        finally:
+            first_byte.close()
         self._response = Response(self._pool, target.origin, connection, head, deadlines, ends)
         return self._response
 
@@ -294,17 +300,24 @@ class OpenRequest:
 
 def encode_http_request(request: HttpRequest, target: RequestTarget) -> bytes:
     """A request as bytes; raises `ValueError` if it cannot be written."""
-    given = {name.lower() for name in request.headers}
+    head = _encode_head(request.method, target, tuple(request.headers.items()))
+    if not request.body and request.method not in _WITH_BODY:
+        return head + b"\r\n"
+    return b"%bcontent-length: %d\r\n\r\n%b" % (head, len(request.body), request.body)
+
+
+@lru_cache(maxsize=64)
+def _encode_head(method: str, target: RequestTarget, given_headers: tuple[tuple[str, str], ...]) -> bytes:
+    """The lines of a head that do not depend on the body. Requests to a provider differ in little else."""
+    given = {name.lower() for name, _ in given_headers}
     if not _RESERVED.isdisjoint(given):
         raise ValueError("a header is not the caller's to set")
     host = [] if "host" in given else [("host", target.host)]
-    headers = [*host, *request.headers.items()]
+    headers = [*host, *given_headers]
     headers += [(name, text) for name, text in _DEFAULT_HEADERS if name not in given]
     if target.authorization and "authorization" not in given:
         headers.append(("authorization", target.authorization))
     origin = target.origin
     if origin.proxy and not origin.tls_name and (authorization := parse_proxy(origin.proxy)[1]):
         headers.append(("proxy-authorization", authorization))
-    if request.body or request.method in _WITH_BODY:
-        headers.append(("content-length", str(len(request.body))))
-    return encode_request(request.method, target.path, headers) + request.body
+    return encode_request(method, target.path, headers).removesuffix(b"\r\n")

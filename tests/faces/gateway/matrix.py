@@ -31,9 +31,9 @@ from tests.faces.gateway.serving import provider_at, serving
 from tests.oracles.expected import claims, claims_by_part, covered
 from tests.oracles.rendering import billed, list_faults, listed, rendered_answer
 
-INBOUND = ("anthropic_messages", "openai_responses", "openai_chat", "gemini", "gemini_interactions")
-PROVIDERS = INBOUND
+PROVIDERS = ("anthropic_messages", "openai_responses", "openai_chat", "gemini", "gemini_interactions")
 """Every dialect of which there are recordings."""
+INBOUND = (*PROVIDERS, "bedrock_converse")
 
 _FINISHES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "anthropic_messages": {
@@ -53,6 +53,12 @@ _FINISHES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "length": ("length",),
         "filtered": ("content_filter",),
         "tool_calls": ("tool_calls",),
+    },
+    "bedrock_converse": {
+        "stop": ("end_turn",),
+        "length": ("max_tokens",),
+        "filtered": ("content_filtered",),
+        "tool_calls": ("tool_use",),
     },
     # A filtered prompt has feedback, but no candidate with a finish reason.
     "gemini": {
@@ -274,7 +280,10 @@ def _citations(target: Dialect, read: SdkAnswer, answer: Answer) -> Iterator[str
     for url in expected.keys() | places.keys():
         if expected.get(url) != places.get(url):
             yield f"cited: {url}: {_shown(expected.get(url))} became {_shown(places.get(url))}"
-    if target.name != "anthropic_messages":  # its citations cover blocks, split where claims begin and end
+    if target.name not in (
+        "anthropic_messages",
+        "bedrock_converse",
+    ):  # their citations cover blocks, split where claims begin and end
         words = {(read.text[start:end], url) for start, end, url in read.spans}
         if moved := words - claims(answer) - claims_by_part(answer):
             yield f"claims that were not made: {moved}"

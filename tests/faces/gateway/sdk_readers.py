@@ -1,4 +1,4 @@
-"""The five official clients: each sends one question with web search, and returns what its objects contain.
+"""The official clients: each sends one question with web search, and returns what its objects contain.
 
 Everything is read through the types of the client: what it does not find, an application does not get.
 """
@@ -6,11 +6,16 @@ Everything is read through the types of the client: what it does not find, an ap
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass, field
+from typing import Any
 
 import anthropic
+import botocore.config
+import botocore.exceptions
+import botocore.session
 import httpx2
 import openai
 from anthropic.types import Message, ServerToolUseBlock, TextBlock, WebSearchToolResultBlock
@@ -29,7 +34,14 @@ from openai.types.responses.response_output_text import AnnotationURLCitation
 from tests.unencrypted import ASYNC_CLIENT_ARGS, CLIENT_ARGS
 
 QUESTION = "What is new?"
-FAILURES = (anthropic.APIError, openai.APIError, errors.APIError, APIError)
+FAILURES = (
+    anthropic.APIError,
+    openai.APIError,
+    errors.APIError,
+    APIError,
+    botocore.exceptions.ClientError,
+    botocore.exceptions.HTTPClientError,
+)
 """What the clients raise for an error, or for an interrupted answer."""
 
 
@@ -249,6 +261,52 @@ def _read_ending(interaction: object) -> SdkAnswer:
     return read
 
 
+def _whole_converse(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The response that a stream amounts to."""
+    blocks: dict[int, dict[str, Any]] = {}
+    ending: dict[str, Any] = {}
+    for event in events:
+        if start := event.get("contentBlockStart"):
+            blocks[start["contentBlockIndex"]] = {name: dict(item) for name, item in start["start"].items()}
+        elif delta := event.get("contentBlockDelta"):
+            _add_converse_delta(blocks.setdefault(delta["contentBlockIndex"], {}), delta["delta"])
+        else:
+            ending |= event.get("messageStop") or event.get("metadata") or {}
+    return {**ending, "output": {"message": {"content": [blocks[index] for index in sorted(blocks)]}}}
+
+
+def _add_converse_delta(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
+    cited = block.setdefault("citationsContent", {}) if {"text", "citation"} & set(delta) else {}
+    if "text" in delta:
+        cited.setdefault("content", []).append({"text": delta["text"]})
+    elif "citation" in delta:
+        cited.setdefault("citations", []).append(delta["citation"])
+    elif "toolUse" in delta:
+        call = block["toolUse"]
+        call["input"] = call.get("input", "") + delta["toolUse"]["input"]
+
+
+def _read_converse(response: Mapping[str, Any]) -> SdkAnswer:
+    read = SdkAnswer(finish=response["stopReason"])
+    before = 0
+    for block in response["output"]["message"]["content"]:
+        start = len(read.text)
+        cited = block.get("citationsContent", {})
+        texts = [block["text"]] if "text" in block else [item["text"] for item in cited.get("content", ())]
+        read.text += "".join(texts)
+        for citation in cited.get("citations", ()):
+            read.cite(citation["location"]["web"]["url"], start if texts else before, len(read.text))
+        before = start if texts else before
+        call = block.get("toolUse", {})
+        if call.get("name") == "nova_grounding":
+            arguments = call["input"]
+            read.queries += _queries(json.loads(arguments) if isinstance(arguments, str) else arguments)
+    usage = response["usage"]
+    cached = usage.get("cacheReadInputTokens", 0) + usage.get("cacheWriteInputTokens", 0)
+    read.tokens = (usage["inputTokens"] + cached, usage["outputTokens"])
+    return read
+
+
 class SdkClients:
     """One client of each dialect for one base URL. Use as a context manager: the exit closes connections."""
 
@@ -273,6 +331,17 @@ class SdkClients:
                 async_client_args=ASYNC_CLIENT_ARGS,
             ),
         )
+        self._bedrock = botocore.session.Session().create_client(
+            "bedrock-runtime",
+            region_name="us-east-1",
+            endpoint_url=url,
+            aws_access_key_id="k",
+            aws_secret_access_key="k",  # noqa: S106
+            config=botocore.config.Config(retries={"total_max_attempts": 1}),
+        )
+        self._bedrock.meta.events.register(
+            "before-call.bedrock-runtime", lambda params, **_: params["headers"].update(more)
+        )
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> SdkClients:
@@ -280,6 +349,7 @@ class SdkClients:
         self._stack.push_async_callback(self._openai.close)
         self._stack.push_async_callback(self._http.aclose)
         self._stack.callback(self._google.close)
+        self._stack.callback(self._bedrock.close)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -296,6 +366,7 @@ class SdkClients:
             "openai_chat": self._chat,
             "gemini": self._content,
             "gemini_interactions": self._interaction,
+            "bedrock_converse": self._converse,
         }
         try:
             return await methods[dialect](model, stream)
@@ -389,6 +460,21 @@ class SdkClients:
             return _read_chunks([await api.generate_content(model=model, contents=QUESTION, config=config)])
         chunks = await api.generate_content_stream(model=model, contents=QUESTION, config=config)
         return _read_chunks([chunk async for chunk in chunks])
+
+    async def _converse(self, model: str, stream: bool) -> SdkAnswer:
+        return await asyncio.to_thread(self._converse_blocking, model, stream)
+
+    def _converse_blocking(self, model: str, stream: bool) -> SdkAnswer:
+        call = self._bedrock.converse_stream if stream else self._bedrock.converse
+        response = call(
+            modelId=model,
+            messages=[{"role": "user", "content": [{"text": QUESTION}]}],
+            toolConfig={"tools": [{"systemTool": {"name": "nova_grounding"}}]},
+        )
+        if stream:
+            with closing(response["stream"]) as events:
+                response = _whole_converse(events)
+        return _read_converse(response)
 
     async def _interaction(self, model: str, stream: bool) -> SdkAnswer:
         api = self._google.aio.interactions

@@ -25,6 +25,7 @@ from tests.contracts.strict_parser import events
 from tests.faces.gateway.raw import INBOUND, RawResponse, check_error, fetch, request_of
 from tests.faces.gateway.sdk_readers import SdkClients
 from tests.faces.gateway.serving import provider_at, run, serving, wait_for_open_requests
+from tests.figures import Figures
 
 pytestmark = pytest.mark.server
 
@@ -190,11 +191,13 @@ async def test_every_fault_ends_in_exactly_one_error_of_the_clients_dialect(half
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("part", range(5))
-def test_every_fault_of_every_provider_ends_once_for_every_client(part: int) -> None:
+def test_every_fault_of_every_provider_ends_once_for_every_client(part: int, figures: Figures) -> None:
     among = list(product(INBOUND, INBOUND))
     found = run(everything(NAMES[part::5], among), seconds=300)
     assert len(found) == len(NAMES[part::5]) * len(INBOUND) ** 2 * 2
     wrong = [problem for case in found if (problem := fault_in(case))]
+    figures.add("R2", "responses to faulty answers", len(found), part=str(part))
+    figures.add("R2", "of them without exactly one end", len(wrong), part=str(part))
     assert not wrong, "\n".join(wrong)
 
 

@@ -267,6 +267,15 @@ def test_keys_are_created_listed_changed_and_revoked(tmp_path: Path) -> None:
     assert call(app, "GET", f"/v1/keys/{key_id}", owner).json == changed.json
     assert call(app, "DELETE", f"/v1/keys/{key_id}", owner).json["revoked"]
     assert call(app, "GET", "/v1/models", key).status == 401
+    admin = call(app, "POST", "/v1/keys", owner, {"role": "admin"}).json
+    child = call(app, "POST", "/v1/keys", admin["key"], {"name": "child"}).json
+    assert child["created_by"] == admin["id"]
+    assert call(app, "DELETE", f"/v1/keys/{admin['id']}?keep_children=perhaps", owner).status == 400
+    kept = call(app, "DELETE", f"/v1/keys/{admin['id']}?keep_children=true", owner)
+    assert (kept.json["revoked_with_it"], call(app, "GET", "/v1/models", child["key"]).status) == ([], 200)
+    ended = call(app, "DELETE", f"/v1/keys/{admin['id']}", owner)
+    assert ended.json["revoked_with_it"] == [child["id"]]
+    assert call(app, "GET", "/v1/models", child["key"]).status == 401
 
 
 @pytest.mark.parametrize(

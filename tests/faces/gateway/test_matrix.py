@@ -68,7 +68,7 @@ def test_a_body_for_a_streaming_request_and_the_reverse_are_decoded(recordings: 
 def test_citations_rendered_into_the_text_are_numbered_and_listed_once(
     recordings: Path, provider: str, rendering: Rendering
 ) -> None:
-    assert not faults_of(chosen(of(provider, all_recordings()), 2), renderings=(rendering,))
+    assert not faults_of(chosen(of(provider, all_recordings()), 1), renderings=(rendering,))
 
 
 @pytest.mark.thorough

@@ -10,6 +10,7 @@ from tests.faces.gateway.mutants import Mutant, ask_all, broken_body, broken_str
 from tests.faces.gateway.raw import INBOUND
 from tests.faces.gateway.serving import run
 from tests.faces.gateway.stream_ends import check_end
+from tests.figures import Figures
 
 pytestmark = pytest.mark.server
 
@@ -36,9 +37,14 @@ def test_a_malformed_body_becomes_an_answer_or_an_error(provider: str) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("part", range(4))
 @by_provider
-def test_every_client_reads_one_end_of_a_thousand_malformed_streams(provider: str, part: int) -> None:
+def test_every_client_reads_one_end_of_a_thousand_malformed_streams(
+    provider: str, part: int, figures: Figures
+) -> None:
     seeds = range(1000 + part * 250, 1250 + part * 250)
     check([broken_stream(provider, seed) for seed in seeds], seconds=300)
+    figures.add(
+        "R1", "malformed streams through a gateway, all ended once", len(seeds), part=f"{provider} {part}"
+    )
 
 
 @by_provider

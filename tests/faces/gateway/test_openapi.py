@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from asyncio import create_subprocess_exec
@@ -15,8 +16,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from groundwire.commands.http_app import GATEWAY_ROUTES
+from groundwire.faces.gateway.curl_examples import BASE_URL
 from groundwire.faces.gateway.openapi import openapi_document
 from groundwire.model import Source
+from groundwire.model.access import KeyRights
+from groundwire.server.keys import KeyFile
 from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.asgi_client import LOCAL, SMALLEST_REQUESTS, app_in, send_request
@@ -83,6 +87,54 @@ async def test_a_request_its_response_and_an_error_match_their_schemas(tmp_path:
     _validate(operation["responses"]["default"]["content"]["application/json"]["schema"], refused.json)
 
 
+MISSING = {
+    *(f"{method} /v1/responses/{{id}}" for method in ("GET", "DELETE")),
+    "POST /v1/responses/{id}/cancel",
+    "POST /api/web_fetch",  # a page of the web
+}
+"""Routes whose example names something that the gateway of the test does not have."""
+
+
+async def _curl(command: str, url: str, env: dict[str, str]) -> int:
+    """Run a curl command against a gateway; returns the status."""
+    process = await create_subprocess_exec(
+        *("bash", "-c", f"{command.replace(BASE_URL, url)} -s -o /dev/null -w '%{{http_code}}' -m 30"),
+        stdout=subprocess.PIPE,
+        env={"PATH": os.environ["PATH"], **env},
+    )
+    output, _ = await within(process.communicate(), 60)
+    return int(output)
+
+
+@pytest.mark.server
+async def test_every_curl_example_gets_a_response() -> None:
+    events = answer_events("The Nile is 6650 km long.", Source("https://alpha.example/nile"), query="nile")
+    statuses: dict[str, int] = {}
+    async with (
+        Upstream(answer("anthropic_messages", events)) as upstream,
+        serving({"up": provider_at("anthropic_messages", upstream.url)}) as running,
+    ):
+        key, env = "", {}
+        for route in sorted(GATEWAY_ROUTES, key=lambda route: route.role != "member"):
+            if route.role != "member" and not key:
+                keys = KeyFile(running.groundwire.config.data_dir)
+                key, _ = keys.create("owner", 0, KeyRights("owner"))
+                _, other = keys.create("other", 0)
+                env = {"GROUNDWIRE_KEY": key}
+            operation = DOCUMENT["paths"][route.path][route.method.lower()]
+            command = operation["x-codeSamples"][0]["source"]
+            if key:
+                command = command.replace("/ID", f"/{other.id}")
+            if "requestBody" in operation and "example" in (
+                media := operation["requestBody"]["content"]["application/json"]
+            ):
+                _validate(media["schema"], media["example"])
+            statuses[f"{route.method} {route.path}"] = await _curl(command, running.url, env)
+    failed = {name: status for name, status in statuses.items() if status >= 400 and name not in MISSING}
+    assert failed == {"GET /v1/responses": 426}
+    assert {statuses[name] for name in MISSING} <= {404, 502}
+
+
 @pytest.mark.thorough
 async def test_generated_requests_get_responses_as_documented(tmp_path: Path) -> None:
     """Schemathesis makes requests from the document, valid and not; no response is a server error or differs
@@ -97,7 +149,7 @@ async def test_generated_requests_get_responses_as_documented(tmp_path: Path) ->
             *(str(SCHEMATHESIS), "run", f"{running.url}/openapi.json"),
             # The MCP library writes its own errors, and the other two are pages for people. After the first
             # generated key, all other requests would be refused.
-            *("--exclude-path-regex", "^/(mcp|docs|v1/keys.*|)$", "--phases", "examples,coverage,fuzzing"),
+            *("--exclude-path-regex", "^/(mcp|docs.*|v1/keys.*|)$", "--phases", "examples,coverage,fuzzing"),
             *("--checks", "not_a_server_error,status_code_conformance,content_type_conformance"),
             *("--checks", "response_schema_conformance,unsupported_method"),
             *("-n", "30", "--request-timeout", "30", "--continue-on-failure"),

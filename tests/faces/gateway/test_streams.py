@@ -27,6 +27,7 @@ from tests.faces.gateway.broken_streams import (
 from tests.faces.gateway.raw import INBOUND, RawResponse, fetch, request_of
 from tests.faces.gateway.sdk_readers import SdkClients
 from tests.faces.gateway.serving import provider_at, run, serving
+from tests.figures import Figures
 
 pytestmark = pytest.mark.server
 
@@ -58,8 +59,9 @@ async def test_no_text_is_sent_twice_and_no_partial_answer_looks_complete() -> N
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(40))
-def test_ten_thousand_broken_streams_are_truthful_prefixes(seed: int) -> None:
+def test_ten_thousand_broken_streams_are_truthful_prefixes(seed: int, figures: Figures) -> None:
     check(run(fetch_broken(random_breaks(250, 100 + seed)), seconds=300))
+    figures.add("R6", "streams cut at random, none repeated or complete", 250, part=str(seed))
 
 
 def read(inbound: str, response: RawResponse) -> Answer:

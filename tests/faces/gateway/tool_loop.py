@@ -12,7 +12,7 @@ from groundwire.commands.http_app import create_app
 from groundwire.config.schema import Config
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential
-from groundwire.engine.pages import EngineResult, Passage
+from groundwire.engine.pages import EngineResult, Page, Passage
 from groundwire.model import (
     Event,
     Finished,
@@ -70,6 +70,11 @@ class OnePageEngine:
         self.calls.append((query, options))
         return EngineResult((PAGE,), (query,))
 
+    async def page(self, url: str, *, live: bool = True) -> Page:
+        """The page, for a model that opens it."""
+        assert live
+        return Page(url, PAGE.title, PAGE.text)
+
 
 class RouterClient(StubClient):
     """The client of a gateway, made of a router and its providers."""
@@ -106,6 +111,7 @@ async def tool_loop_gateway(
             HttpProvider(row, http, credential, Redactor()),
             lambda: engine,
             engine_capabilities(engine.honours),
+            open_page=engine.page,
         )
         async with running_app(RouterClient({"m": provider}, Config())) as url:
             yield url, upstream

@@ -60,6 +60,10 @@ def _contents(text: str) -> Body:
     return {"role": "user", "parts": [{"text": text}]}
 
 
+def _converse(text: str) -> Body:
+    return {"role": "user", "content": [{"text": text}]}
+
+
 PROTOCOLS: dict[str, Protocol] = {
     "anthropic_messages": Protocol(
         "/v1/messages",
@@ -92,6 +96,17 @@ PROTOCOLS: dict[str, Protocol] = {
         lambda body, response: {
             **body,
             "contents": [_contents(FIRST), response["candidates"][0]["content"], _contents(NEXT)],
+        },
+    ),
+    "bedrock_converse": Protocol(
+        "/model/{}/converse",
+        {
+            "messages": [_converse(FIRST)],
+            "toolConfig": {"tools": [{"systemTool": {"name": "nova_grounding"}}]},
+        },
+        lambda body, response: {
+            **body,
+            "messages": [_converse(FIRST), response["output"]["message"], _converse(NEXT)],
         },
     ),
     "gemini_interactions": Protocol(

@@ -226,12 +226,14 @@ HUGE = b"f" * 15
 EXTENSIONS = st.sampled_from([b"", b"", b";a", b";a=b", b';a="b c"', b";a;b=1"])
 TRAILERS = st.sampled_from([b"", b"x: y\r\n", b"a:\r\nb: c\r\n"])
 SPELLINGS = st.sampled_from([b"%x", b"%X", b"%05x"])
+LIKE_CHUNKS = st.sampled_from([b"a\r\n1\r\nb\r\n2\r\ncd", b"\r\n0\r\n\r\n", b"x" * 90, b"\r\n" * 9])
+"""Content that looks like the framing around it, and more of it than a few bytes."""
 
 
 @st.composite
 def chunked(draw: st.DrawFn) -> tuple[bytes, bytes]:
     """A chunked body, and its decoded bytes."""
-    pieces = draw(st.lists(st.binary(min_size=1, max_size=40), max_size=6))
+    pieces = draw(st.lists(st.binary(min_size=1, max_size=40) | LIKE_CHUNKS, max_size=6))
     wire = b"".join(
         draw(SPELLINGS) % len(piece) + draw(EXTENSIONS) + b"\r\n" + piece + b"\r\n" for piece in pieces
     )

@@ -1,4 +1,4 @@
-"""Endpoints of the five dialects, at the paths of their vendors."""
+"""Endpoints of the dialects, at the paths of their vendors."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from groundwire.client_protocol import no_model_message
 from groundwire.errors import TurnedAway, UnsupportedFeature
+from groundwire.faces.gateway.background.endpoints import BACKGROUND_ROUTES, respond_in_background
+from groundwire.faces.gateway.background.run import foreground_request, is_background
 from groundwire.faces.gateway.clients.claude_code import (
     SEARCH_OFF,
     as_search,
@@ -20,6 +22,7 @@ from groundwire.faces.gateway.clients.quirks import (
     accepts_vendor_text,
     chosen_rendering,
     rendering_for,
+    without_agent_context,
 )
 from groundwire.faces.gateway.handler import (
     CITATIONS_HEADER,
@@ -68,6 +71,16 @@ async def generate_streaming(app: HttpApp, context: RequestContext, params: Mapp
     await handle_request(app, context, EndpointSpec("gemini", params["model"], stream=True, array=array))
 
 
+async def converse(app: HttpApp, context: RequestContext, params: Mapping[str, str]) -> None:
+    """Bedrock `Converse`: the path holds the model."""
+    await handle_request(app, context, EndpointSpec("bedrock_converse", params["model"], stream=False))
+
+
+async def converse_streaming(app: HttpApp, context: RequestContext, params: Mapping[str, str]) -> None:
+    """Bedrock `ConverseStream`."""
+    await handle_request(app, context, EndpointSpec("bedrock_converse", params["model"], stream=True))
+
+
 async def refuse_websocket(_: HttpApp, __: RequestContext, ___: Mapping[str, str]) -> None:
     """Codex tries a WebSocket first; with this status it continues over HTTP at once."""
     raise TurnedAway(status=426, message="WebSockets are not supported: POST to the same path")
@@ -79,16 +92,25 @@ async def handle_request(app: HttpApp, context: RequestContext, endpoint: Endpoi
     parsed = await read_request(
         exchange, endpoint, app.max_body_bytes, policy=app.settings.citations, key=app.secret
     )
+    await respond(app, context, parsed)
+
+
+async def respond(app: HttpApp, context: RequestContext, parsed: ParsedRequest) -> None:
+    """Answer a parsed request, and cancel the answer if the client disconnects."""
     context.requested_model = parsed.request.model
     info = ResponseInfo(context.request_id)
     try:
-        if not await cancel_on_disconnect(exchange, _respond(app, parsed, context, info)):
+        if not await cancel_on_disconnect(context.exchange, _respond(app, parsed, context, info)):
             context.outcome = "left"
     finally:
         context.record_response(info)
 
 
 async def _respond(app: HttpApp, parsed: ParsedRequest, context: RequestContext, info: ResponseInfo) -> None:
+    if parsed.endpoint.dialect == "openai_responses" and is_background(parsed.request):
+        parsed, batches = start_answer(app, foreground_request(parsed), context.exchange.headers, info)
+        await respond_in_background(app, context, parsed, batches, info)
+        return
     parsed, batches = start_answer(app, parsed, context.exchange.headers, info)
     send = send_stream if parsed.request.stream else send_response
     await send(context.exchange, parsed, batches, info, app.timeouts)
@@ -132,6 +154,8 @@ def _model_answer(
     client, configured = app.groundwire, app.settings.render
     target = client.resolve(request.model)
     check_engine_request(request, target.provider, client)
+    if is_engine_target(target.provider, client):
+        request = without_agent_context(request)
     searches = request.search or not is_engine_target(target.provider, client)
     searching = request if searches else replace(request, search=DEFAULT_SEARCH)
     if searching.search is None and CITATIONS_HEADER not in headers:
@@ -300,8 +324,25 @@ DIALECT_ROUTES: tuple[Route, ...] = (
         about="OpenAI Chat.",
         group="chat",
     ),
+    Route(
+        "POST",
+        "/model/{model}/converse",
+        converse,
+        "bedrock_converse",
+        about="Bedrock Converse: a complete response.",
+        group="converse",
+    ),
+    Route(
+        "POST",
+        "/model/{model}/converse-stream",
+        converse_streaming,
+        "bedrock_converse",
+        about="Bedrock ConverseStream: a stream, in Amazon's binary event stream format.",
+        group="converse",
+    ),
     *_gemini("v1beta"),
     *_gemini("v1"),
+    *BACKGROUND_ROUTES,
     *CODEX_ROUTES,
     *SEARCH_ROUTES,
 )

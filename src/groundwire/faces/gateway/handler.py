@@ -13,7 +13,6 @@ from typing import TypeAlias, cast
 
 from groundwire.client_protocol import PassthroughWriter
 from groundwire.dialects.base import CitationPolicy, Dialect, Reply, StreamEncoder
-from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import dump_json, load_json
 from groundwire.dialects.registry import dialect
 from groundwire.errors import ClientWireError, GroundwireError, InvalidArguments
@@ -100,22 +99,23 @@ def parse_request(
     exchange.check_json_headers()
     language = dialect(endpoint.dialect)
     document = _json_object(body)
-    request = language.with_key(language, key).decode_request(as_object(document))
-    request = replace(
-        request,
-        model=endpoint.model or request.model,
-        stream=request.stream if endpoint.stream is None else endpoint.stream,
-        wire=Wire(endpoint.dialect, as_object(document), body, tuple(exchange.headers.items())),
-    )
+    request = language.with_key(language, key).decode_request(document)
+    if endpoint.model or endpoint.stream is not None:
+        request = replace(
+            request,
+            model=endpoint.model or request.model,
+            stream=request.stream if endpoint.stream is None else endpoint.stream,
+        )
     reply = Reply(
         id=os.urandom(16).hex(),
         model=request.model,
         created=int(time()),
-        request=replace(request, wire=None),
+        request=request,
         citations=_citation_policy(exchange, policy),
         key=key,
     )
-    return ParsedRequest(endpoint, language, request, reply)
+    wire = Wire(endpoint.dialect, document, body, tuple(exchange.headers.items()))
+    return ParsedRequest(endpoint, language, replace(request, wire=wire), reply)
 
 
 def _json_object(body: bytes) -> JsonObject:
@@ -169,7 +169,7 @@ async def _collect_body(parsed: ParsedRequest, batches: Batches, info: ResponseI
             events += changed
             if events and isinstance(events[-1], Failed):
                 raise events[-1].error
-    if any(isinstance(event, Verbatim) for event in events):
+    if Verbatim in map(type, events):
         return b"".join(event.data for event in events if isinstance(event, Verbatim))
     return dump_json(parsed.dialect.encode_response(assemble(events), parsed.reply)).encode()
 
@@ -186,7 +186,11 @@ async def send_stream(
     encoder = _stream_encoder(parsed)
 
     def headers() -> Headers:
-        return (*info.headers(encoder.content_type), ("cache-control", "no-store"))
+        return (
+            *info.headers(encoder.content_type),
+            ("cache-control", "no-store"),
+            *encoder.extra_headers,
+        )
 
     with StreamingResponse(exchange, headers, encoder.ping, timeouts) as response:
         stream = _ResponseStream(parsed, encoder, info, response)
@@ -220,7 +224,7 @@ class _ResponseStream:
         self._info = info
         self._response = response
         self._passthrough = PassthroughWriter(parsed.dialect, parsed.reply)
-        self._early = _EarlyWarnings()
+        self._early = EarlyWarnings()
         self._verbatim = False
 
     def feed(self, received: Sequence[Event]) -> bytes:
@@ -228,7 +232,7 @@ class _ResponseStream:
         batch = self._parsed.transformed(received)
         self._info.observe_events(batch)
         batch = self._early.feed(batch)
-        self._verbatim = self._verbatim or any(isinstance(event, Verbatim) for event in batch)
+        self._verbatim = self._verbatim or Verbatim in map(type, batch)
         if self._verbatim:
             return self._passthrough.feed(batch)
         return self._encoder.feed_all(batch)
@@ -267,7 +271,7 @@ class _ResponseStream:
         return b"" if self._verbatim else self._encoder.close()
 
 
-class _EarlyWarnings:
+class EarlyWarnings:
     """Moves warnings that arrive before `Started` after it, because `Started` opens the response."""
 
     __slots__ = ("_opened", "held")

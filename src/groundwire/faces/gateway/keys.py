@@ -50,9 +50,16 @@ async def change_key(app: HttpApp, context: RequestContext, params: Mapping[str,
 
 
 async def revoke_key(app: HttpApp, context: RequestContext, params: Mapping[str, str]) -> None:
-    """Revoke a key."""
-    revoked = await _managed(app, context, lambda manager, actor: manager.revoke(actor, params["id"]))
-    await _respond(context, key_document(revoked))
+    """Revoke a key, and the keys that it has created unless `keep_children` is `true`."""
+    keep = context.exchange.query_param("keep_children")
+    if keep not in ("", "true", "false"):
+        raise RequestError("keep_children: expected true or false")
+    revoked, children = await _managed(
+        app,
+        context,
+        lambda manager, actor: manager.revoke(actor, params["id"], keep_children=keep == "true"),
+    )
+    await _respond(context, {**key_document(revoked), "revoked_with_it": [key.id for key in children]})
 
 
 async def _fields(app: HttpApp, context: RequestContext) -> JsonObject:

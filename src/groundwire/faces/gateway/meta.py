@@ -1,13 +1,11 @@
-"""Routes about the gateway itself: health, readiness, metrics, OpenAPI and the documentation page."""
+"""Routes about the gateway itself: health, readiness, metrics and OpenAPI."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from html import escape
 from typing import TYPE_CHECKING
 
-from groundwire import __version__
 from groundwire.dialects.json import dump_json
 from groundwire.model import JsonObject
 from groundwire.server.asgi import JSON
@@ -49,6 +47,7 @@ async def hello(_: HttpApp, context: RequestContext, __: Mapping[str, str]) -> N
 
 async def metrics(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -> None:
     """Metrics in the text format of Prometheus."""
+    app.metrics.set_quotas(app.groundwire.health())
     text = app.metrics.text(app.open_requests)
     await context.exchange.respond(200, (("content-type", _PROMETHEUS),), text.encode())
 
@@ -84,19 +83,6 @@ HEALTH_ROUTES: tuple[Route, ...] = (
 )
 
 
-_PAGE_HEADERS = (
-    ("content-type", "text/html; charset=utf-8"),
-    ("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
-    ("x-content-type-options", "nosniff"),
-    ("referrer-policy", "no-referrer"),
-)
-_STYLE = (
-    ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;"
-    "padding:0 1rem}table{border-collapse:collapse;width:100%}td,th{text-align:left;vertical-align:top;"
-    "padding:.3rem .8rem .3rem 0;border-bottom:1px solid #8884}code{font-size:.9em;overflow-wrap:anywhere}"
-)
-
-
 async def openapi(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -> None:
     """Send the OpenAPI document."""
     from groundwire.faces.gateway.openapi import openapi_document  # noqa: PLC0415  many tables, rarely needed
@@ -105,31 +91,6 @@ async def openapi(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -
     await context.exchange.respond(200, (("content-type", JSON), ("x-request-id", context.request_id)), body)
 
 
-async def docs(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -> None:
-    """Send the documentation page."""
-    await context.exchange.respond(200, _PAGE_HEADERS, docs_page(app.routes.routes).encode())
-
-
-def docs_page(routes: tuple[Route, ...]) -> str:
-    """The documentation page: one table, without scripts or external resources."""
-    rows = "".join(
-        f"<tr><td>{escape(route.method)}<td><code>{escape(route.path)}</code>"
-        f"<td>{escape(route.about)}<td>{'public' if route.access == 'public' else 'key'}"
-        for route in routes
-    )
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>groundwire gateway</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
-        f"<h1>groundwire {escape(__version__)}</h1>"
-        "<p>Point a client of any of these APIs at this address. Models: <code>provider/model</code>, an "
-        "alias of yours, a vendor’s own name, or <code>auto</code>; <code>GET /v1/models</code> lists them. "
-        'For programs: <a href="/openapi.json">openapi.json</a>.'
-        f"<table><tr><th>Method<th>Path<th>Description<th>Access{rows}</table></html>"
-    )
-
-
-DOCS_ROUTES: tuple[Route, ...] = (
-    Route("GET", "/", docs, access="public", about="This page."),
-    Route("GET", "/docs", docs, access="public", about="This page."),
+OPENAPI_ROUTES: tuple[Route, ...] = (
     Route("GET", "/openapi.json", openapi, access="public", about="The routes as OpenAPI 3.1."),
 )

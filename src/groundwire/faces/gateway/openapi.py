@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from groundwire import __version__
+from groundwire.faces.gateway.curl_examples import curl_example, request_example
 from groundwire.model import Json, JsonObject
 from groundwire.model.access import ROLES, ROUTE_GROUPS
 from groundwire.model.value import value
@@ -18,6 +19,7 @@ from groundwire.server.routes import Route
 from groundwire.tools.registry import WEBSEARCH
 
 _PARAMETER = re.compile(r"\{(\w+)\}")
+_EVENT_STREAM = "application/vnd.amazon.eventstream"
 _STREAM = "text/event-stream"
 _SECURITY_SCHEMES: JsonObject = {
     "bearer": {"type": "http", "scheme": "bearer"},
@@ -371,6 +373,11 @@ _KEYS: JsonObject = {
             "name": _TEXT,
             "created": _TEXT,
             "revoked": _TEXT,
+            "created_by": {"type": "string", "description": "The id of the key that created it."},
+            "revoked_with_it": {
+                **_list(_TEXT),
+                "description": "When it is revoked: the ids of the keys that it had created.",
+            },
             **_KEY_FIELDS,
         },
         "id",
@@ -394,6 +401,14 @@ _OWN: JsonObject = {
     "Status": _object({"status": _TEXT, "index": _TEXT}, "status"),
     "Document": _ANY,
 }
+_CONVERSE: JsonObject = {
+    "ConverseRequest": _object(
+        {"messages": _list(_ANY), "system": _list(_ANY), "toolConfig": _ANY}, "messages"
+    ),
+    "ConverseResponse": _object(
+        {"output": _ANY, "stopReason": _TEXT, "usage": _ANY, "metrics": _ANY}, "output", "stopReason", "usage"
+    ),
+}
 _QUERY = _object({"query": {"type": "string", "examples": ["sqlite wal"]}}, "query")
 _LINK = _object({"url": _TEXT, "title": _TEXT}, "url", "title")
 _RESULTS = _object({"results": _list(_LINK)}, "results")
@@ -406,6 +421,9 @@ _SEARCH_APIS: JsonObject = {
     "ExtractResults": _object({"results": _list(_ANY), "failed_results": _list(_ANY)}, "results"),
     "FetchRequest": _object({"url": _TEXT}, "url"),
     "FetchedPage": _object({"title": _TEXT, "content": _TEXT, "links": _list(_TEXT)}, "title", "content"),
+    "UiMessages": _object(
+        {"messages": _list(_object({"role": _TEXT, "parts": _list(_ANY)}, "role", "parts"))}, "messages"
+    ),
     "ExternalResults": _list(_object({"link": _TEXT, "title": _TEXT, "snippet": _TEXT}, "link")),
 }
 """Search APIs of other services: what their clients read."""
@@ -441,6 +459,7 @@ _ERRORS: Mapping[str, JsonObject] = {
     "gemini_interactions": _object(
         {"error": _object({"code": _TEXT, "message": _TEXT}, "code", "message")}, "error"
     ),
+    "bedrock_converse": _object({"__type": _TEXT, "message": _TEXT}, "__type", "message"),
     "websearch": _ref("SearchResult"),
 }
 _ERROR_NAMES: Mapping[str, str] = {
@@ -449,6 +468,7 @@ _ERROR_NAMES: Mapping[str, str] = {
     "anthropic_messages": "AnthropicError",
     "gemini": "GeminiError",
     "gemini_interactions": "InteractionError",
+    "bedrock_converse": "ConverseError",
     "websearch": "SearchResult",
 }
 _ANY_ERROR: JsonObject = _any_of(*(_ref(name) for name in dict.fromkeys(_ERROR_NAMES.values())))
@@ -473,6 +493,10 @@ _OPERATIONS: Mapping[str, Operation] = {
     "POST /v1/messages": Operation("MessagesRequest", "MessagesResponse", streams=True),
     "POST /v1/messages/count_tokens": Operation("MessagesRequest", "InputTokens"),
     "POST /v1/responses": Operation("ResponsesRequest", "ResponsesResponse", streams=True),
+    "GET /v1/responses/{id}": Operation(response="ResponsesResponse", streams=True, query="starting_after"),
+    "POST /v1/responses/{id}/cancel": Operation("Document", "ResponsesResponse"),
+    "POST /model/{model}/converse": Operation("ConverseRequest", "ConverseResponse"),
+    "POST /model/{model}/converse-stream": Operation("ConverseRequest", content_type=_EVENT_STREAM),
     "POST /v1/alpha/search": Operation("CodexSearchRequest", "CodexSearchResponse"),
     "POST /v1/search": Operation("SearchRequest", "SearchResult"),
     "GET /v1/find": Operation(response="FindResult", query="q"),
@@ -483,6 +507,7 @@ _OPERATIONS: Mapping[str, Operation] = {
     "POST /api/web_search": Operation("LinkQuery", "SearchApiResults"),
     "POST /api/web_fetch": Operation("FetchRequest", "FetchedPage"),
     "POST /v1/external": Operation("LinkQuery", "ExternalResults"),
+    "POST /api/chat": Operation("UiMessages", content_type=_STREAM),
     **{
         f"POST /{version}/{path}": operation
         for version in ("v1", "v1beta")
@@ -501,9 +526,8 @@ _OPERATIONS: Mapping[str, Operation] = {
     "POST /v1/keys": Operation("NewKey", "ApiKey"),
     "GET /v1/keys/{id}": Operation(response="ApiKey"),
     "PATCH /v1/keys/{id}": Operation("KeyChange", "ApiKey"),
-    "DELETE /v1/keys/{id}": Operation(response="ApiKey"),
+    "DELETE /v1/keys/{id}": Operation(response="ApiKey", query="keep_children"),
     "GET /metrics": Operation(content_type="text/plain"),
-    "GET /docs": Operation(content_type="text/html"),
 }
 _PAGE = Operation(content_type="text/html")
 
@@ -519,7 +543,7 @@ def openapi_document(routes: Sequence[Route]) -> JsonObject:
         "info": {
             "title": "groundwire",
             "version": __version__,
-            "description": "Cited web search in the dialects of five vendors' APIs.",
+            "description": "Cited web search in the dialects of vendors' APIs.",
         },
         "paths": dict(paths),
         "components": {
@@ -529,6 +553,7 @@ def openapi_document(routes: Sequence[Route]) -> JsonObject:
                 **_MESSAGES,
                 **_RESPONSES,
                 **_GEMINI,
+                **_CONVERSE,
                 **_KEYS,
                 **_OWN,
                 **_SEARCH_APIS,
@@ -554,6 +579,7 @@ def _operation(route: Route) -> JsonObject:
         "summary": route.about,
         "tags": [route.dialect or "groundwire"],
         "security": [{name: []} for name in _SECURITY_SCHEMES] if route.access != "public" else [],
+        "x-codeSamples": [{"lang": "Shell", "label": "curl", "source": curl_example(route, known.request)}],
         "responses": {
             "200": {"description": "The response.", "content": answer},
             "default": {
@@ -572,5 +598,9 @@ def _operation(route: Route) -> JsonObject:
         operation["parameters"] = parameters
     if route.method in ("POST", "PATCH"):
         schema = _ref(known.request) if known.request else _ANY
-        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": schema}}}
+        required = known.request != "Document"
+        media: JsonObject = {"schema": schema}
+        if (example := request_example(known.request)) is not None:
+            media["example"] = example
+        operation["requestBody"] = {"required": required, "content": {JSON: media}}
     return operation

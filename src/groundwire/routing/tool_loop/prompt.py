@@ -1,4 +1,4 @@
-"""Search function for models without web search: declaration, instructions, and result texts.
+"""Functions for models without web search: declaration, instructions, and result texts.
 
 Passages reach the model as numbered lines of JSON, so that nothing in a page can end its line or imitate
 another. The numbers continue over all searches of a turn.
@@ -6,7 +6,7 @@ another. The numbers continue over all searches of a turn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import count
 
 from groundwire.dialects.json import dump_json, load_json
@@ -22,6 +22,9 @@ from groundwire.errors import (
 )
 from groundwire.model import FunctionTool, JsonObject, OpaqueTool, Request, Text, Tool, ToolCall, ToolChoice
 from groundwire.model.value import replace, value
+from groundwire.routing.tool_loop.fetch import FAILURES, fetch_function, fetch_options, is_fetch_tool
+from groundwire.routing.tool_loop.fetch import NAME as FETCH
+from groundwire.routing.tool_loop.fetch import RULES as FETCH_RULES
 
 NAME = "web_search"
 MAX_QUERY = 1000
@@ -50,34 +53,49 @@ UNAVAILABLE = "unavailable"
 
 @value
 class SearchOffer:
-    """A request that declares the search function, and the name of the function."""
+    """A request that declares our functions, and their names."""
 
     request: Request
     name: str
+    """The search function; empty if the client wants no search."""
+    fetch_name: str
+    """The function that opens pages; empty if the client declares none."""
     cites: bool
     """Is the model asked to cite passages by number? Not for JSON output, which numbers would break."""
 
 
 def offer_search(request: Request) -> SearchOffer:
-    """Declare the function besides the client's own, under a name that is unused in the request."""
-    name = _unused_name(request)
+    """Declare our functions besides the client's own, under names that are unused in the request."""
+    name = _unused_name(request, NAME) if request.search is not None else ""
+    fetch_name = _unused_name(request, FETCH) if fetch_options(request) is not None else ""
     cites = request.output is None
-    rules = _SEARCH_RULES.format(name=name) + (_CITATION_RULES if cites else "")
+    rules = "\n".join(_rules(name, fetch_name)) + (_CITATION_RULES if cites else "")
     offered = replace(
         request,
-        tools=(*request.tools, _function(name)),
+        tools=(
+            *(tool for tool in request.tools if not is_fetch_tool(tool)),
+            *([_function(name)] if name else ()),
+            *([fetch_function(fetch_name)] if fetch_name else ()),
+        ),
         tool_choice=_first_choice(request.tool_choice, name),
         system=(*request.system, Text(rules)),
         search=None,
         wire=None,
     )
-    return SearchOffer(offered, name, cites)
+    return SearchOffer(offered, name, fetch_name, cites)
 
 
-def withdraw_search(request: Request, name: str) -> Request:
-    """The request without the function, once the search limit is reached."""
-    remaining = tuple(tool for tool in request.tools if _name_of(tool) != name)
-    if remaining:
+def _rules(name: str, fetch_name: str) -> Iterable[str]:
+    if name:
+        yield _SEARCH_RULES.format(name=name)
+    if fetch_name:
+        yield FETCH_RULES.format(name=fetch_name)
+
+
+def withdraw_functions(request: Request, names: Collection[str]) -> Request:
+    """The request without these functions, once their limit is reached."""
+    remaining = tuple(tool for tool in request.tools if _name_of(tool) not in names)
+    if remaining or not names:
         return replace(request, tools=remaining)
     # Some providers refuse a history of calls without the declaration.
     return replace(request, tool_choice=ToolChoice("none"))
@@ -110,8 +128,10 @@ def failure_text(code: str) -> str:
     """The error of a search, as text for the model."""
     if code == LIMIT:
         return "There have been searches enough. Answer now with what was found."
+    if code in FAILURES:
+        return FAILURES[code]
     if code == INVALID:
-        return 'Call the function with {"query": "what to look for"}.'
+        return 'Call the function with {"query": "what to look for"}, or with {"url": "the address"}.'
     return f"The search failed ({code}). Answer without it, and say that you could not search."
 
 
@@ -136,15 +156,16 @@ def _function(name: str) -> FunctionTool:
     return FunctionTool(name, "Search the web. Returns numbered passages of pages.", schema)
 
 
-def _unused_name(request: Request) -> str:
+def _unused_name(request: Request, wanted: str) -> str:
     calls = (part for message in request.messages for part in message.parts if isinstance(part, ToolCall))
-    used = {*map(_name_of, request.tools), *(call.name for call in calls)}
-    return next(name for name in _candidate_names() if name not in used)
+    own = (tool for tool in request.tools if not is_fetch_tool(tool))
+    used = {*map(_name_of, own), *(call.name for call in calls)}
+    return next(name for name in _candidate_names(wanted) if name not in used)
 
 
-def _candidate_names() -> Iterable[str]:
-    yield NAME
-    yield from (f"groundwire_{NAME}{'' if number == 1 else number}" for number in count(1))
+def _candidate_names(wanted: str) -> Iterable[str]:
+    yield wanted
+    yield from (f"groundwire_{wanted}{'' if number == 1 else number}" for number in count(1))
 
 
 def _name_of(tool: Tool) -> str:
@@ -152,4 +173,5 @@ def _name_of(tool: Tool) -> str:
 
 
 def _first_choice(choice: ToolChoice | None, name: str) -> ToolChoice | None:
-    return ToolChoice("function", name) if choice is not None and choice.mode == "search" else choice
+    forced = choice is not None and choice.mode == "search" and name
+    return ToolChoice("function", name) if forced else choice

@@ -1,4 +1,4 @@
-"""Tool loop: gives web search to a model that has none.
+"""Tool loop: gives web search to a model that has none, and pages if the client declares a tool for that.
 
 The model is offered a search function, an engine runs its calls, and the answer looks like that of a provider
 with native search. The function is never visible to the client; calls of the client's own functions pass
@@ -8,12 +8,13 @@ through. A turn is limited in rounds and searches, and is one answer: parts, off
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import aclosing
+from typing import Protocol
 
 from groundwire.dialects.text_buffer import TextBuffer
 from groundwire.engine.compose.answer import sources_in
-from groundwire.engine.pages import Engine, Passage
+from groundwire.engine.pages import Engine, Page, Passage
 from groundwire.errors import GroundwireError, TimedOut
 from groundwire.model import (
     Cited,
@@ -44,6 +45,17 @@ from groundwire.providers.pricing import ModelPrices
 from groundwire.providers.spec import Batches, Provider
 from groundwire.routing.continuation import add_usage, with_continuation
 from groundwire.routing.metering import CURRENT_BILL
+from groundwire.routing.tool_loop.fetch import (
+    NOT_ACCESSIBLE,
+    FetchOptions,
+    addresses_of,
+    check_address,
+    fetch_error_code,
+    fetch_options,
+    first_passages,
+    known_addresses,
+    parse_url,
+)
 from groundwire.routing.tool_loop.prompt import (
     INVALID,
     LIMIT,
@@ -54,7 +66,7 @@ from groundwire.routing.tool_loop.prompt import (
     parse_query,
     passages_for,
     results_text,
-    withdraw_search,
+    withdraw_functions,
 )
 from groundwire.routing.tool_loop.round import NumberedPassages, SearchRound, SearchToolCall, is_new_event
 from groundwire.text.domains import admits
@@ -64,6 +76,14 @@ MAX_SEARCHES = 10
 SECONDS = 60.0
 """Time limit of one search."""
 _TRUNCATED = frozenset({"length", "filtered", "refused"})
+
+
+class OpenPage(Protocol):
+    """Reads a page: from the embedded index, or if it is `live`, from a public address of the web."""
+
+    async def __call__(self, url: str, *, live: bool = True) -> Page:
+        """The page. Raises the error that prevents reading it."""
+        ...
 
 
 @value
@@ -87,13 +107,15 @@ class ToolLoopProvider:
         capabilities: Capabilities,
         rounds: int = MAX_ROUNDS,
         prices: ModelPrices | None = None,
+        open_page: OpenPage | None = None,
     ) -> None:
         """`capabilities` are those of the engine: the options that its searches honour. `prices` are its
-        prices; without them searches are free."""
+        prices; without them searches are free. Without `open_page`, no pages are opened for a model."""
         self._provider = provider
         self._engine = engine
         self._rounds = rounds
         self._prices = prices
+        self._open_page = open_page
         self._capabilities = replace(
             capabilities,
             kind="model",
@@ -118,7 +140,8 @@ class ToolLoopProvider:
     async def batches(self, request: Request) -> Batches:
         """The answer, with the searches that the model calls."""
         choice = request.tool_choice
-        if request.search is None or (choice is not None and choice.mode == "none"):
+        fetches = self._open_page is not None and fetch_options(request) is not None
+        if not (request.search or fetches) or (choice is not None and choice.mode == "none"):
             plain = request if request.search is None else replace(request, search=None, wire=None)
             async with aclosing(with_continuation(self._provider, plain)) as batches:
                 async for batch in batches:
@@ -128,7 +151,8 @@ class ToolLoopProvider:
         if prepared.warnings:
             yield prepared.warnings
         options = prepared.request.search or SearchOptions()
-        turn = _ToolLoopState(offer_search(prepared.request), options, self._rounds, self._prices)
+        fetch = fetch_options(prepared.request) or FetchOptions()
+        turn = _ToolLoopState(offer_search(prepared.request), options, fetch, self._rounds, self._prices)
         async with aclosing(self._run_rounds(turn)) as batches:
             async for batch in batches:
                 yield batch
@@ -148,8 +172,7 @@ class ToolLoopProvider:
                 return
             if not current.calls:
                 break
-            queries = [parse_query(call.arguments) for call in current.calls]
-            calls = turn.calls(current, queries)
+            calls = turn.calls(current)
             yield [SearchCalled(turn.part_of(call), search) for call, search in calls]
             outcomes = await self._run_searches(turn, [search for _, search in calls])
             yield turn.returned(calls, outcomes)
@@ -159,14 +182,37 @@ class ToolLoopProvider:
         yield turn.finish()
 
     async def _run_searches(self, turn: _ToolLoopState, calls: Sequence[SearchCall]) -> list[_SearchOutcome]:
-        """Run all searches of a round concurrently; those beyond the limit fail."""
-        allowed = max(turn.limit - turn.searches, 0)
-        turn.bill(min(allowed, len(calls)))
-        searches = (
-            self._search(turn, call) if index < allowed else _failed_search(call, LIMIT)
-            for index, call in enumerate(calls)
-        )
-        return list(await asyncio.gather(*searches))
+        """Run all calls of a round concurrently; those beyond the limits fail."""
+        work = []
+        searches = 0
+        for call in calls:
+            if call.kind == "open":
+                turn.fetches += 1
+                allowed = turn.fetches <= turn.fetch.limit
+                work.append(self._fetch(turn, call) if allowed else _failed_search(call, LIMIT))
+            else:
+                allowed = turn.searches + searches < turn.limit
+                searches += allowed
+                work.append(self._search(turn, call) if allowed else _failed_search(call, LIMIT))
+        turn.bill(searches)
+        return list(await asyncio.gather(*work))
+
+    async def _fetch(self, turn: _ToolLoopState, call: SearchCall) -> _SearchOutcome:
+        """Open a page that the conversation or a search named."""
+        if not call.url or self._open_page is None:
+            return await _failed_search(call, INVALID)
+        try:
+            check_address(call.url, turn.known, turn.fetch)
+            async with asyncio.timeout(SECONDS):
+                page = await self._open_page(call.url, live=turn.options.live is not False)
+        except TimeoutError:
+            return await _failed_search(call, NOT_ACCESSIBLE)
+        except GroundwireError as error:
+            return await _failed_search(call, fetch_error_code(error))
+        passages = first_passages(page, turn.fetch.characters)
+        sources = tuple(replace(source, state="opened") for source in sources_in(passages).values())
+        text = results_text(call.url, turn.passages.add(passages))
+        return _SearchOutcome(call, SearchResult(call.id, sources), text)
 
     async def _search(self, turn: _ToolLoopState, call: SearchCall) -> _SearchOutcome:
         if not call.queries:
@@ -196,15 +242,25 @@ class _ToolLoopState:
     """The state of a turn over its rounds."""
 
     def __init__(
-        self, offered: SearchOffer, options: SearchOptions, rounds: int, prices: ModelPrices | None
+        self,
+        offered: SearchOffer,
+        options: SearchOptions,
+        fetch: FetchOptions,
+        rounds: int,
+        prices: ModelPrices | None,
     ) -> None:
         self._prices = prices
         self.request = offered.request
         self.options = options
         self.limit = min(MAX_SEARCHES if options.max_uses is None else options.max_uses, MAX_SEARCHES)
         self.searches = 0
+        self.fetch = fetch
+        self.fetches = 0
+        self.known = set(known_addresses(offered.request.messages))
+        """The addresses of pages that may be opened."""
         self.passages = NumberedPassages()
         self._offer = offered
+        self._names = frozenset({offered.name, offered.fetch_name} - {""})
         self._rounds = rounds
         self._transcript = TextBuffer()
         self._part = 0
@@ -217,7 +273,7 @@ class _ToolLoopState:
     def begin(self) -> SearchRound:
         """Start the next round."""
         self._round = SearchRound(
-            self._offer.name, self.passages, self._transcript, self._part, cites=self._offer.cites
+            self._names, self.passages, self._transcript, self._part, cites=self._offer.cites
         )
         return self._round
 
@@ -238,10 +294,15 @@ class _ToolLoopState:
         self._usage = add_usage(self._usage, assemble(current.received).usage)
         self._unknown += current.unknown
 
-    def calls(self, current: SearchRound, queries: Sequence[str]) -> list[tuple[SearchToolCall, SearchCall]]:
-        """The search calls of a round, with the `SearchCall` that the caller sees."""
-        pairs = zip(current.calls, queries, strict=True)
-        return [(call, SearchCall(call.id, (query,) if query else ())) for call, query in pairs]
+    def calls(self, current: SearchRound) -> list[tuple[SearchToolCall, SearchCall]]:
+        """The calls of our functions in a round, with the `SearchCall` that the caller sees."""
+        return [(call, self._decoded(call)) for call in current.calls]
+
+    def _decoded(self, call: SearchToolCall) -> SearchCall:
+        if call.name == self._offer.fetch_name:
+            return SearchCall(call.id, kind="open", url=parse_url(call.arguments))
+        query = parse_query(call.arguments)
+        return SearchCall(call.id, (query,) if query else ())
 
     def part_of(self, call: SearchToolCall) -> int:
         """The part number of a search call."""
@@ -253,6 +314,7 @@ class _ToolLoopState:
         """The results of the searches, then the events that were held back for them."""
         events: list[Event] = []
         for (call, _), outcome in zip(calls, outcomes, strict=True):
+            self.known |= set(addresses_of(outcome.result.sources))
             events.append(SearchReturned(self.part_of(call) + 1, outcome.result))
             events += self.new_events(outcome.warnings, 1)
         current = self._round
@@ -263,21 +325,28 @@ class _ToolLoopState:
         answer = assemble(current.received)
         results = tuple(
             ToolResult(
-                _wire_id(answer.parts, index, self._offer.name),
+                _wire_id(answer.parts, index, self._names),
                 (Text(outcome.text),),
-                name=self._offer.name,
+                name=call.name,
                 is_error=bool(outcome.result.error),
             )
-            for index, outcome in enumerate(outcomes)
+            for index, (call, outcome) in enumerate(zip(current.calls, outcomes, strict=True))
         )
         request = replace(
             self.request,
             messages=(*self.request.messages, answer.message, Message("user", results)),
             tool_choice=_without_force(self.request.tool_choice),
         )
-        exhausted = last or self.searches >= self.limit
-        self.request = withdraw_search(request, self._offer.name) if exhausted else request
+        self.request = withdraw_functions(request, self._exhausted(last=last))
         self._part = current.next_part
+
+    def _exhausted(self, *, last: bool) -> frozenset[str]:
+        """The functions that the model may not call again."""
+        limits = {
+            self._offer.name: self.searches >= self.limit,
+            self._offer.fetch_name: self.fetches >= self.fetch.limit,
+        }
+        return frozenset(name for name, reached in limits.items() if name and (last or reached))
 
     def finish(self) -> tuple[Event, ...]:
         """The last events: warnings, total usage, end."""
@@ -289,7 +358,7 @@ class _ToolLoopState:
 
     def total_usage(self) -> UsageSeen:
         """The usage of the whole turn so far."""
-        total = add_usage(self._usage, Usage(searches=self.searches))
+        total = add_usage(self._usage, Usage(searches=self.searches, fetches=self.fetches or None))
         if self._prices is None or total.cost is None:
             return UsageSeen(total)
         charged = self._prices.cost(Usage(searches=self.searches)).usd
@@ -311,9 +380,9 @@ def _was_truncated(current: SearchRound) -> bool:
     return isinstance(current.end, Finished) and current.end.reason in _TRUNCATED
 
 
-def _wire_id(parts: Sequence[object], index: int, name: str) -> str:
-    """The id that the provider gave the nth search call."""
-    own = [part.id for part in parts if isinstance(part, ToolCall) and part.name == name]
+def _wire_id(parts: Sequence[object], index: int, names: Collection[str]) -> str:
+    """The id that the provider gave the nth call of our functions."""
+    own = [part.id for part in parts if isinstance(part, ToolCall) and part.name in names]
     return own[index] if index < len(own) else ""
 
 

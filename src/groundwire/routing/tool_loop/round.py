@@ -1,6 +1,6 @@
 """One round of the tool loop: reads the model's events, and emits those that the caller sees.
 
-Calls of the search function become search events, passage numbers in the text become citations of the claim
+Calls of our functions become search events, passage numbers in the text become citations of the claim
 before them, and everything else passes. Part numbers are doubled, so that the result of a search can follow
 its call immediately.
 """
@@ -76,13 +76,14 @@ class NumberedPassages:
 
 
 class SearchToolCall:
-    """A call of the search function while its arguments arrive."""
+    """A call of one of our functions while its arguments arrive."""
 
-    __slots__ = ("_arguments", "id", "part")
+    __slots__ = ("_arguments", "id", "name", "part")
 
-    def __init__(self, part: int, call_id: str) -> None:
+    def __init__(self, part: int, call_id: str, name: str) -> None:
         self.part = part
         self.id = call_id
+        self.name = name
         self._arguments: list[str] = []
 
     def add(self, arguments: str) -> None:
@@ -99,9 +100,15 @@ class SearchRound:
     """Translates the events of one round."""
 
     def __init__(
-        self, name: str, passages: NumberedPassages, transcript: TextBuffer, first_part: int, *, cites: bool
+        self,
+        names: frozenset[str],
+        passages: NumberedPassages,
+        transcript: TextBuffer,
+        first_part: int,
+        *,
+        cites: bool,
     ):
-        """`name` is the search function's; parts are numbered from `first_part` on."""
+        """`names` are those of our functions; parts are numbered from `first_part` on."""
         self.received: list[Event] = []
         self.calls: list[SearchToolCall] = []
         self.client_calls: set[int] = set()
@@ -109,7 +116,7 @@ class SearchRound:
         self.held: list[Event] = []
         """Events that followed a search, to be emitted after its result."""
         self.end: Finished | Failed | None = None
-        self._name = name
+        self._names = names
         self._passages = passages
         self._cites = cites
         self._transcript = transcript
@@ -198,10 +205,10 @@ class SearchRound:
         if isinstance(event, ToolCallDelta):
             if not event.name:
                 return False
-            if event.name == self._name:
+            if event.name in self._names:
                 before = [item for item in self._undecided.get(part, ()) if isinstance(item, ToolCallDelta)]
                 call_id = event.id or next((item.id for item in before if item.id), "")
-                call = SearchToolCall(part, call_id or f"search_{self._first + 2 * part}")
+                call = SearchToolCall(part, call_id or f"search_{self._first + 2 * part}", event.name)
                 for item in (*before, event):
                     call.add(item.arguments)
                 self.calls.append(call)

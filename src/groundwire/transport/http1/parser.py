@@ -7,7 +7,7 @@ fold them; every other deviation is a `ProtocolError`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Protocol
 
@@ -101,6 +101,9 @@ _LINE = re.compile(rb"([^\r\n]{0,4096})\r\n")
 _PARTIAL_LINE = re.compile(rb"[^\r\n]{0,4096}\r?")
 _SIZE = re.compile(rb"[0-9a-fA-F]{1,15}")
 _PLAIN_SIZE = re.compile(rb"([0-9a-fA-F]{1,7})\r\n")
+_SIZE_LINE = re.compile(rb"\r\n([0-9a-fA-F]{1,7})\r\n")
+_MANY_BYTES = 128
+"""From here on, more than a few chunks of a stream may have arrived together."""
 _CHUNKED = re.compile("chunked", re.ASCII | re.IGNORECASE)
 _NO_BODY = frozenset({204, 304})
 
@@ -199,8 +202,8 @@ class ChunkedBody:
         """Bytes of the current chunk that have not arrived."""
         self._line = b""
         """An incomplete line."""
-        self._on_line: Callable[[bytes], None] = self._size_line
-        """Handles the next line."""
+        self._on_line = ChunkedBody._size_line
+        """Handles the next line. A function of the class: a bound method would be a reference cycle."""
         self._is_at_size = True
         """Is the next line the size of a chunk?"""
         self._trailer_size = 0
@@ -228,16 +231,19 @@ class ChunkedBody:
 
     def _split(self, data: bytes, chunks: list[bytes]) -> None:
         offset, size = 0, len(data)
+        has_searched = False
         while offset < size and not self.is_complete:
             if self._left:
                 chunk = data[offset : offset + self._left]
                 chunks.append(chunk)
                 offset += len(chunk)
                 self._left -= len(chunk)
+            elif self._is_at_size and not has_searched:  # once: it looks at all bytes
+                has_searched, offset = True, _many_chunks(data, offset, chunks)
             elif self._is_at_size and (end := _whole_chunks(data, offset, chunks)) > offset:
                 offset = end
             elif line := _LINE.match(data, offset):
-                self._on_line(line[1])
+                self._on_line(self, line[1])
                 offset = line.end()
             elif _PARTIAL_LINE.fullmatch(data, offset):
                 self._line = data[offset:]
@@ -253,13 +259,13 @@ class ChunkedBody:
             raise ProtocolError("a chunk has no valid size")
         self._left = int(size[0], 16)
         self._is_at_size = False
-        self._on_line = self._end_line if self._left else self._trailer_line
+        self._on_line = ChunkedBody._end_line if self._left else ChunkedBody._trailer_line
 
     def _end_line(self, line: bytes) -> None:
         if line:
             raise ProtocolError("a chunk is longer than its size")
         self._is_at_size = True
-        self._on_line = self._size_line
+        self._on_line = ChunkedBody._size_line
 
     def _trailer_line(self, line: bytes) -> None:
         self._trailer_size += len(line)
@@ -267,6 +273,19 @@ class ChunkedBody:
         if self._trailer_size > MAX_HEAD or (line and not (colon and is_token(name.decode("latin-1")))):
             raise ProtocolError("a trailer is malformed or too large")
         self.is_complete = not line
+
+
+def _many_chunks(data: bytes, offset: int, chunks: list[bytes]) -> int:
+    """Like `_whole_chunks`, for chunks that have arrived together: all lines that look like a size are found
+    at once. If the sizes fit the bytes between them, they are sizes; the last one is left."""
+    if len(data) - offset < _MANY_BYTES:
+        return offset
+    _, *found = _SIZE_LINE.split(b"\r\n" + data[offset:])
+    sizes, bodies = [int(size, 16) for size in found[:-2:2]], found[1:-2:2]
+    if not sizes or 0 in sizes or sizes != list(map(len, bodies)):
+        return offset
+    chunks += bodies
+    return len(data) - len(found[-2]) - len(found[-1]) - 2
 
 
 def _whole_chunks(data: bytes, offset: int, chunks: list[bytes]) -> int:

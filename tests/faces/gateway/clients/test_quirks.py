@@ -6,9 +6,21 @@ from collections.abc import Sequence
 
 import pytest
 
-from groundwire.faces.gateway.clients.quirks import ZeroUsage
+from groundwire.faces.gateway.clients.quirks import ZeroUsage, without_agent_context
 from groundwire.faces.gateway.endpoints import is_engine_target
-from groundwire.model import Event, Finished, Started, TextDelta, Usage, UsageSeen, Verbatim, assemble
+from groundwire.model import (
+    Event,
+    Finished,
+    Message,
+    Request,
+    Started,
+    Text,
+    TextDelta,
+    Usage,
+    UsageSeen,
+    Verbatim,
+    assemble,
+)
 from tests.stub_client import StubClient
 
 
@@ -54,3 +66,21 @@ def test_an_engine_searches_with_or_without_a_search_tool(
     client = StubClient()
     monkeypatch.setattr(client, "usable", lambda: usable)
     assert is_engine_target(provider, client) == answer
+
+
+@pytest.mark.parametrize(
+    ("texts", "question"),
+    [
+        (("<system-reminder>\nSkills: <skill>x</skill>\n</system-reminder>", "Who?"), "Who?"),
+        (("Who?\n<environment_details>\nTime: 1\n</environment_details>",), "Who?"),
+        (("<task>\nWho?\n</task>\n<environment_details>a</environment_details>",), "Who?"),
+        (("Who?", "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>x<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"), "Who?"),
+        (("[Tue 2026-11-17 08:11 UTC] Who?\n\nRuntime: agent=main | host=vm",), "Who?"),
+        (("[Tue 2026-11-17] is a list?",), "[Tue 2026-11-17] is a list?"),
+        (("is a < b > c in <html>?",), "is a < b > c in <html>?"),
+        (("<system-reminder>only this</system-reminder>",), "<system-reminder>only this</system-reminder>"),
+    ],
+)
+def test_an_engine_gets_the_words_of_the_user(texts: tuple[str, ...], question: str) -> None:
+    request = Request((Message("user", tuple(map(Text, texts))),))
+    assert without_agent_context(request).query == question

@@ -2,7 +2,8 @@
 
 Claude Code prints the last text block of a main turn, and cited text is split into blocks. OpenCode drops the
 annotations of Chat and the grounding of Gemini, and prints none of the others. Gemini CLI shows no grounding
-of its main turns. Codex and Copilot never show annotations. Gemini CLI's own search tool reads structured
+of its main turns. Qwen Code, Codex and Copilot never show annotations. The AI SDK's provider for compatible
+servers, which Cline and Kilo use, drops those of Chat. Gemini CLI's own search tool reads structured
 citations; answers to Claude Code's own search are rendered in `claude_code.py`.
 """
 
@@ -15,7 +16,7 @@ from typing import NamedTuple
 from groundwire.errors import InvalidArguments
 from groundwire.faces.gateway.clients.claude_code import side_query
 from groundwire.faces.gateway.rendering import RENDERINGS, Rendering
-from groundwire.model import Event, Finished, Request, Usage, UsageSeen, Verbatim
+from groundwire.model import Event, Finished, Part, Request, Text, Usage, UsageSeen, Verbatim
 from groundwire.model.value import replace
 
 HEADER = "x-groundwire-render"
@@ -41,6 +42,8 @@ QUIRKS = (
     ClientQuirk(_agent(r"\bopencode\b"), frozenset(), "both"),
     ClientQuirk(_agent(r"\bGeminiCLI\b"), frozenset({"gemini"}), "markers"),
     ClientQuirk(_agent(r"\bcodex_"), frozenset({"openai_responses"}), "both"),
+    ClientQuirk(_agent(r"\bQwenCode/"), frozenset(), "markers"),
+    ClientQuirk(_agent(r"\bai-sdk/openai-compatible/|\bkilo\b"), frozenset({"openai_chat"}), "markers"),
     ClientQuirk(_agent(r"\bcopilot\b"), frozenset({"openai_responses"}), "both"),
     ClientQuirk(_agent(r"\bcopilot\b"), frozenset(), "markers"),
 )
@@ -84,6 +87,39 @@ def is_agent_search(dialect: str, request: Request) -> bool:
     if dialect == "anthropic_messages":
         return bool(side_query(request))
     return dialect == "gemini" and request.search is not None and not request.tools and not request.stream
+
+
+_CONTEXT_BLOCKS = re.compile(
+    r"<(system-reminder|environment_details|environment_context|user_info|context)\b[^>]*>.*?</\1>"
+    r"|<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>.*?<<<END_OPENCLAW_INTERNAL_CONTEXT>>>",
+    re.DOTALL,
+)
+_OPENCLAW_LINES = re.compile(
+    r"^\[\w{3} \d{4}-\d\d-\d\d[^\]\n]*\] (?=.*?Runtime: agent=)|\s*Runtime: agent=[^\n]*", re.DOTALL
+)
+"""The time before a message of OpenClaw, and the line after it."""
+_WRAPPERS = re.compile(r"</?(?:task|user_message|user_query|user_input)>")
+
+
+def without_agent_context(request: Request) -> Request:
+    """The request with the user's own words as its question.
+
+    Qwen Code, Cline, Kilo and OpenClaw add what they know about the machine to the message of the user. A
+    model reads past it; a search engine would search for it.
+    """
+    messages = tuple(
+        replace(message, parts=tuple(map(_own_words, message.parts))) if message.role == "user" else message
+        for message in request.messages
+    )
+    cleaned = replace(request, messages=messages)
+    return cleaned if cleaned.query.strip() else request
+
+
+def _own_words(part: Part) -> Part:
+    if not isinstance(part, Text):
+        return part
+    words = _WRAPPERS.sub("", _CONTEXT_BLOCKS.sub("", _OPENCLAW_LINES.sub("", part.text)))
+    return part if words == part.text else replace(part, text=words.strip())
 
 
 class ZeroUsage:

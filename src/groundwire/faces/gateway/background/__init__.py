@@ -1,0 +1,1 @@
+"""Background mode of OpenAI Responses: answers that are polled, resumed and cancelled."""

@@ -1,0 +1,1 @@
+"""The documentation site: the Markdown pages of `docs/` as HTML, with navigation and search."""
