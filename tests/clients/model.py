@@ -31,6 +31,8 @@ SEARCHES: Mapping[ToolName, Mapping[str, Any]] = {
     ("", "mcp_groundwire_websearch"): _PLAIN,
     ("mcp__groundwire", "websearch"): _PLAIN,
     ("", "groundwire_websearch"): _PLAIN,
+    ("", "groundwire__websearch"): _PLAIN,
+    ("", "websearch"): _PLAIN,
     ("web", "run"): {"search_query": [{"q": QUESTION}], "response_length": "short"},
     ("", "WebSearch"): _PLAIN,
     ("", "google_web_search"): _PLAIN,

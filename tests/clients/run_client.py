@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.clients.packages import ClientPackage, program
+from tests.clients.packages import ClientPackage, program, search_path
 
 SECONDS = 90.0
 _KEPT = ("PATH", "LANG", "TERM")
@@ -33,6 +33,7 @@ def run_client(package: ClientPackage, words: Sequence[str], home: Path, env: Ma
     work = home / "work"
     work.mkdir(exist_ok=True)
     own = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    own["PATH"] = search_path(package, own["PATH"])
     process = subprocess.Popen(  # noqa: S603
         [str(program(package)), *words],
         env={**own, "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), **env},

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.clients import claude_code, opencode
-from tests.clients.packages import CLAUDE_NEW, CLAUDE_OLD, CODEX, GEMINI, OPENCODE, ClientPackage
+from tests.clients.packages import CLAUDE_NEW, CLAUDE_OLD, CODEX, GEMINI, OPENCODE, QWEN, ClientPackage
 from tests.clients.run_client import ClientRun, run_client
 
 OTHER = "harbour"
 """A server that the user has already configured."""
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
 STATES = ("missing", "empty", "existing", "with comments", "connected")
 
 
@@ -40,7 +42,8 @@ def ask_for_servers(server_list: ServerList, home: Path) -> ClientRun:
 
 def _lines(run: ClientRun) -> dict[str, str]:
     """Parse lines of `name: command - state`, possibly with a check mark before the name."""
-    output = (line.lstrip("✓✔✘✗○… ").partition(": ") for line in (run.out + run.err).splitlines())
+    lines = _STYLE.sub("", run.out + run.err).splitlines()
+    output = (line.lstrip("✓✔✘✗○… ").partition(": ") for line in lines)
     return {name: rest for name, colon, rest in output if colon and " - " in rest}
 
 
@@ -142,6 +145,16 @@ SERVER_LISTS = (
         ".gemini/settings.json",
         ("mcp", "list"),
         _ASK_GEMINI,
+        _GEMINI,
+        _GEMINI_COMMENTED,
+        _lines,
+    ),
+    ServerList(
+        "qwen-code",
+        QWEN,
+        ".qwen/settings.json",
+        ("mcp", "list"),
+        {},
         _GEMINI,
         _GEMINI_COMMENTED,
         _lines,

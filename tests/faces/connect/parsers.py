@@ -1,4 +1,4 @@
-"""Independent parsers: JSON without comments and trailing commas, and TOML, with the standard library."""
+"""Independent parsers: JSON with comments and trailing commas, TOML, YAML, and files of variables."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import re
 import tomllib
 from typing import Any
+
+import yaml
 
 _COMMENT_OR_STRING = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
@@ -19,4 +21,11 @@ def read_json(text: str) -> Any:
 
 def read_config(text: str, suffix: str) -> Any:
     """Parse a configuration file."""
-    return tomllib.loads(text.removeprefix("\ufeff")) if suffix == ".toml" else read_json(text)
+    plain = text.removeprefix("\ufeff")
+    if suffix == ".toml":
+        return tomllib.loads(plain)
+    if suffix == ".yaml":
+        return yaml.safe_load(plain)
+    if suffix == ".env":
+        return dict(line.split("=", 1) for line in plain.splitlines() if "=" in line and line[0] != "#")
+    return read_json(text)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from groundwire.faces.connect.clients import GATEWAY_SPECS
+from groundwire.faces.connect.gateways import GATEWAY_SPECS
 from groundwire.files.env_edit import put, remove, value_of
 from tests.faces.connect.parsers import read_config
 from tests.faces.connect.test_connect import connect, tree
@@ -22,17 +22,39 @@ FILES = {
     "codex": ".codex/config.toml",
     "opencode": ".config/opencode/opencode.json",
     "gemini-cli": ".gemini/.env",
+    "qwen-code": ".qwen/.env",
+    "openclaw": ".openclaw/openclaw.json",
+    "kilo": ".config/kilo/kilo.json",
+    "crush": ".config/crush/crush.json",
+    "goose": ".config/goose/custom_providers/groundwire.json",
+    "zed": ".config/zed/settings.json",
+    "open-webui": ".env",
 }
 TEXTS = {
     "claude-code": '{\n  "env": {"OTHER": "1"}, // mine\n  "model": "opus"\n}\n',
     "codex": '# mine\nmodel = "gpt-5.1"\n\n[model_providers.other]\nname = "x" # theirs\n',
     "opencode": '{\n  // mine\n  "provider": {"other": {"npm": "x"}},\n  "share": "disabled",\n}\n',
     "gemini-cli": "# mine\nOTHER=1",
+    "qwen-code": "# mine\nOTHER=1",
+    "openclaw": '{\n  // mine\n  "models": {"mode": "merge"},\n}\n',
+    "kilo": '{"share": "disabled"}',
+    "crush": '{\n  "providers": {\n    "other": {"type": "openai"}\n  }\n}\n',
+    "goose": "{}\n",
+    "zed": '// mine\n{\n  "theme": "One Dark",\n  "language_models": {},\n}\n',
+    "open-webui": "PORT=3000\n",
 }
 BASE_URL_KEYS: dict[str, Sequence[str]] = {
     "claude-code": ("env", "ANTHROPIC_BASE_URL"),
     "codex": ("model_providers", "groundwire", "base_url"),
     "opencode": ("provider", "groundwire", "options", "baseURL"),
+    "gemini-cli": ("GOOGLE_GEMINI_BASE_URL",),
+    "qwen-code": ("OPENAI_BASE_URL",),
+    "openclaw": ("models", "providers", "groundwire", "baseUrl"),
+    "kilo": ("provider", "groundwire", "options", "baseURL"),
+    "crush": ("providers", "groundwire", "base_url"),
+    "goose": ("base_url",),
+    "zed": ("language_models", "openai_compatible", "groundwire", "api_url"),
+    "open-webui": ("OPENAI_API_BASE_URL",),
 }
 SHARED = ("codex", "opencode")
 """Clients that have MCP servers and models in one file."""
@@ -46,11 +68,7 @@ def config_file(home: Path, client: str, text: str) -> Path:
 
 
 def base_url_in(file: Path, client: str) -> Any:
-    if client == "gemini-cli":
-        return dict(line.split("=") for line in file.read_text().splitlines() if "=" in line).get(
-            "GOOGLE_GEMINI_BASE_URL"
-        )
-    found = read_config(file.read_text(), file.suffix)
+    found = read_config(file.read_text(), file.suffix or file.name)
     for name in BASE_URL_KEYS[client]:
         found = found.get(name) if isinstance(found, dict) else None
     return found
@@ -65,7 +83,7 @@ def test_the_base_url_is_written_once_and_undone_to_the_byte(client: str, tmp_pa
     file = config_file(tmp_path, client, TEXTS[client])
     before = tree(tmp_path)
     assert connect(tmp_path, client, "--gateway", "--write")[0] == 0
-    assert base_url_in(file, client).removesuffix("/v1") == URL
+    assert base_url_in(file, client).removesuffix("/chat/completions").removesuffix("/v1") == URL
     written = tree(tmp_path)
     assert "already connected" in connect(tmp_path, client, "--gateway", "--write")[1]
     assert tree(tmp_path) == written

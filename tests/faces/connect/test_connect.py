@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from groundwire.faces.cli.arguments import CLIENTS as NAMES
-from groundwire.faces.connect.clients import CLIENTS, ConnectContext, all_changes
+from groundwire.faces.connect.clients import CLIENTS, all_changes
+from groundwire.faces.connect.locations import ConnectContext
 from groundwire.tools import TOOLS
 from tests.faces.connect.parsers import read_config
 from tests.faces.fakes import Bench
@@ -25,11 +26,30 @@ FILES = {
     "claude-code": ".claude.json",
     "codex": ".codex/config.toml",
     "gemini-cli": ".gemini/settings.json",
+    "qwen-code": ".qwen/settings.json",
+    "openclaw": ".openclaw/openclaw.json",
+    "cline": ".cline/data/settings/cline_mcp_settings.json",
+    "kilo": ".config/kilo/kilo.json",
+    "crush": ".config/crush/crush.json",
+    "goose": ".config/goose/config.yaml",
     "cursor": ".cursor/mcp.json",
     "vscode": ".config/Code/User/mcp.json",
+    "zed": ".config/zed/settings.json",
+    "windsurf": ".codeium/windsurf/mcp_config.json",
+    "continue": ".continue/mcpServers/groundwire.json",
     "claude-desktop": ".config/Claude/claude_desktop_config.json",
+    "librechat": "librechat.yaml",
 }
-PARENTS = {"opencode": "mcp", "codex": "mcp_servers", "vscode": "servers"}
+PARENTS = {
+    "opencode": "mcp",
+    "codex": "mcp_servers",
+    "openclaw": "mcp",
+    "kilo": "mcp",
+    "crush": "mcp",
+    "goose": "extensions",
+    "vscode": "servers",
+    "zed": "context_servers",
+}
 ENTRY = "groundwire"
 
 JSON_TEXTS = {
@@ -46,15 +66,24 @@ TOML_TEXTS = {
     "with comments": '# mine\nmodel = "x" # good\n\n[%s.other] # theirs\ncommand = "x"\n# the end\n',
     "byte order mark": '\ufeffmodel = "x"\r\n',
 }
+YAML_TEXTS = {
+    "empty": "",
+    "existing": "%s:\n  other:\n    command: x\n    args: [a, 'b']\ntheme: dark\n",
+    "no servers": "theme: dark",
+    "with comments": "# mine\ntheme: dark # night\n%s: # none yet\n\n# the end\n",
+    "byte order mark": "\ufeff%s: {}\r\ntheme: dark\r\n",
+}
+FORMS = {".json": JSON_TEXTS, ".toml": TOML_TEXTS, ".yaml": YAML_TEXTS}
 CASES = [(client, case) for client in FILES for case in JSON_TEXTS]
 BROKEN = {
+    ".yaml": ("a: 1\nb 2\n", "line 2, column 1"),
     ".json": ('{\n  "a": 1,\n  "b" 2\n}\n', "line 3, column 7"),
     ".toml": ("a = 1\nb = = 2\n", "config.toml:2:5"),
 }
 
 
 def text_of(client: str, case: str) -> str:
-    texts = TOML_TEXTS if client == "codex" else JSON_TEXTS
+    texts = FORMS[Path(FILES[client]).suffix]
     return texts[case].replace("%s", PARENTS.get(client, "mcpServers"))
 
 
@@ -79,12 +108,26 @@ def config_file(home: Path, client: str, text: str) -> Path:
     return file
 
 
+def servers_in(document: Any, client: str) -> Any:
+    """The object that holds the servers."""
+    servers = document[PARENTS.get(client, "mcpServers")]
+    return servers["servers"] if client == "openclaw" else servers
+
+
 def entry_in(file: Path, client: str) -> Any:
-    return read_config(file.read_bytes().decode(), file.suffix)[PARENTS.get(client, "mcpServers")][ENTRY]
+    entry = servers_in(read_config(file.read_bytes().decode(), file.suffix), client)[ENTRY]
+    return entry["transport"] if client == "cline" else entry
+
+
+def command_of(entry: Any) -> list[str]:
+    """The command line of a server's entry, in the spellings of all clients."""
+    entry = entry.get("transport", entry)
+    command = entry["cmd"] if "cmd" in entry else entry["command"]
+    return command if isinstance(command, list) else [command, *entry["args"]]
 
 
 def test_every_client_choice_is_implemented() -> None:
-    assert tuple(CLIENTS) == NAMES == tuple(FILES)
+    assert tuple(CLIENTS) == NAMES == (*FILES, "open-webui")
 
 
 @pytest.mark.parametrize(("client", "case"), CASES)
@@ -97,15 +140,12 @@ def test_a_written_entry_is_valid_for_other_parsers_and_undone_to_the_byte(
 
     assert connect(tmp_path, client, "--write")[0] == 0
     now = read_config(file.read_bytes().decode(), file.suffix)
-    servers = now[PARENTS.get(client, "mcpServers")]
-    entry = servers.pop(ENTRY)
-    command = entry["command"] if client == "opencode" else [entry["command"], *entry["args"]]
+    command = command_of(servers_in(now, client).pop(ENTRY))
     assert command[-1] == "mcp"
     assert os.access(command[0], os.X_OK)
-    assert {**now, PARENTS.get(client, "mcpServers"): servers} == {
-        PARENTS.get(client, "mcpServers"): {},
-        **was,
-    }
+    parent = PARENTS.get(client, "mcpServers")
+    now[parent].pop("servers", None)
+    assert {**now, parent: now[parent]} == {**was, parent: was.get(parent) or {}}
 
     assert connect(tmp_path, client, "--undo")[0] == 0
     assert tree(tmp_path) == before
@@ -150,7 +190,7 @@ def test_another_mode_replaces_the_first_and_undo_restores_the_original(client: 
     assert connect(tmp_path, client, "--http", "--url", "http://127.0.0.1:9000/", "--write")[0] == 0
     entry = entry_in(file, client)
     assert "http://127.0.0.1:9000/mcp" in entry.values()
-    assert "command" not in entry
+    assert not {"command", "cmd"} & entry.keys()
     console = bench(tmp_path)
     assert console.run("connect", client, "--undo", "--url", "http://127.0.0.1:9000") == 0
     assert tree(tmp_path) == before
@@ -162,7 +202,7 @@ def test_undo_keeps_later_changes_of_others(client: str, tmp_path: Path) -> None
     was = read_config(file.read_text(), file.suffix)
     connect(tmp_path, client, "--write")
     with file.open("a") as more:
-        more.write("\n# note\n" if file.suffix == ".toml" else "\n// note\n")
+        more.write("\n// note\n" if file.suffix == ".json" else "\n# note\n")
     code, out, _ = connect(tmp_path, client, "--undo")
     assert code == 0
     assert "another program has changed the file" in out
@@ -223,13 +263,15 @@ def test_without_write_it_only_shows_what_to_add(client: str, tmp_path: Path) ->
     code, out, err = connect(tmp_path, client)
     assert (code, tree(tmp_path)) == (0, {})
     assert "~/" + FILES[client] in err
-    assert read_config(out, Path(FILES[client]).suffix)[PARENTS.get(client, "mcpServers")][ENTRY]
+    assert servers_in(read_config(out, Path(FILES[client]).suffix), client)[ENTRY]
 
 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
         (("cursor", "--gateway"), "--gateway is for claude-code, codex, opencode, gemini-cli"),
+        (("open-webui",), "add --http"),
+        ((), "name the program"),
         (("codex", "--tools"), "--tools is for opencode"),
         (("claude-desktop", "--http"), "leave out --http"),
         (("codex", "--http", "--tools"), "choose one of"),
@@ -259,6 +301,9 @@ def test_opencode_with_comments_keeps_its_own_file(tmp_path: Path) -> None:
         ("linux", {"CODEX_HOME": "/c"}, "codex", "/c/config.toml"),
         ("linux", {"CLAUDE_CONFIG_DIR": "/c"}, "claude-code", "/c/.claude.json"),
         ("linux", {"XDG_CONFIG_HOME": "/x"}, "opencode", "/x/opencode/opencode.json"),
+        ("darwin", {}, "zed", "/h/.config/zed/settings.json"),
+        ("win32", {"APPDATA": "/roaming"}, "goose", "/roaming/Block/goose/config/config.yaml"),
+        ("linux", {"CONFIG_PATH": "/srv/librechat.yaml"}, "librechat", "/srv/librechat.yaml"),
     ],
 )
 def test_configuration_files_have_the_path_of_the_platform(
@@ -266,6 +311,40 @@ def test_configuration_files_have_the_path_of_the_platform(
 ) -> None:
     context = ConnectContext(env, "/h", ("groundwire",), platform=platform)
     assert all_changes(client, context)[0][0].file == file
+
+
+def test_open_webui_gets_its_search_service_from_variables_and_loses_them_again(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("# mine\nWEB_SEARCH_ENGINE=searxng\nPORT=3000")
+    before = tree(tmp_path)
+    assert connect(tmp_path, "open-webui", "--http", "--write")[0] == 0
+    assert connect(tmp_path, "open-webui", "--gateway", "--write")[0] == 0
+    assert read_config((tmp_path / ".env").read_text(), ".env") == {
+        "WEB_SEARCH_ENGINE": "external",
+        "PORT": "3000",
+        "ENABLE_WEB_SEARCH": "true",
+        "EXTERNAL_WEB_SEARCH_URL": "http://127.0.0.1:8484/v1/external",
+        "EXTERNAL_WEB_SEARCH_API_KEY": "groundwire",
+        "OPENAI_API_BASE_URL": "http://127.0.0.1:8484/v1",
+    }
+    assert connect(tmp_path, "open-webui", "--undo")[0] == 0
+    assert tree(tmp_path) == before
+
+
+def test_the_list_shows_what_is_installed_and_connected(tmp_path: Path) -> None:
+    config_file(tmp_path, "zed", "{}")
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "crush"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    connect(tmp_path, "windsurf", "--write")
+    console = Bench(env={"HOME": str(tmp_path), "PATH": str(tmp_path / "bin")}, cwd=str(tmp_path))
+    assert console.run("connect", "--list") == 0
+    rows = {line.split()[0]: " ".join(line.split()[1:]) for line in console.stdout.splitlines()}
+    assert rows["zed"] == "has a folder ~/.config/zed/settings.json"
+    assert rows["crush"] == "~/bin/crush ~/.config/crush/crush.json"
+    assert rows["windsurf"] == "has a folder yes ~/.codeium/windsurf/mcp_config.json"
+    assert rows["goose"] == "~/.config/goose/config.yaml"
+    assert list(rows)[1:] == list(NAMES)
 
 
 def test_custom_tools_have_the_exact_names_and_are_removed_by_undo(tmp_path: Path) -> None:

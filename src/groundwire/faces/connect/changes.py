@@ -7,25 +7,43 @@ previous text is kept in a backup next to the file until the change is undone.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from itertools import permutations
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from groundwire.errors import ConfigError
-from groundwire.files import env_edit, json_edit, toml_edit
+from groundwire.files import env_edit, json_edit, toml_edit, yaml_edit
 from groundwire.files.text_file import delete, read_text, write_shared
 from groundwire.model import Json
 from groundwire.model.value import replace, value
 
-FileFormat: TypeAlias = Literal["json", "toml", "env", "whole"]
+FileFormat: TypeAlias = Literal["json", "toml", "yaml", "env", "whole"]
 ChangeResult: TypeAlias = Literal["written", "already there", "restored", "removed", "taken out", "not there"]
 
 _MAX_SIZE = 64 * 1024 * 1024
 _BACKUP = ".groundwire-backup"
 _CREATED = ".groundwire-created"
 _BOM = "\ufeff"
+_URL = re.compile(r"https?://[\w.:\[\]-]+")
+
+
+class Editor(Protocol):
+    """Edits nested members of a text in place."""
+
+    def value_at(self, text: str, path: Sequence[str]) -> Json:
+        """The value at a path; None if there is none."""
+
+    def put(self, text: str, path: Sequence[str], value: Json) -> str:
+        """The text with a value at a path."""
+
+    def remove(self, text: str, path: Sequence[str], kept: int) -> str:
+        """The text without the member at a path, and without the parents that it would leave empty."""
+
+
+_EDITORS: Mapping[str, Editor] = {"json": json_edit, "yaml": yaml_edit}
 
 
 @value
@@ -73,6 +91,15 @@ class Backup:
 def snippet(change: Change) -> str:
     """The entry as the text of an otherwise empty file."""
     return _edited("", change)
+
+
+def has_entry(variants: Sequence[Change]) -> bool:
+    """Does one file hold an entry of ours? A file that is not valid does not."""
+    text = _read(os.path.realpath(variants[0].file))
+    try:
+        return text is not None and any(_has_entry(text, variant) for variant in variants)
+    except ConfigError:
+        return False
 
 
 def connect(change: Change, variants: Sequence[Change] = ()) -> ChangeResult:
@@ -126,8 +153,13 @@ def _as_found(current: str, variants: Sequence[Change]) -> Iterator[Change]:
     """The same changes with the entries in the file: they may have been made for another gateway."""
     for change in {variant.path: variant for variant in variants}.values():
         found = _entry(current, change)
-        if found is not None and change.form != "whole":
+        if found not in (None, change.entry) and (change.form != "whole" or _differs_in_url(found, change)):
             yield replace(change, entry=found)
+
+
+def _differs_in_url(found: Json, change: Change) -> bool:
+    """Was this whole file written for another gateway?"""
+    return _URL.sub("", str(found)) == _URL.sub("", str(change.entry))
 
 
 def _possible_results(old: str, variants: Sequence[Change]) -> Iterator[str]:
@@ -144,7 +176,8 @@ def _remove_entries(file: str, current: str, old: str | None, variants: Sequence
     for change in {variant.path: variant for variant in variants}.values():
         found = _entry(text, change)
         entries = [variant.entry for variant in variants if variant.path == change.path]
-        if found is None or not (isinstance(found, dict) or found in entries):
+        whole = change.form == "whole" and _differs_in_url(found, change)
+        if found is None or not (isinstance(found, dict) or found in entries or whole):
             continue
         if change.form == "whole":
             delete(file)
@@ -172,7 +205,7 @@ def _put(text: str, change: Change, entry: Json) -> str:
     if change.form == "env":
         return env_edit.put(text, change.path[0], str(entry))
     with _naming(change.file):
-        return json_edit.put(text, change.path, entry)
+        return _EDITORS[change.form].put(text, change.path, entry)
 
 
 def _without_entry(text: str, old: str, change: Change) -> str:
@@ -187,10 +220,10 @@ def _without_entry(text: str, old: str, change: Change) -> str:
         return bom + env_edit.remove(text, change.path[0])
     with _naming(change.file):
         kept = next(
-            (depth for depth, _ in enumerate(change.path) if _at(old, change.path[: depth + 1]) is None),
+            (depth for depth, _ in enumerate(change.path) if _at(old, change, depth + 1) is None),
             len(change.path),
         )
-        return bom + json_edit.remove(text, change.path, kept)
+        return bom + _EDITORS[change.form].remove(text, change.path, kept)
 
 
 def _has_entry(text: str, change: Change) -> bool:
@@ -209,11 +242,12 @@ def _entry(text: str, change: Change) -> Json:
     if change.form == "env":
         return env_edit.value_of(_split_bom(text)[1], change.path[0])
     with _naming(change.file):
-        return _at(text, change.path)
+        return _at(text, change, len(change.path))
 
 
-def _at(text: str, path: Sequence[str]) -> Json:
-    return json_edit.value_at(_split_bom(text)[1], path)
+def _at(text: str, change: Change, depth: int) -> Json:
+    """The value at the first names of the path of a change."""
+    return _EDITORS[change.form].value_at(_split_bom(text)[1], change.path[:depth])
 
 
 def _split_bom(text: str) -> tuple[str, str]:
