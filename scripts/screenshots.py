@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
@@ -53,6 +55,33 @@ The cap grows in wet summers, when snow sticks to the summit, and is worn down b
 
 A difference of some metres is therefore weather, and says little about the climate.
 """
+READING = r"""### The energy of a photon
+
+Its energy is $E = h\nu$; with the wavelength $\lambda$ it is
+
+$$
+E = \frac{h c}{\lambda}, \qquad h \approx 6.626 \times 10^{-34}\,\mathrm{J\,s}
+$$
+
+```python
+def photon_energy(wavelength: float, *, h: float = 6.626e-34, c: float = 2.998e8) -> float:
+    \"\"\"Energy in joules.\"\"\"
+    return h * c / wavelength  # metres
+```
+
+- [x] visible light: about 2 to 3 eV
+- [ ] X-rays: not compared here[^1]
+
+> All these fifty years of conscious brooding
+> have brought me no nearer to the answer.
+
+| colour | wavelength | energy |
+|---|---|---|
+| red | 700 nm | 1.77 eV |
+| violet | 400 nm | 3.10 eV |
+
+[^1]: They begin at about 100 eV.
+""".replace('\\"', '"')
 SURVEY = Source(
     "https://survey.example/mont-blanc",
     "The summit, measured anew",
@@ -82,6 +111,10 @@ LOOKS = tuple(
     Look(f"{size}-{scheme}", width, height, scheme)
     for size, width, height in (("wide", 1200, 820), ("narrow", 390, 800))
     for scheme in ("light", "dark")
+)
+PATHS = (
+    *("agents", "agents/new", "usage", "find?q=summit", "chat/none", "no-such-page"),
+    *("settings", "documents", "compare"),
 )
 README = (Look("chat-light", 1180, 760, "light"), Look("chat-dark", 390, 780, "dark"))
 
@@ -138,14 +171,71 @@ async def take_all(browser: Browser, url: str, folder: Path) -> None:
         await page.goto(url)
         await page.screenshot(path=folder / f"start-{look.name}.png")
         await ask(page, url, QUESTION)
+        session = page.url
         await page.locator(".chip").first.hover()
         await page.screenshot(path=folder / f"answer-{look.name}.png")
         await page.mouse.move(1, 1)
         await page.locator(".sources > summary").click()
         await page.screenshot(path=folder / f"sources-{look.name}.png", full_page=True)
-        for path in ("agents", "agents/new", "usage", "find?q=summit", "chat/none"):
+        await take_controls(page, session, folder, look)
+        for path in PATHS:
             await page.goto(f"{url}/{path}")
             await page.screenshot(path=folder / f"{path.replace('/', '-').partition('?')[0]}-{look.name}.png")
+        await page.context.close()
+
+
+async def take_controls(page: Page, session: str, folder: Path, look: Look) -> None:
+    """Take what is opened by a click or a key: menus, drawer, palette, a shared session."""
+    await page.goto(session)
+    await page.locator("#actions > .pop > summary").last.click()
+    await page.screenshot(path=folder / f"menu-{look.name}.png")
+    await page.locator("#actions > .pop > summary").first.click()
+    await page.locator("#actions form[action$=share] button").click()
+    link = await page.locator("#shared-link").text_content() or ""
+    await page.screenshot(path=folder / f"share-{look.name}.png")
+    await page.goto(link)
+    await page.screenshot(path=folder / f"shared-{look.name}.png")
+    await page.goto(session)
+    if look.width < 760:
+        await page.locator(".menu").click()
+        await page.wait_for_timeout(300)
+        await page.screenshot(path=folder / f"drawer-{look.name}.png")
+    await page.locator(".sessions li").first.hover()
+    await page.locator(".item-menu").first.click()
+    await page.wait_for_selector("dialog.session-menu[open]")
+    await page.screenshot(path=folder / f"session-menu-{look.name}.png")
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("Control+k")
+    await page.wait_for_selector("#palette-session-0")
+    await page.screenshot(path=folder / f"palette-{look.name}.png")
+
+
+async def take_keyless(browser: Browser, url: str, folder: Path) -> None:
+    """Take the first minute without a model: the start, an answer of the embedded index, the stored page."""
+    for look in LOOKS:
+        page = await open_page(browser, look)
+        await page.goto(url)
+        await page.wait_for_selector("#send:enabled")
+        await page.screenshot(path=folder / f"first-{look.name}.png")
+        await page.locator(".examples button").first.click()
+        # The first question builds the index.
+        await page.wait_for_selector('.answer[data-state="done"]', timeout=300_000)
+        await page.screenshot(path=folder / f"first-answer-{look.name}.png")
+        await page.locator(".sources > summary").click()
+        path = await page.locator(".sources .where a").first.get_attribute("href")
+        await page.goto(f"{url}{path}")
+        await page.screenshot(path=folder / f"stored-page-{look.name}.png")
+        await page.context.close()
+
+
+async def take_reading(browser: Browser, url: str, folder: Path) -> None:
+    """Take an answer with code, formulas, a task list, a quotation, a table and a footnote."""
+    for look in LOOKS:
+        page = await open_page(browser, look)
+        await ask(page, url, "What is the energy of a photon?")
+        await page.evaluate("scrollTo(0, 0)")
+        await page.screenshot(path=folder / f"reading-{look.name}.png", full_page=True)
         await page.context.close()
 
 
@@ -166,28 +256,49 @@ async def take_readme(browser: Browser, url: str, folder: Path) -> None:
         await page.context.close()
 
 
+@asynccontextmanager
+async def served_answer(events: list[Event]) -> AsyncIterator[str]:
+    """Serve the chat page with one agent, whose provider always gives the same answer."""
+    from tests.faces.gateway.serving import provider_at  # noqa: PLC0415  needs the checkout on sys.path
+    from tests.faces.web.serving import running_page  # noqa: PLC0415
+
+    with TemporaryDirectory() as data:
+        async with (
+            Upstream(answer("anthropic_messages", events)) as upstream,
+            running_page(Path(data), {"provider": provider_at("anthropic_messages", upstream.url)}) as served,
+        ):
+            researcher = Agent("", {"en": "Researcher", "de": "Rechercheur"}, web_search=True)
+            await served.chat.save_agent(researcher, "")
+            yield served.url
+
+
 async def main(arguments: list[str]) -> None:
     """Serve the chat page, and take the pictures."""
     sys.path.insert(0, str(ROOT))
-    from tests.faces.gateway.serving import provider_at  # noqa: PLC0415  needs the checkout on sys.path
-    from tests.faces.web.serving import running_page  # noqa: PLC0415
+    from tests.faces.web.serving import running_page  # noqa: PLC0415  needs the checkout on sys.path
 
     is_readme = "--readme" in arguments
     named = [argument for argument in arguments if not argument.startswith("-")]
     folder = ROOT / "docs" / "images" if is_readme else Path(named[0] if named else "screenshots")
     folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory() as data:
-        async with (
-            Upstream(answer("anthropic_messages", scripted_events())) as upstream,
-            running_page(Path(data), {"provider": provider_at("anthropic_messages", upstream.url)}) as served,
-            async_playwright() as playwright,
-        ):
-            await served.chat.save_agent(
-                Agent("", {"en": "Researcher", "de": "Rechercheur"}, web_search=True), ""
-            )
-            browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-            await (take_readme if is_readme else take_all)(browser, served.url, folder)
-            await browser.close()
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        if is_readme:
+            async with served_answer(scripted_events()) as url:
+                await take_readme(browser, url, folder)
+        else:
+            async with served_answer(scripted_events()) as url:
+                await take_all(browser, url, folder)
+            async with served_answer([Started("1", "model-1"), *_text(READING), Finished("stop")]) as url:
+                await take_reading(browser, url, folder)
+            with TemporaryDirectory() as data:
+                async with running_page(Path(data), {}) as served:
+                    await take_keyless(browser, served.url, folder)
+        await browser.close()
+
+
+def _text(text: str) -> list[Event]:
+    return [TextDelta(0, text), TextSettled(0)]
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ from groundwire.model.value import replace
 from groundwire.testing.script import Dribble
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.scripted_chat import answer_in, expire_leases, open_chat
+from tests.figures import Figures
 from tests.servers.postgres import PostgresServer
 
 pytestmark = pytest.mark.server
@@ -172,26 +173,37 @@ def check_kills(states: list[str], runs: int) -> None:
     assert runs < MANY or states.count("interrupted") >= runs / 2
 
 
-@pytest.mark.parametrize("runs", [3, pytest.param(200, marks=pytest.mark.thorough)])
+def write_down(figures: Figures, states: list[str], runs: int, store: str) -> None:
+    """Record the figures of many kills. `check` has compared every answer with what was sent."""
+    if runs >= MANY:
+        figures.add("R22", "kills, after which every stored text was a prefix", runs, part=store)
+        figures.add("R22", "answers that were marked as interrupted", states.count("interrupted"), part=store)
+
+
+@pytest.mark.parametrize(
+    ("runs", "seed"), [(3, 0), *(pytest.param(50, seed, marks=pytest.mark.thorough) for seed in range(1, 5))]
+)
 async def test_a_killed_chat_on_sqlite_loses_nothing_and_marks_interrupted_answers(
-    runs: int, tmp_path: Path
+    runs: int, seed: int, tmp_path: Path, figures: Figures
 ) -> None:
     store = f"sqlite:///{tmp_path}/chat.db"
-    states = await kill_again_and_again(tmp_path, store, runs, Random(22))
+    states = await kill_again_and_again(tmp_path, store, runs, Random(seed))
     check_kills(states, runs)
+    write_down(figures, states, runs, f"SQLite {seed}")
 
 
 @pytest.mark.parametrize("runs", [1, pytest.param(40, marks=pytest.mark.thorough)])
 async def test_a_killed_chat_on_postgres_loses_nothing_and_marks_interrupted_answers(
-    runs: int, tmp_path: Path, postgres: str
+    runs: int, tmp_path: Path, postgres: str, figures: Figures
 ) -> None:
     states = await kill_again_and_again(tmp_path, postgres, runs, Random(23))
     check_kills(states, runs)
+    write_down(figures, states, runs, "PostgreSQL")
 
 
 @pytest.mark.parametrize("deaths", [1, pytest.param(10, marks=pytest.mark.thorough)])
 async def test_a_killed_postgres_loses_nothing_and_the_chat_continues_after_its_restart(
-    deaths: int, tmp_path: Path, postgres: str, postgres_server: PostgresServer
+    deaths: int, tmp_path: Path, postgres: str, postgres_server: PostgresServer, figures: Figures
 ) -> None:
     rng = Random(24)
 
@@ -215,4 +227,7 @@ async def test_a_killed_postgres_loses_nothing_and_the_chat_continues_after_its_
         return lines
 
     lines = await run()
-    assert len({line["question"] for line in lines}) > 2 * deaths
+    questions = len({line["question"] for line in lines})
+    assert questions > 2 * deaths
+    if deaths >= MANY:
+        figures.add("R24", f"questions while PostgreSQL was killed {deaths} times, none lost", questions)

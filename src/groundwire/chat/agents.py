@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Container, Iterator
 
 from groundwire.client_protocol import SearchClient, no_model_message
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import load_json
 from groundwire.dialects.openai_responses.search import TOOLS
-from groundwire.errors import ClientWireError, ConfigError
+from groundwire.errors import ClientWireError, ConfigError, GroundwireError
 from groundwire.model import Json, JsonObject, Location, SearchOptions, Warned
 from groundwire.model.request import ContextSize
 from groundwire.model.value import replace
@@ -37,14 +37,14 @@ def pick(texts: Texts, language: str) -> str:
     return ""
 
 
-def preferred(header: str) -> str:
+def preferred(header: str, languages: Collection[str] = LANGUAGES) -> str:
     """The supported language that an `Accept-Language` header prefers."""
     best, weight = LANGUAGES[0], 0.0
     for entry in header[:1000].split(","):
         tag, _, parameter = entry.strip().partition(";")
         name = tag.strip().lower().partition("-")[0]
         quality = _quality(parameter)
-        if name in LANGUAGES and quality > weight:
+        if name in languages and quality > weight:
             best, weight = name, quality
     return best
 
@@ -80,6 +80,22 @@ CITED_SEARCH = Agent(
 )
 """The agent of conversations in the terminal."""
 BUILT_IN = {agent.id: agent for agent in (DEFAULT, CITED_SEARCH)}
+
+
+def built_in(name: str, groundwire: SearchClient) -> Agent:
+    """A built-in agent, the default one for other names. Where no model can answer, it searches: the engines
+    cost nothing, and without a search there would be no answer at all."""
+    agent = BUILT_IN.get(name, DEFAULT)
+    return agent if agent.web_search or model_provider(groundwire) else replace(agent, web_search=True)
+
+
+def model_provider(groundwire: SearchClient) -> str:
+    """The first usable provider that has a model; empty if there are only engines."""
+    usable = groundwire.usable()
+    models = (name for name in groundwire.order if name not in groundwire.engines)
+    return next((name for name in models if usable.get(name)), "")
+
+
 _NOT_ID = re.compile(r"[^a-z0-9]+")
 
 
@@ -119,13 +135,23 @@ def target_for(agent: Agent, groundwire: SearchClient) -> tuple[str, str]:
     if agent.web_search:
         return provider, model
     if provider == AUTO:
-        usable = groundwire.usable()
-        provider = next(
-            (name for name in groundwire.order if name not in groundwire.engines and usable.get(name)), ""
-        )
+        provider = model_provider(groundwire)
     if not provider or provider in groundwire.engines:
         raise ConfigError(no_model_message("turn on web search for this agent"))
     return provider, model
+
+
+def answering_target(agent: Agent, groundwire: SearchClient) -> tuple[str, str]:
+    """The provider and model that will probably answer for an agent; empty where that is not known."""
+    try:
+        provider, model = target_for(agent, groundwire)
+    except GroundwireError:
+        return "", ""
+    if provider == AUTO:
+        usable = groundwire.usable()
+        able = (name for name in groundwire.order if usable.get(name) and groundwire.can_search(name))
+        provider = next(able, "")
+    return provider, model or groundwire.default_model(provider)
 
 
 _OWN = frozenset({"id", "name", "description", "systemPrompt", "provider"})

@@ -5,19 +5,33 @@ The store blocks, so it is called in threads. A session is visible only to its o
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from uuid import uuid4
 
-from groundwire.chat.agents import BUILT_IN, DEFAULT, id_for, is_kept_by, is_open_to, title_of
+from groundwire.chat.agents import BUILT_IN, DEFAULT, built_in, id_for, is_kept_by, is_open_to, title_of
+from groundwire.chat.answers import state_of
 from groundwire.chat.questions import ChatQuestion, question_message
+from groundwire.chat.ratings import AnswerRatings
+from groundwire.chat.running import RunningAnswer, RunningAnswers
+from groundwire.chat.shares import SessionShares
 from groundwire.chat.storage import StoreThreads, generic_errors
-from groundwire.chat.turns import SessionReader, SessionTurns, StreamBatches, Turn, Turns, missing, timestamp
+from groundwire.chat.turns import (
+    STORE_INTERVAL,
+    SessionReader,
+    SessionTurns,
+    StreamBatches,
+    Turn,
+    Turns,
+    missing,
+    timestamp,
+)
 from groundwire.chat.verification import with_verification
 from groundwire.client_protocol import SearchClient
 from groundwire.errors import ClientWireError
-from groundwire.model import Answer
+from groundwire.model import Answer, Message, Reasoning, SearchCall
 from groundwire.model.value import replace
 from groundwire.store.base import (
     Agent,
@@ -31,6 +45,8 @@ from groundwire.store.base import (
 )
 from groundwire.verify.facts import VerifyReport
 
+LONGEST_FOLDER = 60
+"""Characters of the name of a folder."""
 _READ_AT_ONCE = 20
 """Number of turns that are read at a time when a whole session is read."""
 
@@ -46,18 +62,29 @@ class Chat:
         self._clock = clock
         self._threads = StoreThreads()
         self._turns = Turns(groundwire, store, self._threads, clock)
+        self._running = RunningAnswers()
+        self.shares = SessionShares(store, self._threads, clock)
+        self.ratings = AnswerRatings(store, self._threads, clock)
 
-    async def agents(self, owner: str) -> list[Agent]:
-        """The agents of an owner, and the shared ones; there is always one."""
+    async def aclose(self) -> None:
+        """Interrupt the answers in progress, and wait until they are stored."""
+        self._turns.closing = True
+        await self._running.aclose()
+
+    async def agents(self, owner: str, client: SearchClient | None = None) -> list[Agent]:
+        """The agents of an owner, and the shared ones; there is always one. `client` is the one that the
+        owner may use."""
         found = await self._threads.run(self._store.agents)
-        return [agent for agent in found if agent.is_readable and is_open_to(agent, owner)] or [DEFAULT]
+        return [agent for agent in found if agent.is_readable and is_open_to(agent, owner)] or [
+            built_in(DEFAULT.id, client or self.groundwire)
+        ]
 
     async def unreadable_agents(self, owner: str) -> list[Agent]:
         """Placeholders for the agents of an owner whose stored rows are damaged."""
         found = await self._threads.run(self._store.agents)
         return [agent for agent in found if not agent.is_readable and is_open_to(agent, owner)]
 
-    async def agent(self, name: str, owner: str) -> Agent:
+    async def agent(self, name: str, owner: str, client: SearchClient | None = None) -> Agent:
         """An agent that the owner may use; raises `TurnedAway` if it is missing or belongs to another
         owner."""
         found = await self._threads.run(lambda: self._store.agent(name))
@@ -65,7 +92,7 @@ class Chat:
             return found
         if name not in BUILT_IN:
             raise missing("agent")
-        return BUILT_IN[name]
+        return built_in(name, client or self.groundwire)
 
     async def save_agent(self, agent: Agent, owner: str) -> Agent:
         """Store an agent. One without an id is new; saving an agent of another owner makes a copy."""
@@ -102,14 +129,16 @@ class Chat:
             raise missing("session")
         return found
 
-    async def open(self, owner: str, name: str, until: int = 0, limit: int = 0) -> SessionTurns:
+    async def open(
+        self, owner: str, name: str, until: int = 0, limit: int = 0, client: SearchClient | None = None
+    ) -> SessionTurns:
         """A session with its turns, or the last of them before a number. Answers whose process died become
         interrupted."""
         session = await self.session(owner, name)
         turns = await self._threads.run(
             lambda: self._turns.settled(session, self._store.messages(name, until, limit))
         )
-        return SessionTurns(session, await self._agent_of(session), tuple(turns))
+        return SessionTurns(session, await self._agent_of(session, client), tuple(turns))
 
     async def read_session(self, owner: str, name: str) -> SessionReader:
         """A session whose turns are read as they are iterated, a few at a time."""
@@ -132,6 +161,25 @@ class Chat:
         session = replace(await self.session(owner, name), title=title_of(title, 200))
         await self._threads.run(lambda: self._store.put_session(session))
         return session
+
+    async def file(
+        self, owner: str, name: str, *, pinned: bool | None = None, folder: str | None = None
+    ) -> Session:
+        """Pin a session, or put it into a folder; None changes nothing, an empty name takes it out."""
+        session = await self.session(owner, name)
+        filed = replace(
+            session,
+            pinned=session.pinned if pinned is None else pinned,
+            folder=session.folder if folder is None else title_of(folder, LONGEST_FOLDER),
+        )
+        await self._threads.run(
+            lambda: self._store.file_session(name, pinned=filed.pinned, folder=filed.folder)
+        )
+        return filed
+
+    async def filed_sessions(self, owner: str) -> list[Session]:
+        """The sessions of an owner that are pinned or in a folder, the last used first."""
+        return await self._threads.run(lambda: self._store.filed_sessions(owner))
 
     async def give_agent(self, owner: str, name: str, agent: str) -> Session:
         """Change the agent of a session."""
@@ -211,34 +259,106 @@ class Chat:
 
         `client` is the one that the user may use; without it, the full one.
         """
-        conversation = await self._conversation(question)
+        conversation = await self._conversation(question, client)
         async with aclosing(self._turns.run(question, conversation, stream, client)) as turns:
             async for turn in turns:
                 yield turn
 
-    async def _conversation(self, question: ChatQuestion) -> SessionTurns:
+    async def start(
+        self,
+        question: ChatQuestion,
+        stream: StreamBatches | None = None,
+        client: SearchClient | None = None,
+    ) -> RunningAnswer:
+        """Ask a question whose answer goes on without its readers, until it is complete or `stop` is called;
+        returns when the question is stored."""
+        conversation = await self._conversation(question, client)
+        turns = self._turns.run(question, conversation, stream, client)
+        return await self._running.start(conversation.session.id, turns)
+
+    async def follow(self, owner: str, name: str) -> AsyncGenerator[Turn, None]:
+        """The last turn of a session: as it is, and while its answer grows, also if another process writes
+        it."""
+        await self.session(owner, name)
+        running = self._running.get(name)
+        async with aclosing(self.states(running) if running else self._poll(owner, name)) as turns:
+            async for turn in turns:
+                yield turn
+
+    async def states(self, running: RunningAnswer) -> AsyncGenerator[Turn, None]:
+        """The turn of an answer that this process is writing, until it is complete or stopped."""
+        turn = await running.started()
+        async with aclosing(running.follow()) as turns:
+            async for turn in turns:
+                yield turn
+        if _is_growing(turn):  # it was cancelled; the store has its end
+            async with aclosing(self._poll(turn.session.owner, turn.session.id)) as turns:
+                async for turn in turns:
+                    yield turn
+
+    async def _poll(self, owner: str, name: str) -> AsyncGenerator[Turn, None]:
+        """The last turn of a session, read from the store until its answer is complete."""
+        last: Turn | None = None
+        while last is None or _is_growing(last):
+            conversation = await self.open(owner, name, 0, 2)
+            turn = last_turn(conversation)
+            if turn is None:
+                return
+            if turn != last:
+                yield turn
+            last = turn
+            if _is_growing(turn):
+                await asyncio.sleep(STORE_INTERVAL)
+
+    async def stop(self, owner: str, name: str) -> None:
+        """Stop the answer of a session that is in progress, in this process or in another one."""
+        session = await self.session(owner, name)
+        if (running := self._running.get(name)) is not None:
+            running.stop()
+            return
+        turns = await self._threads.run(lambda: self._store.messages(name, 0, 1))
+        if any(isinstance(turn.content, Answer) and state_of(turn.content) == "running" for turn in turns):
+            await self._threads.run(lambda: self._turns.stop(session))
+
+    async def _conversation(self, question: ChatQuestion, client: SearchClient | None) -> SessionTurns:
         """The session of a question and its agent; the turns are read later, under the lease."""
         if not question.replaces:
             question_message(question)  # an invalid question must not create a session
         if not question.session:
             if question.replaces:
                 raise missing("question")
-            agent = await self.agent(
-                question.agent or (await self.agents(question.owner))[0].id, question.owner
-            )
+            agents = await self.agents(question.owner, client)
+            agent = await self.agent(question.agent or agents[0].id, question.owner, client)
             now = timestamp(self._clock())
             session = Session(uuid4().hex, agent.id, question.owner, title_of(question.text), now, now)
             return SessionTurns(session, agent)
         session = await self.session(question.owner, question.session)
-        agent = await self._agent_of(session)
+        agent = await self._agent_of(session, client)
         if question.agent and question.agent != agent.id:
-            agent = await self.agent(question.agent, question.owner)
+            agent = await self.agent(question.agent, question.owner, client)
         return SessionTurns(replace(session, agent=agent.id), agent)
 
-    async def _agent_of(self, session: Session) -> Agent:
+    async def _agent_of(self, session: Session, client: SearchClient | None = None) -> Agent:
         found = await self._threads.run(lambda: self._store.agent(session.agent))
-        readable = found is not None and found.is_readable and is_open_to(found, session.owner)
-        return found if found is not None and readable else BUILT_IN.get(session.agent, DEFAULT)
+        if found is not None and found.is_readable and is_open_to(found, session.owner):
+            return found
+        return built_in(session.agent, client or self.groundwire)
+
+
+def last_turn(conversation: SessionTurns) -> Turn | None:
+    """The last question of a session with its answer; None if there is none."""
+    if len(conversation.turns) < 2:
+        return None
+    question, answer = conversation.turns[-2:]
+    if not isinstance(question.content, Message) or not isinstance(answer.content, Answer):
+        return None
+    parts = [part for part in answer.content.parts if not isinstance(part, Reasoning)]
+    searching = bool(parts) and isinstance(parts[-1], SearchCall)
+    return Turn(conversation.session, conversation.agent, question, answer, searching)
+
+
+def _is_growing(turn: Turn) -> bool:
+    return isinstance(turn.answer.content, Answer) and state_of(turn.answer.content) == "running"
 
 
 def chat_for(groundwire: SearchClient, store: Store) -> Chat:

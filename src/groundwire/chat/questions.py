@@ -38,7 +38,8 @@ _SCHEME = re.compile(r"^https?://|/+$")
 
 @value
 class Controls:
-    """Where to search, and where the user is. Empty fields use the configuration."""
+    """Who answers, where to search, and where the user is. Empty fields use the agent and the
+    configuration."""
 
     allowed_domains: tuple[str, ...] = ()
     blocked_domains: tuple[str, ...] = ()
@@ -46,6 +47,9 @@ class Controls:
     region: str = ""
     city: str = ""
     timezone: str = ""
+    provider: str = ""
+    """The provider of this question; empty for the agent's."""
+    model: str = ""
 
 
 @value
@@ -113,7 +117,7 @@ def controls_of(message: Message) -> Controls:
     return Controls(
         fields.texts("allowed_domains"),
         fields.texts("blocked_domains"),
-        *(fields.text(name) for name in field_names(Location)[:4]),
+        *(fields.text(name) for name in field_names(Controls)[2:]),
     )
 
 

@@ -59,7 +59,7 @@ def generic_errors() -> Iterator[None]:
     """Replace store errors by generic ones that users may see; request errors pass unchanged."""
     try:
         yield
-    except (RequestError, ClientWireError, TurnedAway):
+    except (RequestError, ClientWireError, TurnedAway, LeaseLost):
         raise
     except GroundwireError as error:
         log.error("the store failed: %s", error.message)  # noqa: TRY400  the traceback does not help
@@ -103,9 +103,22 @@ class SessionLease:
         """Have it for longer; False if it expired and another holder took it, or the session was removed."""
         return self._store.renew_lease(self.session, self._holder, LEASE)
 
+    def seize(self) -> None:
+        """Take it away from whichever holder has it."""
+        self._store.take_lease(self.session, self._holder, LEASE, seize=True)
+
     def release(self) -> None:
         """Release it."""
         self._store.release_lease(self.session, self._holder)
+
+
+class LeaseLost(GroundwireError):
+    """Another process took the lease: it stopped the answer, or took this process for dead."""
+
+    code = "LEASE_LOST"
+
+    def __init__(self) -> None:
+        super().__init__("another process took over the session")
 
 
 def busy() -> TurnedAway:

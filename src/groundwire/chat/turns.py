@@ -7,6 +7,7 @@ every second. The lease of the session shows that a process, this one or another
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, aclosing, asynccontextmanager, suppress
 from datetime import UTC, datetime
@@ -15,9 +16,11 @@ from typing import TypeAlias
 from uuid import uuid4
 
 from groundwire.chat.agents import named_target, target_for
-from groundwire.chat.answers import lost, state_of, stopped
-from groundwire.chat.questions import ChatQuestion, controls_of, question_message, request_for
-from groundwire.chat.storage import SessionLease, StoreThreads, busy, renew
+from groundwire.chat.answers import is_finished, lost, state_of, stopped
+from groundwire.chat.follow_ups import with_topics
+from groundwire.chat.indexed import cited_pages, is_indexed
+from groundwire.chat.questions import ChatQuestion, Controls, controls_of, question_message, request_for
+from groundwire.chat.storage import LeaseLost, SessionLease, StoreThreads, busy, renew
 from groundwire.client_protocol import ResolvedTarget, SearchClient
 from groundwire.errors import GroundwireError, RequestError, TurnedAway
 from groundwire.model import (
@@ -41,6 +44,8 @@ from groundwire.store.base import Agent, Session, Store, StoredMessage, UsageRow
 Batches: TypeAlias = AsyncGenerator[Sequence[Event], None]
 StreamBatches: TypeAlias = Callable[[Request, ResolvedTarget], Batches]
 """Streams the batches of events of a request; called with the request, `provider=` and `model=`."""
+
+log = logging.getLogger("groundwire.chat")
 
 _SEARCHING = (SearchStarted, SearchCalled)
 _SEARCH_OVER = (SearchReturned, TextDelta)
@@ -171,6 +176,8 @@ class Turns:
         self._threads = threads
         self._clock = clock
         self._abandoned: set[asyncio.Task[None]] = set()
+        self.closing = False
+        """The process ends: answers that are cancelled were interrupted, not stopped by their user."""
 
     async def run(
         self,
@@ -201,12 +208,16 @@ class Turns:
         call = partial(self._call, turn.agent, turns, question.language, stream, client or self._groundwire)
         try:
             yield turn
-            async with follow_answer(call) as live, aclosing(self._grow(turn.answer, live, lease)) as growing:
-                async for answer in growing:
-                    yield replace(turn, answer=answer, searching=live.searching)
+            with suppress(LeaseLost):  # another process has stopped it
+                async with (
+                    follow_answer(call) as live,
+                    aclosing(self._grow(turn.answer, live, lease)) as growing,
+                ):
+                    async for answer in growing:
+                        yield replace(turn, answer=answer, searching=live.searching)
         finally:
             # Also when the client has disconnected and this task is cancelled.
-            ending = self._end(turn, _closed(answer), began, lease, question.key)
+            ending = self._end(turn, self._closed(answer), began, lease, question.key, client)
             answer = await asyncio.shield(self._released(ending, lease, renewing))
         yield replace(turn, answer=answer)
 
@@ -216,7 +227,7 @@ class Turns:
             turn, _ = await beginning
         except GroundwireError:
             return
-        ending = self._end(turn, _closed(turn.answer), self._clock(), lease, key)
+        ending = self._end(turn, self._closed(turn.answer), self._clock(), lease, key)
         await self._released(ending, lease, None)
 
     async def _released(
@@ -253,6 +264,18 @@ class Turns:
         self._store.add_message(ended)
         return ended
 
+    def stop(self, session: Session) -> None:
+        """Stop the answer that another process is writing in a session: its lease is taken away, and that
+        process ends as soon as it notices. Blocks."""
+        lease = SessionLease(self._store, session.id)
+        lease.seize()
+        try:
+            for turn in self._store.messages(session.id, 0, 1):
+                if isinstance(turn.content, Answer) and _is_running(turn):
+                    self._store.add_message(replace(turn, content=replace(turn.content, error=stopped())))
+        finally:
+            lease.release()
+
     def replace_answer(self, answer: StoredMessage) -> bool:
         """Store a changed answer in place; False if a turn of its session is being written, or if it was
         removed or replaced meanwhile. Blocks."""
@@ -276,6 +299,7 @@ class Turns:
         stream: StreamBatches | None,
         client: SearchClient,
     ) -> Batches:
+        agent = _for_question(agent, turns[-1])
         target = target_for(agent, client)
         named, warning = named_target(agent, target, client)
         resolved = ResolvedTarget(*named)
@@ -327,10 +351,13 @@ class Turns:
             answer = replace(empty, content=live.answer(), provider=live.provider)
             if self._clock() - stored >= STORE_INTERVAL or not changed:
                 stored = self._clock()
-                with suppress(
-                    GroundwireError
-                ):  # a full disk does not end the answer; it is reported at the end
+                try:
                     await self._threads.run(partial(self._keep, answer, self._now(), lease))
+                except LeaseLost:
+                    raise
+                except GroundwireError as error:
+                    # A full disk does not end the answer; it is reported at the end.
+                    log.warning("an answer was not stored: %s", error.message)
             yield answer
             await asyncio.sleep(UPDATE_INTERVAL)
         yield replace(empty, content=live.answer(), provider=live.provider)
@@ -340,16 +367,26 @@ class Turns:
         if not lease.renew():
             if self._store.session(answer.session) is None:
                 raise RequestError("the session was removed")
-            raise GroundwireError("another process took over the session")
+            raise LeaseLost
         self._store.add_message(replace(answer, created=now))
 
     async def _end(
-        self, turn: Turn, answer: StoredMessage, began: float, lease: SessionLease, key: str
+        self,
+        turn: Turn,
+        answer: StoredMessage,
+        began: float,
+        lease: SessionLease,
+        key: str,
+        client: SearchClient | None = None,
     ) -> StoredMessage:
-        """Store the complete answer and its usage."""
+        """Store the complete answer, its topics and its usage."""
         content = answer.content
         if not isinstance(content, Answer):
             return answer
+        if is_finished(content):
+            pages = await cited_pages(content, client or self._groundwire) if is_indexed(answer) else []
+            content = with_topics(content, turn.question.content.text, pages)
+            answer = replace(answer, content=content)
         row = UsageRow(
             uuid4().hex,
             self._now(),
@@ -363,13 +400,35 @@ class Turns:
             key,
         )
         try:
-            await self._threads.run(lambda: self._keep(answer, self._now(), lease))
-            await self._threads.run(lambda: self._store.add_usage([row]))
+            try:
+                await self._threads.run(lambda: self._keep(answer, self._now(), lease))
+            finally:
+                await self._threads.run(lambda: self._store.add_usage([row]))
         except RequestError:
             return answer  # the session was removed while it was answered
+        except LeaseLost as error:
+            kept = await self._threads.run(partial(self._stored, answer))
+            if not is_finished(content) and not _is_running(kept):
+                return kept  # another process has stopped it
+            return _not_stored(answer, content, error)
         except GroundwireError as error:
-            note = Warned("not_stored", f"the answer could not be stored: {error.message}")
-            return replace(answer, content=replace(content, warnings=(*content.warnings, note)))
+            return _not_stored(answer, content, error)
+        return answer
+
+    def _stored(self, answer: StoredMessage) -> StoredMessage:
+        """The answer as it is stored; blocks."""
+        kept = self._store.messages(answer.session, answer.number + 1, 1)
+        return kept[-1] if kept and kept[-1].id == answer.id else answer
+
+    def _closed(self, answer: StoredMessage) -> StoredMessage:
+        """The answer, marked as stopped or interrupted if it is not complete."""
+        content = answer.content
+        if not isinstance(content, Answer):
+            return answer
+        if content.error is not None and content.error.code == "CLOSING":
+            return replace(answer, content=replace(content, error=lost()))
+        if state_of(content) == "running":
+            return replace(answer, content=replace(content, error=lost() if self.closing else stopped()))
         return answer
 
     def _now(self) -> str:
@@ -390,15 +449,26 @@ def _is_running(turn: StoredMessage) -> bool:
     return isinstance(turn.content, Answer) and state_of(turn.content) == "running"
 
 
-def _closed(answer: StoredMessage) -> StoredMessage:
-    """The answer, marked as stopped if it is not complete."""
-    return (
-        replace(answer, content=replace(answer.content, error=stopped())) if _is_running(answer) else answer
-    )
+def _not_stored(answer: StoredMessage, content: Answer, error: GroundwireError) -> StoredMessage:
+    note = Warned("not_stored", f"the answer could not be stored: {error.message}")
+    return replace(answer, content=replace(content, warnings=(*content.warnings, note)))
+
+
+def _for_question(agent: Agent, question: StoredMessage) -> Agent:
+    """The agent, with the provider and model that were chosen for this question."""
+    content = question.content
+    chosen = controls_of(content) if isinstance(content, Message) else Controls()
+    if not chosen.provider and not chosen.model:
+        return agent
+    return replace(agent, provider=chosen.provider, model=chosen.model)
 
 
 def _repeat_question(question: ChatQuestion, old: StoredMessage) -> ChatQuestion:
     """The old question once more, unless a new text is given."""
     if question.text.strip() or not isinstance(old.content, Message):
         return question
-    return replace(question, text=old.content.text, controls=controls_of(old.content))
+    controls = controls_of(old.content)
+    chosen = question.controls
+    if chosen.provider or chosen.model:
+        controls = replace(controls, provider=chosen.provider, model=chosen.model)
+    return replace(question, text=old.content.text, controls=controls)

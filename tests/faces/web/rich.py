@@ -1,4 +1,4 @@
-"""An answer that is hard to display: wide tables and code, long titles, two text directions."""
+"""An answer that is hard to display: wide tables and code, formulas, long titles, two text directions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from groundwire.model import (
 
 PAGE = Source("https://docs.example/page", "The [first] page", excerpts=("It was said.",))
 OTHER = Source(f"https://other.example/{'long/' * 40}", "Another page, with a title " + "of many words " * 12)
-TEXT = f"""It was **said**. It was said [before](https://links.example/), and by others.
+TEXT = f'''It was **said**. It was said [before](https://links.example/), and by others.
 
 | one | two | three | four | five | six | seven | eight |
 |---|---|---|---|---|---|---|---|
@@ -31,8 +31,26 @@ TEXT = f"""It was **said**. It was said [before](https://links.example/), and by
 {"code that is wider than any window; " * 6}
 ```
 
+```python
+def said(*args: str) -> str:
+    """What was said."""
+    return " ".join(args)  # 1
+```
+
+- [x] said, with $\\frac{{a^2}}{{b}}$ and `__init__`
+- [ ] not said[^note], for $5 or $10
+
+> one line
+> another line
+
+$$
+\\sum_{{i=1}}^{{n}} i = \\frac{{n(n+1)}}{{2}}
+$$
+
 قيل ذلك من قبل.
-"""
+
+[^note]: Or not yet.
+'''
 
 
 def rich_events() -> list[Event]:

@@ -11,10 +11,9 @@ from groundwire.chat.chat import Chat, chat_for
 from groundwire.client import Groundwire
 from groundwire.commands.http_app import create_app
 from groundwire.config.schema import Config, ProviderSettings
-from groundwire.faces.web.app import routes_for
+from groundwire.faces.web.app import add_pages
 from groundwire.model.value import replace
 from groundwire.server.app import HttpApp
-from groundwire.server.routes import RouteTable
 from groundwire.store.base import Store
 from groundwire.store.open import StoreProbe, open_store
 from tests.faces.gateway.serving import running_server
@@ -47,6 +46,6 @@ async def running_page(
             chat = chat_for(groundwire, store)
             gateway = create_app(groundwire, env, store=store)
             gateway.readiness_checks.append(StoreProbe(store).problem)
-            gateway.routes = RouteTable((*gateway.routes.routes, *routes_for(chat)))
+            add_pages(gateway, chat)
             async with running_server(gateway) as (url, _):
                 yield RunningPage(url, chat, store, gateway)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Literal
+from urllib.parse import parse_qs, urljoin, urlsplit
 
 import pytest
 
@@ -33,7 +34,7 @@ from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.serving import provider_at
-from tests.faces.web.browsing import AXE, Browsing, Page, watched
+from tests.faces.web.browsing import AXE, BrowserContext, Browsing, Page, watched
 from tests.faces.web.rich import rich_events
 from tests.faces.web.serving import running_page
 
@@ -67,7 +68,7 @@ async def log_of(page: Page) -> str:
     return " ".join(html.split())
 
 
-def test_a_first_time_user_creates_an_agent_sends_a_question_and_finds_it_again(
+def test_a_first_time_user_gets_an_answer_by_one_click_asks_on_and_creates_an_agent(
     browsing: Browsing, tmp_path: Path
 ) -> None:
     async def run() -> None:
@@ -75,35 +76,86 @@ def test_a_first_time_user_creates_an_agent_sends_a_question_and_finds_it_again(
             context = await chromium.new_context(locale="en-US")
             page, seen = await watched(context, here.url)
             await page.goto(here.url)
-            await page.get_by_role("link", name="Agents").click()
-            await page.get_by_role("link", name="New agent").click()
-            switch = page.get_by_role("switch", name="Web search")
-            assert not await switch.is_checked()
-            assert "charge" in (await page.locator("#cost-hint").text_content() or "")
-            await page.locator("[name=name_en]").fill("Finder")
-            await page.get_by_text("Texts in German").click()
-            await page.locator("[name=name_de]").fill("Sucher")
-            await page.locator("[name=provider]").select_option("local")
-            await switch.check()
-            await page.get_by_role("button", name="Save").click()
-            assert await page.locator("#search-state").text_content() == "Web search on"
-            await ask(page, "How do I parse JSON in Python?")
+            line = await page.locator(".answering").text_content() or ""
+            assert "no key, no cost" in line
+            assert "groundwire login" in line
+            assert await page.locator(".answering a").get_attribute("href") == "/settings"
+            await page.wait_for_selector("#send:enabled")
+            assert not await page.locator(".error:visible").count()
+            await page.get_by_role("button", name="How do I read a JSON file in Python?").click()
             # The first question builds the index of all installed packages.
             await page.wait_for_selector(".answer:not([aria-busy])", timeout=90_000)
             assert await page.locator(".answer").get_attribute("data-state") == "done"
-            assert await page.locator(".chip").count() > 0
+            assert await page.locator(".strip a").count() > 0
             assert page.url.startswith(f"{here.url}/chat/")
             live = await log_of(page)
-            await check_card_opens(page)
             await page.reload()
             assert await log_of(page) == live
-            await page.get_by_role("button", name="Deutsch").click()
-            assert await page.locator("html").get_attribute("lang") == "de"
-            assert "Quellen" in (await page.locator(".sources summary").first.text_content() or "")
+            await check_card_opens(page)
+            await check_follow_ups(page)
+            await check_viewer(page, await chromium.new_context(bypass_csp=True))
             await check_exports(page)
+            await create_agent(page)
             assert (seen.errors, seen.foreign_requests, seen.dialogs) == ([], [], [])
 
     browsing.run(run())
+
+
+async def check_follow_ups(page: Page) -> None:
+    """A question that only makes sense after the one before, and a suggested one."""
+    await ask(page, "And how do I write one?")
+    await page.locator('.answer[data-state="done"]').nth(1).wait_for(timeout=60_000)
+    assert "json.dump" in (await page.locator(".prose").nth(1).text_content() or "")
+    suggested = page.locator(".answer").nth(1).locator(".follow-ups button")
+    assert await suggested.count() == 3
+    question = await suggested.first.text_content()
+    await suggested.first.focus()
+    await page.keyboard.press("Enter")
+    await page.locator('.answer[data-state="done"]').nth(2).wait_for(timeout=60_000)
+    assert await page.locator(".question-text").nth(2).text_content() == question
+
+
+async def check_viewer(page: Page, context: BrowserContext) -> None:
+    """The stored page shows the cited passage, on a phone and in the dark too."""
+    await page.locator(".sources summary").first.click()
+    path = await page.locator(".sources .where a").first.get_attribute("href") or ""
+    quote = parse_qs(urlsplit(path).query)["quote"][0]
+    viewer, seen = await watched(context, page.url.partition("/chat/")[0])
+    await viewer.set_viewport_size({"width": 390, "height": 800})
+    found: list[str] = []
+    for scheme in ("light", "dark"):
+        await viewer.emulate_media(color_scheme=scheme)
+        await viewer.goto(urljoin(page.url, path))
+        marked = viewer.locator("mark#quote")
+        assert " ".join((await marked.text_content() or "").split()) == " ".join(quote.split())
+        assert await marked.evaluate("(mark) => mark.getBoundingClientRect().top < innerHeight")
+        assert await viewer.evaluate("document.documentElement.scrollWidth") <= 390
+        found += await violations(viewer)
+    await viewer.goto(urljoin(page.url, path.replace("quote=", "quote=Never+written+")))
+    await viewer.get_by_text("is not in the stored text").wait_for()
+    assert (found, seen.errors, seen.foreign_requests) == ([], [], [])
+
+
+async def create_agent(page: Page) -> None:
+    await page.get_by_role("link", name="Agents").click()
+    await page.get_by_role("link", name="New agent").click()
+    switch = page.get_by_role("switch", name="Web search")
+    assert not await switch.is_checked()
+    assert "charge" in (await page.locator("#cost-hint").text_content() or "")
+    await page.locator("[name=name_en]").fill("Finder")
+    await page.get_by_text("Texts in German").click()
+    await page.locator("[name=name_de]").fill("Sucher")
+    await page.locator("[name=provider]").select_option("local")
+    await switch.check()
+    await page.get_by_role("button", name="Save").click()
+    assert await page.locator("#search-state").text_content() == "Web search on"
+    await ask(page, "How do I parse JSON in Python?")
+    await page.wait_for_selector('.answer[data-state="done"] .chip', timeout=60_000)
+    await page.get_by_role("button", name="Deutsch").click()
+    assert await page.locator("html").get_attribute("lang") == "de"
+    assert "Quellen" in (await page.locator(".sources summary").first.text_content() or "")
+    suggested = await page.locator(".follow-ups button").first.text_content() or ""
+    assert suggested.startswith("Was macht json.")
 
 
 async def ask(page: Page, question: str) -> None:
@@ -140,7 +192,8 @@ async def check_exports(page: Page) -> None:
             await page.get_by_role("link", name=link, exact=True).click()
         text = Path(await (await download.value).path()).read_text("utf-8")
         if name == "json":
-            assert [item["content"]["type"] for item in json.loads(text)["messages"]] == ["Message", "Answer"]
+            kinds = [item["content"]["type"] for item in json.loads(text)["messages"]]
+            assert kinds == ["Message", "Answer"] * 3
         else:
             assert "[^2-1]:" in text
 

@@ -59,7 +59,9 @@ FIND_FAULTS = """() => {
       if (element.tagName !== 'A' && element.tagName !== 'BUTTON' && element.tagName !== 'SUMMARY')
         element.dispatchEvent(new Event(kind, { bubbles: false }));
   }
-  const forbidden = 'img, iframe, object, embed, video, audio, style, base, frame, math, template, ' +
+  const forbidden = 'img, iframe, object, embed, video, audio, style, base, frame, template, ' +
+    'math :not(mi, mn, mo, ms, mtext, mspace, mrow, mfrac, msqrt, mroot, mstyle, msub, msup, msubsup), ' +
+    'math [href], ' +
     'script:not([src^="/static/"]), link:not([href^="/static/"]), meta[http-equiv]';
   for (const element of document.querySelectorAll(forbidden)) faults.push(element.outerHTML);
   for (const form of document.forms)
@@ -82,6 +84,8 @@ def answer_with(payload: str) -> Answer:
     page = Source(payload, payload, "cited", (payload,), payload, payload)
     link = Source("https://evil.example/" + payload, payload, "cited", (payload,))
     text = f"{payload}\n\nsome words {payload}"
+    line = " ".join(payload.split())
+    rich = f"\n\n```{line}\n{payload}\n```\n\n$$\\text{{{line}}} x^2$$\n\n- [x] {line}[^1]\n\n[^1]: {line}"
     suggestions = f'<style>a{{}}</style><a class="chip" href="{payload}">{payload}</a>{payload}'
     return Answer(
         (
@@ -90,7 +94,7 @@ def answer_with(payload: str) -> Answer:
             SearchResult("s", (page, Source(payload)), suggestions=suggestions),
             SearchCall("o", (), "open", payload),
             ToolCall("t", payload, payload),
-            Text(text),
+            Text(text + rich),
         ),
         (
             Citation(Span(0, max(1, len(payload) // 2)), (Evidence(page, payload),)),
@@ -103,7 +107,12 @@ def answer_with(payload: str) -> Answer:
         payload,
         GroundwireError(payload),
         model=payload,
-        extras={EXTRAS: {"verification": verification_with(payload)}},
+        extras={
+            EXTRAS: {
+                "verification": verification_with(payload),
+                "topics": [{"heading": payload, "page": payload}],
+            }
+        },
     )
 
 
@@ -210,7 +219,8 @@ def test_hostile_strings_are_not_executed_or_fetched(
                 assert harmful_effects(seen) == ([], [])
                 assert [error for error in seen.errors if "Content Security Policy" in error] == []
                 assert await page.evaluate("typeof top.hit") == "undefined"
-                assert await page.evaluate("document.cookie") == ""
+                # The only cookie that scripts can read is the time zone, which they set.
+                assert await page.evaluate("document.cookie") in ("", "groundwire_zone=UTC")
 
     browsing.run(run())
 

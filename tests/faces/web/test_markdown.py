@@ -182,3 +182,64 @@ def test_a_link_shows_the_host_it_leads_to() -> None:
     (block,) = rendered("![picture](https://evil.example/p.png)", ()).blocks
     assert "<img" not in block
     assert text_of(block) == "picture (evil.example)"
+
+
+def html_of(text: str) -> str:
+    return "".join(render_text(text, (), (), lambda _, __: "").blocks)
+
+
+def test_code_is_highlighted_and_its_text_is_unchanged() -> None:
+    code = 'def f(*args):\n    """<b>"""\n    return args[0] & 1  # c\n'
+    html = html_of(f"```python\n{code}```")
+    assert '<span class="hl-k">def</span> <span class="hl-f">f</span>(*args)' in html
+    assert unescape(re.sub("<[^>]*>", "", html)) == code
+    assert "hl-" in html_of("    >>> import json\n    >>> 1 + 1")
+    for language in ("", "brainfuck", "<b>", "text"):
+        assert "hl-" not in html_of(f"```{language}\nx = 1\n```")
+
+
+def test_a_chip_in_code_does_not_change_the_highlighting() -> None:
+    text = "```python\ndef f(): return 'said' + 'more'\n```"
+    span = Span(text.index("return"), text.index(" + 'more"))
+    citation = Citation(span, (Evidence(Source("https://a.example/"), ""),))
+    (block,) = render_text(text, (citation,), (), lambda _, __: "<i></i>").blocks
+    assert "<i></i>" in block
+    assert block.replace("<i></i>", "") == html_of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Let $a^2$ be", ["<math", "<msup><mi>a</mi><mn>2</mn></msup>"]),
+        (r"Let \(x_1\) be", ["<msub><mi>x</mi><mn>1</mn></msub>"]),
+        ("$$\n\\frac{a}{b}\n= c\n$$", ['display="block"', "<mfrac>"]),
+        (r"\[ x = \sqrt{2} \]", ['display="block"', "<msqrt>"]),
+        (r"$\unknown{x} = 1$", [r'<code class="formula">\unknown{x} = 1</code>']),
+        (r"$\frac{a = 1$", [r'<code class="formula">\frac{a = 1</code>']),
+        (r"$\text{<script>x</script>} = 1$", ["&lt;script&gt;x"]),
+    ],
+)
+def test_formulas_are_written_as_mathml_or_as_their_source(text: str, parts: list[str]) -> None:
+    html = html_of(text)
+    assert all(part in html for part in parts), html
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from $5 to $10, or US$20",
+        "echo $HOME/$PATH and $A_B or $C_D",
+        "a $ b = c $ d",
+        "f(*args, **kwargs), then g(*args)*2",
+    ],
+)
+def test_money_variables_and_parameters_are_not_markup(text: str) -> None:
+    assert html_of(text) == f"<p>{text}</p>"
+
+
+def test_task_lists_footnotes_and_quotes_are_shown() -> None:
+    html = html_of("- [x] done\n- [ ] open[^a]\n\n> one\n> two\n\n[^a]: A *note*.")
+    assert '<li class="task">☑ done</li>' in html
+    assert '☐ open<sup class="footnote">1</sup>' in html
+    assert "<p>one\ntwo</p>" in html
+    assert '<ol class="footnotes"><li value="1"><p>A <em>note</em>.</p>' in html

@@ -117,7 +117,7 @@ def test_there_is_no_sentence_for_an_unused_code() -> None:
 def test_the_message_of_a_warning_follows_its_sentence() -> None:
     german = warning_message(Warned("failed_over", "a: overloaded;\nb was used instead"), TEXTS["de"])
     assert german.sentence == "Ein Anbieter ist ausgefallen, und ein anderer hat geantwortet."
-    assert german.detail == "a: overloaded; b was used instead"
+    assert german.detail == "a: overloaded; stattdessen hat b geantwortet."
     assert warning_message(Warned("not_live", "Nothing was fetched."), TEXTS["de"]).detail == ""
     strange = warning_message(Warned("x", "Something else."), TEXTS["de"])
     assert (strange.sentence, strange.detail) == ("", "Something else.")

@@ -53,7 +53,7 @@ def test_a_copied_answer_has_its_footnotes(browsing: Browsing, tmp_path: Path) -
             page, seen = await watched(context, here.url)
             await page.goto(here.url)
             await ask(page, "Was it said?")
-            await page.get_by_role("button", name="Copy").click()
+            await page.get_by_role("button", name="Copy", exact=True).click()
             await page.get_by_role("button", name="Copied").wait_for()
             text = await page.evaluate("navigator.clipboard.readText()")
             lines = text.split("\n")
@@ -125,10 +125,12 @@ def test_every_control_is_usable_by_keyboard(browsing: Browsing, tmp_path: Path)
 
 
 async def rename_by_keyboard(page: Page) -> None:
-    await page.locator(".pop > summary").first.focus()
+    await page.locator("#actions > .pop > summary").last.focus()
     await page.keyboard.press("Enter")
     await page.keyboard.press("Escape")
-    assert not await page.locator(".pop .panel").first.is_visible()
+    assert not await page.locator("#actions .panel").last.is_visible()
+    await page.keyboard.press("Enter")
+    await page.keyboard.press("Tab")
     await page.keyboard.press("Enter")
     await page.keyboard.press("Tab")
     await page.keyboard.press("Control+A")
@@ -220,7 +222,7 @@ def test_text_is_aligned_by_its_direction_and_code_to_the_left(browsing: Browsin
                 "[...document.querySelectorAll('.question-text, .block > p, .block pre')]"
                 ".map((item) => getComputedStyle(item).direction)"
             )
-            assert directions == ["rtl", "ltr", "ltr", "rtl"]
+            assert directions == ["rtl", "ltr", "ltr", "ltr", "ltr", "rtl"]
 
     browsing.run(run())
 
@@ -273,7 +275,7 @@ def test_an_overloaded_gateway_shows_a_message_and_keeps_the_question(
             assert len(upstream.requests) == 1
             await first.close()
             upstream.script = Script((answer("anthropic_messages", rich_events()),))
-            await upstream.disconnected()
+            await wait_for_open_requests(here.gateway, 0)
             await wait_for_open_requests(here.gateway, 0)
             await page.keyboard.press("Enter")
             await page.wait_for_selector('.answer[data-state="done"]')
@@ -288,16 +290,17 @@ def test_without_a_model_a_message_offers_to_enable_search_with_one_click(
 ) -> None:
     async def run() -> None:
         async with running_page(tmp_path, {}) as here, browsing.browser() as chromium:
+            plain = await here.chat.save_agent(Agent("", {"en": "Plain"}), "")
             page, seen = await watched(await chromium.new_context(locale="en-US"), here.url)
             await page.goto(here.url)
             await page.get_by_role("button", name="What does functools.lru_cache do?").click()
             assert await page.get_by_text("no model is configured").is_visible()
             await page.get_by_role("button", name="Turn on web search").click()
-            await page.wait_for_url("**/?agent=assistant")
+            await page.wait_for_url(f"**/?agent={plain.id}")
             assert not await page.get_by_text("no model is configured").is_visible()
             assert await page.locator("#search-state").text_content() == "Web search on"
             assert await page.locator("#text").input_value() == "What does functools.lru_cache do?"
-            assert (await here.chat.agent("assistant", "")).web_search
+            assert (await here.chat.agent(plain.id, "")).web_search
             assert (seen.errors, seen.foreign_requests) == ([], [])
 
     browsing.run(run())

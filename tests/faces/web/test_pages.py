@@ -15,6 +15,7 @@ import pytest
 
 from groundwire.chat.questions import ChatQuestion
 from groundwire.faces.web.app import PAGES
+from groundwire.faces.web.messages import DETAIL
 from groundwire.faces.web.pages import Pages
 from groundwire.model.access import KeyLimits, KeyScope
 from groundwire.server.auth import AccessControl, AccessKeys
@@ -24,7 +25,7 @@ from groundwire.testing.answers import answer_events
 from groundwire.testing.script import ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.scripted_chat import answered
-from tests.faces.gateway.serving import provider_at
+from tests.faces.gateway.serving import provider_at, wait_for_open_requests
 from tests.faces.web.serving import RunningPage, running_page
 
 pytestmark = pytest.mark.server
@@ -59,14 +60,20 @@ async def stream_of(
         if response.status != 200:
             return [("refused", {"status": response.status, **await response.json()})]
         text = await response.text()
+    return read_events(text)
+
+
+def read_events(text: str) -> list[tuple[str, dict[str, object]]]:
     blocks = [block for block in text.split("\n\n") if block.startswith("event: ")]
     return [(block.split("\n")[0][7:], json.loads(block.split("\n")[1][6:])) for block in blocks]
 
 
 def test_both_languages_have_the_same_texts() -> None:
-    texts = Pages().texts
-    assert texts["en"].keys() == texts["de"].keys()
-    assert all(text.strip() for language in texts.values() for text in language.values())
+    folder = Path(__file__).parents[3] / "src/groundwire/faces/web/locales"
+    texts = [json.loads((folder / f"{language}.json").read_text("utf-8")) for language in ("en", "de")]
+    english, german = ({key for key in one if not key.startswith(DETAIL)} for one in texts)
+    assert english == german
+    assert all(text.strip() for one in texts for text in one.values())
 
 
 def test_every_text_used_in_a_template_exists() -> None:
@@ -187,7 +194,7 @@ async def test_a_question_counts_against_the_rate_limit_of_the_key(tmp_path: Pat
         assert "limit" in str(refusal["message"])
 
 
-async def test_closing_the_page_stops_the_provider(tmp_path: Path) -> None:
+async def test_an_answer_goes_on_when_the_page_is_closed_until_it_is_stopped(tmp_path: Path) -> None:
     async with (
         Upstream(ScriptedResponse(delay=60)) as upstream,
         running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,
@@ -198,7 +205,20 @@ async def test_closing_the_page_stops_the_provider(tmp_path: Path) -> None:
         response = await browser.post("/chat/ask", json={"text": "Go on?"}, headers=headers)
         await upstream.received()
         response.close()
+        await wait_for_open_requests(here.gateway, 0)
+        (session,) = await here.chat.sessions("")
+        assert "Go on?" in await (await browser.get(f"/chat/{session.id}")).text()
+        assert not upstream.requests[0].disconnected
+        async with browser.post(f"/chat/{session.id}/stop", json={}) as refused:
+            assert refused.status == 403
+        async with browser.post(f"/chat/{session.id}/stop", json={}, headers=headers) as stopped:
+            assert stopped.status == 200
         await upstream.disconnected()
+        # A reader who comes now gets the end.
+        async with browser.get(f"/chat/{session.id}/follow") as late:
+            events = read_events(await late.text())
+        assert (events[0][0], events[-1][0]) == ("turn", "done")
+        assert 'data-state="stopped"' in str(events[-1][1]["html"])
 
 
 async def test_with_keys_a_login_is_required_and_sessions_belong_to_the_key(tmp_path: Path) -> None:
@@ -293,7 +313,8 @@ async def test_apps_are_imported_and_exported_by_the_page(tmp_path: Path) -> Non
 
 def test_static_files_refer_to_no_other_site() -> None:
     files = Pages().files
-    text = b"".join(file.data for file in files.values()).decode()
+    texts = (file.data for file in files.values() if file.content_type != "image/png")
+    text = b"".join(texts).decode()
     assert re.findall(r"https?://(?!www\.w3\.org)", text) == []
 
 

@@ -106,10 +106,10 @@ def test_in_markdown_of_a_model_only_dunder_names_are_not_emphasis(text: str, ht
     assert render_text(text, (), (), lambda _, __: "").blocks == (html,)
 
 
-def test_an_address_of_this_machine_is_shown_and_not_linked() -> None:
+def test_an_address_of_this_machine_is_shown_and_leads_to_the_stored_page() -> None:
     page = Source("local:python/3.11.7/math.sqrt", "math.sqrt")
     answer = Answer((Text("Yes."),), (Citation(Span(0, 4), (Evidence(page, "Yes."),)),), finish="stop")
     view = view_of(StoredMessage("m", "s", answer), TEXTS)
-    assert 'href="#source-' in view.blocks[0]
+    assert 'href="/page?url=local%3Apython%2F3.11.7%2Fmath.sqrt&amp;quote=Yes.#quote"' in view.blocks[0]
     assert 'href="local:' not in view.blocks[0]
     assert [(source.href, source.host) for source in view.cited] == [("", page.url)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from pathlib import Path
 
@@ -140,25 +139,21 @@ def test_found_pages_are_shown_before_the_answer_arrives(browsing: Browsing, tmp
             await page.goto(here.url)
             await page.locator("#text").fill("Was it said?")
             await page.get_by_role("button", name="Send").click()
-            await page.wait_for_selector(".answer[aria-busy] .previews li")
+            await page.wait_for_selector(".answer[aria-busy] .strip li")
             assert await page.locator(".prose").text_content() == ""
-            assert [
-                " ".join(text.split()) for text in await page.locator(".previews li").all_text_contents()
-            ] == [
-                "The page docs.example",
-                "other.example other.example",
-            ]
-            links = [await one.get_attribute("href") for one in await page.locator(".previews a").all()]
+            tiles = [await page.locator(f".tile-{part}").all_text_contents() for part in ("title", "host")]
+            assert tiles == [["The page", "other.example"], ["docs.example", "other.example"]]
+            links = [await one.get_attribute("href") for one in await page.locator(".strip a").all()]
             assert links == [PAGE.url, OTHER.url]
             # Another window that opens the session shows the same.
             second, _ = await watched(await chromium.new_context(locale="en-US"), here.url)
             (session,) = await here.chat.sessions("")
-            async with asyncio.timeout(20):
-                while await second.locator(".previews li").count() != 2:
-                    await second.goto(f"{here.url}/chat/{session.id}")
+            await second.goto(f"{here.url}/chat/{session.id}")
+            await second.locator(".strip li").nth(1).wait_for()
             await page.get_by_role("button", name="Stop").click()
             await page.wait_for_selector('.answer[data-state="stopped"] .sources')
-            assert await page.locator(".previews").count() == 0
+            await second.wait_for_selector('.answer[data-state="stopped"] .sources')
+            assert await page.locator(".strip").count() == 0
             assert (seen.errors, seen.foreign_requests, seen.dialogs) == ([], [], [])
 
     browsing.run(run())

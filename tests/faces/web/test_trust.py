@@ -11,6 +11,7 @@ import pytest
 
 from groundwire.chat.questions import EXTRAS
 from groundwire.chat.verification import checked_at, with_verification
+from groundwire.client import Groundwire
 from groundwire.config.schema import Config, GatewaySettings
 from groundwire.dialects.extras import FIELD
 from groundwire.faces.web.answers import view_of
@@ -19,6 +20,8 @@ from groundwire.faces.web.verdicts import read_verification
 from groundwire.model import Answer, Citation, Evidence, JsonObject, Span, Text, Usage
 from groundwire.model.value import replace
 from groundwire.store.base import StoredMessage
+from groundwire.transport.safe_fetch import SafeFetcher
+from groundwire.transport.ssrf import SsrfPolicy
 from groundwire.verify.check import PageOutcome, check_answer
 from groundwire.verify.encode import encode_report
 from groundwire.verify.facts import MEANINGS
@@ -34,6 +37,7 @@ from tests.faces.web.trust import (
     GONE,
     PAGES,
     TOWER,
+    real_pages,
     store_answer,
     trust_answer,
     verify_with,
@@ -58,13 +62,25 @@ async def chip_standings(page: Page) -> list[str]:
     return [name.removeprefix("chip").strip() for name in classes]
 
 
+def allow_pages(here: RunningPage, port: int) -> None:
+    """Let the guard of the fetcher accept one address of this machine."""
+    client = here.chat.groundwire
+    assert isinstance(client, Groundwire)
+    rules = SsrfPolicy(ports=frozenset({port}), trusted=frozenset({("127.0.0.1", port)}))
+    client._engine_factory._fetcher = SafeFetcher(rules)
+
+
 def test_verdicts_appear_on_chips_and_sources_and_survive_a_reload(
-    browsing: Browsing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    browsing: Browsing, tmp_path: Path
 ) -> None:
     async def run() -> None:
-        async with running_page(tmp_path, {}) as here, browsing.browser() as chromium:
-            store_answer(here.store, trust_answer())
-            use_pages(here, monkeypatch)
+        async with (
+            real_pages() as port,
+            running_page(tmp_path, {}) as here,
+            browsing.browser() as chromium,
+        ):
+            store_answer(here.store, trust_answer(host=f"127.0.0.1:{port}"))
+            allow_pages(here, port)
             context = await chromium.new_context(locale="en-US", viewport={"width": 390, "height": 800})
             page, seen = await watched(context, here.url)
             await page.goto(f"{here.url}/chat/s")
@@ -157,7 +173,7 @@ def test_sources_are_copied_and_downloaded_with_the_keyboard(browsing: Browsing,
             assert copied.count("@misc{") == 4
             async with page.expect_download() as download:
                 await page.get_by_role("link", name="Download: RIS").click()
-            assert (await download.value).suggested_filename == "sources.ris"
+            assert (await download.value).suggested_filename == "The tower.ris"
             assert (seen.errors, seen.foreign_requests) == ([], [])
 
     browsing.run(run())

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import asynccontextmanager
 from typing import Protocol
+
+from aiohttp import web
 
 from groundwire.model import (
     Answer,
@@ -18,7 +21,9 @@ from groundwire.model import (
     Text,
     Usage,
 )
+from groundwire.model.value import replace
 from groundwire.store.base import Session, Store, StoredMessage
+from groundwire.text.urls import domain_of
 from groundwire.verify.check import PageOutcome, check_answer
 from groundwire.verify.facts import AddressFact, VerifyReport
 from groundwire.verify.pages import PageText
@@ -56,15 +61,20 @@ PAGES: Mapping[str, PageOutcome] = {
 }
 
 
-def trust_answer(cost: float | None = 0.0123) -> Answer:
-    """An answer whose citations have all four standings."""
+def trust_answer(cost: float | None = 0.0123, host: str = "") -> Answer:
+    """An answer whose citations have all four standings; with a host, its pages are there."""
+
+    def at_host(source: Source) -> Source:
+        return replace(source, url=f"http://{host}/{domain_of(source.url)}") if host else source
+
     text = " ".join(claim for claim, _, _ in CLAIMS)
     citations = []
     for claim, source, quote in CLAIMS:
         start = text.index(claim)
-        citations.append(Citation(Span(start, start + len(claim)), (Evidence(source, quote),), "claim"))
+        evidence = (Evidence(at_host(source), quote),)
+        citations.append(Citation(Span(start, start + len(claim)), evidence, "claim"))
     search = SearchCall("s1", ("how tall is the tower",))
-    found = SearchResult("s1", (TOWER, CITY, GONE, BLOCKED))
+    found = SearchResult("s1", tuple(map(at_host, (TOWER, CITY, GONE, BLOCKED))))
     usage = Usage(10, 20, searches=2, cost=cost)
     return Answer((search, found, Text(text)), tuple(citations), usage, finish="stop", model="model-1")
 
@@ -86,3 +96,26 @@ def verify_with(pages: Mapping[str, PageOutcome] = PAGES) -> Verify:
         return check_answer(made, pages, options)
 
     return averify
+
+
+@asynccontextmanager
+async def real_pages() -> AsyncIterator[int]:
+    """A server with the pages, each under the domain of its source; yields its port."""
+
+    async def respond(request: web.Request) -> web.Response:
+        page = next(page for url, page in PAGES.items() if domain_of(url) == request.path.strip("/"))
+        if page.page is None:
+            return web.Response(status=int(page.address.evidence.split()[1]))
+        return web.Response(text=f"<main><p>{page.page.text}</p></main>", content_type="text/html")
+
+    app = web.Application()
+    app.router.add_get("/{name}", respond)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        port: int = runner.addresses[0][1]
+        yield port
+    finally:
+        await runner.cleanup()

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
+from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
@@ -22,13 +23,14 @@ from groundwire.faces.web.pages import PageRequest, PageRoute, WebApp, usd
 from groundwire.model import Json
 from groundwire.model.access import ROLES, ROUTE_GROUPS, KeyLimits, KeyRights, tenant_id
 from groundwire.model.cost import from_nano
-from groundwire.model.value import value
+from groundwire.model.value import replace, value
 from groundwire.server.auth import is_expired
 from groundwire.server.key_manager import KeyActor, KeyManager
 from groundwire.store.base import ApiKey, BudgetState, KeyUsageTotal
 from groundwire.store.key_json import rights_fields
 
 if TYPE_CHECKING:
+    from groundwire.client_protocol import Quota
     from groundwire.server.app import HttpApp
 
 T = TypeVar("T")
@@ -99,6 +101,9 @@ class ProviderRow:
     failures: int
     error: str
     seconds: int
+    wait: int = 0
+    """Seconds that the provider asked to wait."""
+    quotas: tuple[Quota, ...] = ()
 
 
 def spend_of(total: KeyUsageTotal) -> KeySpend:
@@ -308,7 +313,8 @@ def provider_rows(app: HttpApp) -> Sequence[ProviderRow]:
         known = health.get(name)
         if known is not None:
             state = "provider_paused" if known.is_open else "provider_ok"
-            rows.append(ProviderRow(name, state, known.failures, known.error, int(known.seconds)))
+            row = ProviderRow(name, state, known.failures, known.error, int(known.seconds))
+            rows.append(replace(row, wait=ceil(known.retry_after or 0), quotas=known.quotas))
         elif usable:
             rows.append(ProviderRow(name, "provider_unused", 0, "", 0))
     return rows

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from groundwire.chat.agents import LANGUAGES, is_id, names_google, options_of, read_app, write_app
+from groundwire.chat.agents import is_id, names_google, options_of, read_app, write_app
 from groundwire.chat.questions import Controls
 from groundwire.dialects.json import dump_json
 from groundwire.errors import ClientWireError, GroundwireError, TurnedAway
@@ -139,9 +139,9 @@ def _app_limits(agent: Agent, texts: Mapping[str, str]) -> str:
 async def _save(web: WebApp, request: PageRequest, form: Mapping[str, str], agent: Agent) -> None:
     edited = replace(
         agent,
-        name=_texts(form, "name", agent.name),
-        description=_texts(form, "description", agent.description),
-        prompt=_texts(form, "prompt", agent.prompt),
+        name=_texts(form, "name", agent.name, web.pages.texts),
+        description=_texts(form, "description", agent.description, web.pages.texts),
+        prompt=_texts(form, "prompt", agent.prompt, web.pages.texts),
         provider=form.get("provider", "").strip(),
         model=form.get("model", "").strip()[:200],
         web_search=form.get("web_search") == "on",
@@ -155,9 +155,9 @@ async def _save(web: WebApp, request: PageRequest, form: Mapping[str, str], agen
     await redirect(request.exchange, f"/?agent={saved.id}")
 
 
-def _texts(form: Mapping[str, str], field: str, known: Texts) -> Texts:
+def _texts(form: Mapping[str, str], field: str, known: Texts, languages: Iterable[str]) -> Texts:
     """The texts of a form, and the stored texts in languages that the form does not have."""
-    entered = {language: form.get(f"{field}_{language}", "").replace("\r\n", "\n") for language in LANGUAGES}
+    entered = {language: form.get(f"{field}_{language}", "").replace("\r\n", "\n") for language in languages}
     other = {language: text for language, text in known.items() if language not in entered}
     return {**{language: text for language, text in entered.items() if text.strip()}, **other}
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import NamedTuple, TypeAlias
+from urllib.parse import urlencode
 
 from groundwire.chat.answers import AnswerState, state_of, web_link
+from groundwire.chat.follow_ups import Topic, topics_of
+from groundwire.chat.indexed import has_only_index, is_indexed
 from groundwire.dialects.extras import is_ungrounded
-from groundwire.faces.web.markdown import REL, render_text
+from groundwire.faces.web.headers import LINK_REL
 from groundwire.faces.web.messages import (
     UserMessage,
     error_message,
@@ -31,10 +35,10 @@ from groundwire.model import (
     Span,
     ToolCall,
 )
-from groundwire.model.value import value
+from groundwire.model.value import replace, value
 from groundwire.store.base import StoredMessage
 from groundwire.text.annotate import MarkerStripper, map_citation, paragraph_breaks
-from groundwire.text.markdown import to_markdown
+from groundwire.text.markdown import is_plain_text, to_markdown
 from groundwire.text.sanitise import one_line, sanitise, sanitise_with_offsets
 from groundwire.text.sources import Numbering, label_of, number_answer, number_sources
 from groundwire.text.urls import shown_address
@@ -42,6 +46,15 @@ from groundwire.text.urls import shown_address
 _LONGEST_PASSAGE = 400
 _MOST_PASSAGES = 3
 _BROKEN = ("failed", "interrupted")
+_COPY_BUTTON = '<button type="button" class="quiet" data-do="copy-code">{copy}</button>'
+_FRAMES = {
+    "pre": (f'<div class="code">{_COPY_BUTTON}<pre tabindex="0">', "</pre></div>"),
+    "table": ('<div class="table" tabindex="0"><table>', "</table></div>"),
+}
+_FOOTNOTE = re.compile(r'<li value="(\d+)">')
+_FOOTNOTE_NUMBER = re.compile(r'<sup class="footnote">(\d+)</sup>')
+_TONES = 6
+_LONGEST_QUOTE = 600
 
 
 @value
@@ -59,6 +72,20 @@ class SourceView:
     number: int | None = None
     verdicts: tuple[CitationVerdict, ...] = ()
     """One for each citation of the source, if the answer was verified."""
+    stored: str = ""
+    """Path of the viewer, if the page is in the index."""
+    order: int = 0
+    """Its place among all sources, as they were found."""
+
+    @property
+    def letter(self) -> str:
+        """The first letter of the site, in place of an icon that would have to be loaded."""
+        return next((char.upper() for char in self.domain or self.host or self.title if char.isalnum()), "?")
+
+    @property
+    def tone(self) -> int:
+        """The colour of the letter: the same for all pages of a site."""
+        return sum((self.domain or self.host).encode()) % _TONES
 
     @property
     def verdict(self) -> CitationVerdict | None:
@@ -109,6 +136,8 @@ class AnswerView:
     calls: tuple[str, ...]
     created: str
     verification: Verification = Verification()
+    follow_ups: tuple[str, ...] = ()
+    """Questions that could be asked next."""
 
     @property
     def is_cited(self) -> bool:
@@ -121,9 +150,12 @@ class AnswerView:
         return len(self.cited) + len(self.opened) + len(self.retrieved)
 
     @property
-    def found(self) -> tuple[SourceView, ...]:
-        """All sources, shown while the answer is incomplete."""
-        return (*self.cited, *self.opened, *self.retrieved)
+    def strip(self) -> tuple[SourceView, ...]:
+        """The sources above the text: all of them, as they were found, while the answer is being written; the
+        cited ones when it is complete."""
+        if self.state != "running":
+            return self.cited
+        return tuple(sorted((*self.cited, *self.opened, *self.retrieved), key=lambda item: item.order))
 
 
 def _messages(answer: Answer, texts: Mapping[str, str], *, are_notices: bool) -> tuple[UserMessage, ...]:
@@ -139,10 +171,12 @@ def view_of(message: StoredMessage, texts: Mapping[str, str], *, searching: bool
     numbering = number_answer(answer) if answer.citations else Numbering((), {})
     verification = read_verification(answer, texts)
     verdicts = _verdicts_by_number(answer, numbering, verification)
-    chips = _ChipTexts(message.id, texts["source"], texts["answer_says"], texts["page_says"])
+    words = (texts[name] for name in ("source", "answer_says", "page_says", "copy_code"))
+    chips = _ChipTexts(message.id, *words)
     blocks, whole = _render(answer, numbering, chips, verification)
     others = number_sources(source for source in answer.sources if numbering.number(source) is None).sources
     state = state_of(answer)
+    show = _SourceViews(answer, is_indexed=is_indexed(message))
     return AnswerView(
         message.id,
         message.session,
@@ -151,11 +185,11 @@ def view_of(message: StoredMessage, texts: Mapping[str, str], *, searching: bool
         blocks,
         whole,
         tuple(
-            _source(source, number, tuple(verdicts.get(number, ())))
+            show(source, number, tuple(verdicts.get(number, ())))
             for number, source in enumerate(numbering.sources, 1)
         ),
-        tuple(_source(source) for source in others if source.state == "opened"),
-        tuple(_source(source) for source in others if source.state != "opened"),
+        tuple(show(source) for source in others if source.state == "opened"),
+        tuple(show(source) for source in others if source.state != "opened"),
         _searches_made(answer, texts),
         _searching(answer) if searching and state == "running" else None,
         _suggestions(answer),
@@ -173,7 +207,17 @@ def view_of(message: StoredMessage, texts: Mapping[str, str], *, searching: bool
         tuple(one_line(part.name) for part in answer.parts if isinstance(part, ToolCall)),
         message.created,
         verification,
+        tuple(follow_up_question(topic, texts) for topic in topics_of(answer)),
     )
+
+
+def follow_up_question(topic: Topic, texts: Mapping[str, str]) -> str:
+    """A question about a topic, in the language of the reader."""
+    heading, page = one_line(topic.heading), one_line(topic.page)
+    if heading.endswith("?"):
+        return heading
+    form = "follow_up_name" if topic.is_name else "follow_up_page" if page else "follow_up_topic"
+    return texts[form].format(heading=heading, page=page)
 
 
 def changed_blocks(old: tuple[str, ...], new: tuple[str, ...]) -> Json:
@@ -201,6 +245,8 @@ def _render(
     answer: Answer, numbering: Numbering, chips: _ChipTexts, verification: Verification
 ) -> tuple[tuple[str, ...], str]:
     """The blocks of HTML, and the chips of citations that have no position in them."""
+    # In the text of pages, dollar signs and backslashes mean themselves.
+    formulas = not is_plain_text(answer)
     answer = to_markdown(answer)
     text, map_offset = display_text(answer.text)
     citations = [map_citation(citation, map_offset) for citation in answer.citations]
@@ -210,8 +256,26 @@ def _render(
         if 0 <= verdict.citation < len(citations):
             verdicts.setdefault((citations[verdict.citation].span, verdict.url), []).append(verdict)
     write = _chip_writer(numbering, chips, verdicts)
-    rendered = render_text(text, citations, breaks, write)
-    return rendered.blocks, write(rendered.unplaced, -1) if rendered.unplaced else ""
+    # Imported with the first answer: many gateways never show one.
+    from groundwire.faces.web.markdown import render_text  # noqa: PLC0415
+
+    rendered = render_text(text, citations, breaks, write, formulas=formulas)
+    blocks = tuple(_with_controls(block, chips) for block in rendered.blocks)
+    return blocks, write(rendered.unplaced, -1) if rendered.unplaced else ""
+
+
+def _with_controls(block: str, texts: _ChipTexts) -> str:
+    """A block with copy buttons for its code, tables that scroll, and links to its footnotes.
+
+    The block is sanitised, so the tags in it are ours: those that an answer contains are escaped.
+    """
+    for tag, (opening, closing) in _FRAMES.items():
+        block = block.replace(f"<{tag}>", opening.format(copy=escape(texts.copy)))
+        block = block.replace(f"</{tag}>", closing)
+    name = escape(texts.message)
+    if block.startswith('<ol class="footnotes">'):
+        return _FOOTNOTE.sub(rf'<li id="note-{name}-\1" value="\1">', block)
+    return _FOOTNOTE_NUMBER.sub(rf'<sup class="footnote"><a href="#note-{name}-\1">\1</a></sup>', block)
 
 
 def display_text(text: str) -> tuple[str, Callable[[int], int]]:
@@ -233,6 +297,7 @@ class _ChipTexts(NamedTuple):
     source: str
     answer_says: str
     page_says: str
+    copy: str
 
 
 def _chip_writer(
@@ -268,8 +333,10 @@ def _chip(
     """A number that links to its source, and the card with its details."""
     view = _source(numbering.sources[number - 1])
     passage = _passage(item.quote) or next(iter(view.passages), "")
-    href = view.href or f"#source-{texts.message}-{number}"
-    outward = f' target="_blank" rel="{REL}"' if view.href else ""
+    source = numbering.sources[number - 1]
+    stored = viewer_path(source.url, item.quote or passage) if has_only_index(source.url) else ""
+    href = view.href or stored or f"#source-{texts.message}-{number}"
+    outward = f' target="_blank" rel="{LINK_REL}"' if view.href or stored else ""
     origin = " · ".join(filter(None, (view.domain, view.host, view.date)))
     card = f"card-{escape(texts.message)}-{position + 1}-{number}"
     parts = (
@@ -283,10 +350,11 @@ def _chip(
     if verdict is not None:
         label = f"{texts.source} {number}, {verdict.label}: {view.title}"
         standing, sign = f" {verdict.standing}", f'<span class="sign">{verdict.symbol}</span>'
+    # Browsers make a card that scrolls a tab stop, but it is hidden once its chip loses the focus.
     return (
         f'<span class="cite"><a class="chip{standing}" href="{escape(href)}"{outward} '
-        f'aria-label="{escape(label)}" aria-describedby="{card}">'
-        f'{number}{sign}</a><span class="card" role="tooltip" id="{card}">{"".join(parts)}</span></span>'
+        f'aria-label="{escape(label)}" aria-describedby="{card}">{number}{sign}</a>'
+        f'<span class="card" role="tooltip" id="{card}" tabindex="-1">{"".join(parts)}</span></span>'
     )
 
 
@@ -302,6 +370,30 @@ def _card_verdict(verdict: CitationVerdict, texts: _ChipTexts) -> str:
         for who, words in sides
         if words
     )
+
+
+class _SourceViews:
+    """Makes the views of the sources of one answer."""
+
+    def __init__(self, answer: Answer, *, is_indexed: bool) -> None:
+        self._is_indexed = is_indexed
+        self._order = {source.url: place for place, source in reversed([*enumerate(answer.sources)])}
+        evidence = [item for citation in answer.citations for item in citation.evidence]
+        self._quotes = {item.source.url: item.quote for item in reversed(evidence) if item.quote}
+
+    def __call__(
+        self, source: Source, number: int | None = None, verdicts: tuple[CitationVerdict, ...] = ()
+    ) -> SourceView:
+        view = _source(source, number, verdicts)
+        is_stored = self._is_indexed or has_only_index(source.url)
+        path = viewer_path(source.url, self._quotes.get(source.url, "")) if is_stored else ""
+        return replace(view, stored=path, order=self._order.get(source.url, len(self._order)))
+
+
+def viewer_path(url: str, quote: str) -> str:
+    """The path of the viewer for a stored page, at a quote."""
+    query = urlencode({"url": url, "quote": quote[:_LONGEST_QUOTE]}, errors="replace")
+    return f"/page?{query}#quote"
 
 
 def _source(

@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 from groundwire.chat.chat import Chat
-from groundwire.faces.web import admin, agents, chat, compare, login, usage
+from groundwire.faces.web import (
+    admin,
+    agents,
+    chat,
+    compare,
+    documents,
+    exports,
+    login,
+    ratings,
+    sessions,
+    settings,
+    usage,
+    viewer,
+)
+from groundwire.faces.web.headers import send_page
 from groundwire.faces.web.pages import PageRoute, WebApp, page_route
-from groundwire.server.routes import Route
+from groundwire.server.app import HttpApp, RequestContext
+from groundwire.server.routes import Route, RouteTable
 
 PAGES: tuple[PageRoute, ...] = (
     *chat.PAGES,
+    *viewer.PAGES,
+    *exports.PAGES,
+    *sessions.PAGES,
+    *ratings.PAGES,
+    *documents.PAGES,
+    *settings.PAGES,
     *compare.PAGES,
     *agents.PAGES,
     *usage.PAGES,
@@ -17,7 +38,21 @@ PAGES: tuple[PageRoute, ...] = (
 )
 
 
-def routes_for(chat: Chat) -> tuple[Route, ...]:
-    """The routes of the web page for a chat."""
-    web = WebApp(chat)
+def routes_for(web: WebApp) -> tuple[Route, ...]:
+    """The routes of the web application."""
     return tuple(page_route(web, page) for page in PAGES)
+
+
+def add_pages(app: HttpApp, chat: Chat) -> None:
+    """Add the pages of a chat to an application, and the page for addresses that do not exist."""
+    web = WebApp(chat)
+    app.routes = RouteTable((*app.routes.routes, *routes_for(web)))
+
+    async def show_not_found(app: HttpApp, context: RequestContext, status: int) -> None:
+        visitor = web.auth.visitor(app, context.exchange)
+        html = web.pages.render("not_found", visitor)
+        await send_page(context.exchange, html, status=status, extra=visitor.cookies)
+
+    app.not_found_page = show_not_found
+    # Answers in progress end before the clients and stores that they use.
+    app.on_close.insert(0, chat.aclose)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import hmac
 import os
+import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,12 +81,21 @@ class Logouts:
 BROWSER_COOKIE = "groundwire_visit"
 LOGIN_COOKIE = "groundwire_login"
 LANGUAGE_COOKIE = "groundwire_language"
+THEME_COOKIE = "groundwire_theme"
+NOTICE_COOKIE = "groundwire_notice"
+"""What the last form did: the page that is shown next says so once."""
+ZONE_COOKIE = "groundwire_zone"
+"""The IANA name of the browser's time zone. The script of the page sets it."""
+THEMES = ("system", "light", "dark")
 LOGIN_SECONDS = 30 * 24 * 3600
 """Lifetime of a login."""
 MAX_FORM_BYTES = 2 * 2**20
 MAX_FORM_FIELDS = 200
 FORM_TYPE = "application/x-www-form-urlencoded"
 _FLAGS = "; Path=/; HttpOnly; SameSite=Strict"
+_ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,63}")
+_NOTICE = re.compile(r"[a-z_]{1,40}")
+_YEAR = 365 * 24 * 3600
 
 
 @value
@@ -106,6 +116,10 @@ class WebVisitor:
     key: str = ""
     """Fingerprint of the visitor's key; empty where no key is needed."""
     role: Role = "member"
+    theme: str = THEMES[0]
+    zone: str = "UTC"
+    notice: str = ""
+    """The key of the text to show once."""
 
     @property
     def is_manager(self) -> bool:
@@ -116,8 +130,9 @@ class WebVisitor:
 class VisitorAuth:
     """Identifies visitors by their cookies."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], languages: Collection[str] = LANGUAGES) -> None:
         self._clock = clock
+        self._languages = languages
         self._logout_file: Logouts | None = None
 
     def visitor(self, app: HttpApp, exchange: HttpExchange) -> WebVisitor:
@@ -129,7 +144,8 @@ class VisitorAuth:
             browser_id = secrets.token_hex(16)
             cookies = (_cookie(BROWSER_COOKIE, browser_id, exchange),)
         chosen = cookies_sent.get(LANGUAGE_COOKIE, "")
-        language = chosen if chosen in LANGUAGES else preferred(exchange.headers.get("accept-language", ""))
+        accepted = exchange.headers.get("accept-language", "")
+        language = chosen if chosen in self._languages else preferred(accepted, self._languages)
         is_open = app.access.is_open()
         key = "" if is_open else self._key(app, cookies_sent.get(LOGIN_COOKIE, ""))
         token = _sign(app, f"form {browser_id}")
@@ -142,6 +158,7 @@ class VisitorAuth:
             cookies,
             key,
             app.access.rights(key).role,
+            *_preferences(cookies_sent),
         )
 
     def log_in(self, app: HttpApp, exchange: HttpExchange, key: str) -> Headers:
@@ -176,9 +193,24 @@ class VisitorAuth:
         return self._logout_file
 
 
-def language_cookie(exchange: HttpExchange, language: str) -> Headers:
-    """The cookie that stores a chosen language."""
-    return (_cookie(LANGUAGE_COOKIE, language, exchange, 365 * 24 * 3600),) if language in LANGUAGES else ()
+def _preferences(cookies: Mapping[str, str]) -> tuple[str, str, str]:
+    """Theme, time zone and notice."""
+    theme, zone, notice = (cookies.get(name, "") for name in (THEME_COOKIE, ZONE_COOKIE, NOTICE_COOKIE))
+    return (
+        theme if theme in THEMES else THEMES[0],
+        zone if _ZONE.fullmatch(zone) else "UTC",
+        notice if _NOTICE.fullmatch(notice) else "",
+    )
+
+
+def preference_cookie(exchange: HttpExchange, name: str, chosen: str) -> Headers:
+    """The cookie that stores a chosen language or theme."""
+    return (_cookie(name, chosen, exchange, _YEAR),)
+
+
+def notice_cookie(exchange: HttpExchange, notice: str) -> Headers:
+    """The cookie of a notice; an empty one removes it."""
+    return (_cookie(NOTICE_COOKIE, notice, exchange, 60 if notice else 0),)
 
 
 def check_token(visitor: WebVisitor, given: str) -> None:

@@ -1,9 +1,12 @@
-"""Pages of sessions: the chat page, the stream of an answer, history search, and exports.
+"""Pages of sessions: the chat page, the stream of an answer, and history search.
 
-The stream has server-sent events with HTML that is rendered here: `turn` when the question is stored, `body`
-when blocks have changed (the first `keep` blocks stay), `status` for the status line, `progress` for new
-searches and sources, and `done` with the final answer. An error before the stream has an HTTP status; later
-it is the event `refused`.
+The stream has server-sent events with HTML that is rendered here: `turn` with the question and the answer so
+far, `body` when blocks have changed (the first `keep` blocks stay), `status` for the status line, `progress`
+for new searches and sources, and `done` with the final answer. An error before the stream has an HTTP status;
+later it is the event `refused`.
+
+An answer goes on when its reader leaves. `follow` streams it again, to any number of readers: it begins with
+the present state, so no reader has to say what it has seen.
 
 Long sessions are shown one window of turns at a time: the last few questions with their answers, or those
 from a given turn on. A question and its answer have consecutive numbers; the first question has number 1.
@@ -12,15 +15,13 @@ from a given turn on. A question and its answer have consecutive numbers; the fi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from functools import partial
-from itertools import islice
 from typing import NamedTuple
 
-from groundwire.chat.agents import target_for
+from groundwire.chat.agents import answering_target, model_provider, target_for
 from groundwire.chat.answers import extract, is_unreadable
-from groundwire.chat.export import session_as_json, session_as_markdown
 from groundwire.chat.questions import ChatQuestion, Controls, domains_in, readable_controls
 from groundwire.chat.turns import SessionTurns, Turn
 from groundwire.client_protocol import SearchClient
@@ -28,30 +29,28 @@ from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import load_json
 from groundwire.errors import ClientWireError, ConfigError, ForbiddenForKey, GroundwireError, TurnedAway
 from groundwire.faces.web.answers import AnswerView, changed_blocks
-from groundwire.faces.web.auth import MAX_FORM_BYTES, WebVisitor, check_token, read_form
-from groundwire.faces.web.bibliographies import BIBLIOGRAPHIES, bibliography
+from groundwire.faces.web.auth import MAX_FORM_BYTES, WebVisitor, check_token, notice_cookie, read_form
 from groundwire.faces.web.headers import (
     PRIVATE,
     SECURITY,
     STREAM_HEADERS,
     TOKEN_HEADER,
-    download_headers,
     redirect,
     send_error,
-    send_file,
     send_json,
     sse_event,
 )
 from groundwire.faces.web.pages import PageRequest, PageRoute, WebApp
 from groundwire.model import Json, Message
 from groundwire.model.value import value
-from groundwire.server.asgi import HttpExchange, cancel_on_disconnect
+from groundwire.server.asgi import cancel_on_disconnect
 from groundwire.server.response_writer import StreamingResponse
 from groundwire.store.base import Agent, StoredMessage
 from groundwire.text.sanitise import one_line
 
-LAST_WINDOW_TURNS = 5
-"""Questions in the last window, which is shown first: few, but enough to fill a screen."""
+LAST_WINDOW_TURNS = 3
+"""Questions in the last window, which is shown first: few, because the first paint waits for them. Earlier
+ones are loaded right after it."""
 WINDOW_TURNS = 20
 """Questions in every other window."""
 
@@ -109,11 +108,20 @@ _RENDER_PAUSE = 4.0
 
 async def show_start(web: WebApp, request: PageRequest) -> None:
     """The page of a new session."""
-    agents = await web.chat.agents(request.visitor.owner)
+    client = request.app.groundwire
+    agents = await web.chat.agents(request.visitor.owner, client)
     chosen = next((agent for agent in agents if agent.id == request.exchange.query_param("agent")), agents[0])
-    unavailable = _unavailable(request.app.groundwire, agents)
+    provider, model = await asyncio.to_thread(answering_target, chosen, client)
     await web.send(
-        request, "chat", agents=agents, mute=unavailable, agent=chosen, turns=(), controls=Controls()
+        request,
+        "chat",
+        agents=agents,
+        mute=_unavailable(client, agents),
+        agent=chosen,
+        turns=(),
+        controls=Controls(),
+        answering=" · ".join(filter(None, (provider, model))),
+        has_model=bool(model_provider(client)),
     )
 
 
@@ -121,8 +129,9 @@ async def show_session(web: WebApp, request: PageRequest) -> None:
     """The page of a session."""
     visitor = request.visitor
     turns_to_load = turn_range(request.exchange.query_param("at"))
-    conversation = await web.chat.open(visitor.owner, request.params["id"], *turns_to_load)
-    agents = await web.chat.agents(request.visitor.owner)
+    client = request.app.groundwire
+    conversation = await web.chat.open(visitor.owner, request.params["id"], *turns_to_load, client)
+    agents = await web.chat.agents(visitor.owner, client)
     if conversation.agent.id not in {agent.id for agent in agents}:
         agents.append(conversation.agent)
     window = window_of(conversation.turns, turns_to_load)
@@ -132,7 +141,7 @@ async def show_session(web: WebApp, request: PageRequest) -> None:
         request,
         "chat",
         agents=agents,
-        mute=_unavailable(request.app.groundwire, agents),
+        mute=_unavailable(client, agents),
         session=conversation.session,
         agent=conversation.agent,
         turns=articles,
@@ -156,7 +165,7 @@ def _has_target(agent: Agent, client: SearchClient) -> bool:
 
 
 async def ask(web: WebApp, request: PageRequest) -> None:
-    """Send a question, and stream the answer until it is complete or the browser disconnects."""
+    """Send a question, and stream the answer. It goes on if the browser disconnects."""
     try:
         check_token(request.visitor, request.exchange.headers.get(TOKEN_HEADER, ""))
         request.app.check_capacity()
@@ -167,22 +176,39 @@ async def ask(web: WebApp, request: PageRequest) -> None:
         request.context.outcome = error.code
         await send_error(request.exchange, error, web.error_text(request, error))
         return
-    if not await cancel_on_disconnect(request.exchange, _stream(web, request, body)):
-        request.context.outcome = "left"
+    await _send_stream(web, request, _start(web, request, body))
+
+
+async def follow(web: WebApp, request: PageRequest) -> None:
+    """Stream the last turn of a session: its present state, and what is added to it."""
+    await web.chat.session(request.visitor.owner, request.params["id"])
+    await _send_stream(web, request, web.chat.follow(request.visitor.owner, request.params["id"]))
+
+
+async def stop(web: WebApp, request: PageRequest) -> None:
+    """Stop the answer that is being written in a session."""
+    try:
+        check_token(request.visitor, request.exchange.headers.get(TOKEN_HEADER, ""))
+        await web.chat.stop(request.visitor.owner, request.params["id"])
+    except GroundwireError as error:
+        request.context.outcome = error.code
+        await send_error(request.exchange, error, web.error_text(request, error))
+        return
+    await send_json(request.exchange, {})
 
 
 async def rename(web: WebApp, request: PageRequest) -> None:
     """Rename a session."""
     form = await read_form(request.visitor, request.exchange)
     session = await web.chat.rename(request.visitor.owner, request.params["id"], form.get("title", ""))
-    await redirect(request.exchange, f"/chat/{session.id}")
+    await redirect(request.exchange, f"/chat/{session.id}", notice_cookie(request.exchange, "renamed"))
 
 
 async def remove(web: WebApp, request: PageRequest) -> None:
     """Delete a session."""
     await read_form(request.visitor, request.exchange)
     await web.chat.remove(request.visitor.owner, request.params["id"])
-    await redirect(request.exchange, "/")
+    await redirect(request.exchange, "/", notice_cookie(request.exchange, "deleted"))
 
 
 async def find(web: WebApp, request: PageRequest) -> None:
@@ -213,16 +239,29 @@ def _render_turns(
     return articles
 
 
-async def _stream(web: WebApp, request: PageRequest, body: Json) -> None:
+async def _start(web: WebApp, request: PageRequest, body: Json) -> AsyncGenerator[Turn, None]:
+    """Ask the question, and follow its answer."""
+    question = _decode_question(request.visitor, Fields.of(body, ClientWireError))
+    running = await web.chat.start(question, request.app.batches, request.app.groundwire)
+    async with aclosing(web.chat.states(running)) as turns:
+        async for turn in turns:
+            yield turn
+
+
+async def _send_stream(web: WebApp, request: PageRequest, turns: AsyncGenerator[Turn, None]) -> None:
+    if not await cancel_on_disconnect(request.exchange, _write_stream(web, request, turns)):
+        request.context.outcome = "left"
+
+
+async def _write_stream(web: WebApp, request: PageRequest, turns: AsyncGenerator[Turn, None]) -> None:
     headers = (*STREAM_HEADERS, *SECURITY, *PRIVATE)
     with StreamingResponse(
         request.exchange, lambda: headers, lambda: b": \n\n", request.app.timeouts
     ) as response:
         try:
-            question = _decode_question(request.visitor, Fields.of(body, ClientWireError))
-            async with aclosing(_answer_stream(web, request, question)) as chunks:
-                async for chunk in chunks:
-                    await response.write(chunk)
+            async with aclosing(_events(web, request, turns)) as events:
+                async for event in events:
+                    await response.write(event)
         except GroundwireError as error:
             request.context.outcome = error.code
             if not request.exchange.response_started:
@@ -232,25 +271,24 @@ async def _stream(web: WebApp, request: PageRequest, body: Json) -> None:
         await response.write(b"", more=False)
 
 
-async def _answer_stream(
-    web: WebApp, request: PageRequest, question: ChatQuestion
+async def _events(
+    web: WebApp, request: PageRequest, turns: AsyncGenerator[Turn, None]
 ) -> AsyncGenerator[bytes, None]:
     visitor, pages, clock = request.visitor, web.pages, asyncio.get_running_loop().time
     before: AnswerView | None = None
     turn: Turn | None = None
-    app = request.app
-    async with aclosing(web.chat.ask(question, app.batches, app.groundwire)) as turns:
+    async with aclosing(turns):
         async for turn in turns:
-            if before is None:
-                before = pages.view(visitor, turn.answer)
-                yield sse_event("turn", _turn_event(web, request, turn, before))
-                continue
             began = clock()
             render_view = partial(pages.view, visitor, turn.answer, searching=turn.searching)
             view = await asyncio.to_thread(render_view)
+            if before is None or view.id != before.id:
+                yield sse_event("turn", _turn_event(web, request, turn, view))
+                before = view
+                continue
             if (status := pages.status(visitor, view)) != pages.status(visitor, before):
                 yield sse_event("status", {"html": status})
-            if (view.searches_made, view.found) != (before.searches_made, before.found):
+            if (view.searches_made, view.strip) != (before.searches_made, before.strip):
                 yield sse_event("progress", {"html": pages.progress(visitor, view)})
             if view.blocks != before.blocks:
                 yield sse_event("body", changed_blocks(before.blocks, view.blocks))
@@ -265,7 +303,7 @@ async def _answer_stream(
 def _turn_event(web: WebApp, request: PageRequest, turn: Turn, view: AnswerView) -> Json:
     session, visitor = turn.session, request.visitor
     return {
-        "html": str(web.pages.turn_start(visitor, turn)),
+        "html": str(web.pages.turn_start(visitor, turn, view)),
         "actions": web.pages.render("actions", visitor, session=session),
         "session": session.id,
         "title": one_line(session.title),
@@ -274,11 +312,14 @@ def _turn_event(web: WebApp, request: PageRequest, turn: Turn, view: AnswerView)
     }
 
 
+_CONTROLS = ("country", "region", "city", "timezone", "provider", "model")
+
+
 def _decode_question(visitor: WebVisitor, fields: Fields) -> ChatQuestion:
     controls = Controls(
         domains_in(fields.text("allowed_domains")),
         domains_in(fields.text("blocked_domains")),
-        *(fields.text(name).strip()[:100] for name in ("country", "region", "city", "timezone")),
+        *(fields.text(name).strip()[:200] for name in _CONTROLS),
     )
     return ChatQuestion(
         fields.text("text"),
@@ -328,64 +369,14 @@ async def _verify(web: WebApp, request: PageRequest, number: int) -> None:
     await send_json(request.exchange, {"html": str(html), "note": note})
 
 
-async def download_sources(web: WebApp, request: PageRequest) -> None:
-    """Download the sources of an answer, or of all answers of a session, as a bibliography."""
-    owner, session, exchange = request.visitor.owner, request.params["id"], request.exchange
-    number = exchange.query_param("answer")
-    form = BIBLIOGRAPHIES.get(exchange.query_param("format"), BIBLIOGRAPHIES["markdown"])
-    if number:
-        is_number = number.isascii() and number.isdecimal() and len(number) < 10
-        messages = [await web.chat.answer(owner, session, int(number) if is_number else 0)]
-    else:
-        reader = await web.chat.read_session(owner, session)
-        messages = await asyncio.to_thread(list, reader.turns)
-    text = await asyncio.to_thread(bibliography, messages, form)
-    await send_file(exchange, f"sources{form.suffix}", form.content_type, text)
-
-
-_EXPORT_BATCH = 10
-"""Turns that are written together."""
-
-
-async def export_markdown(web: WebApp, request: PageRequest) -> None:
-    """Download a session as Markdown."""
-    conversation = await web.chat.read_session(request.visitor.owner, request.params["id"])
-    chunks = session_as_markdown(conversation, request.visitor.language)
-    await _send_export(request.exchange, f"{conversation.session.id}.md", "text/markdown", chunks)
-
-
-async def export_json(web: WebApp, request: PageRequest) -> None:
-    """Download a session as JSON."""
-    conversation = await web.chat.read_session(request.visitor.owner, request.params["id"])
-    chunks = session_as_json(conversation)
-    await _send_export(request.exchange, f"{conversation.session.id}.json", "application/json", chunks)
-
-
-async def _send_export(exchange: HttpExchange, name: str, content_type: str, chunks: Iterator[str]) -> None:
-    """Stream a download. It is written in a thread, some turns at a time, so that the event loop keeps
-    serving."""
-    headers = download_headers(name, content_type)
-
-    def next_batch() -> bytes:
-        return "".join(islice(chunks, _EXPORT_BATCH)).encode("utf-8", "replace")
-
-    data = await asyncio.to_thread(next_batch)
-    await exchange.start_response(200, headers)
-    while data:
-        await exchange.write(data)
-        data = await asyncio.to_thread(next_batch)
-    await exchange.write(b"", more=False)
-
-
 PAGES: tuple[PageRoute, ...] = (
     PageRoute("GET", "/", show_start, about="The chat page."),
     PageRoute("POST", "/chat/ask", ask, about="Sends a question, and streams the answer."),
     PageRoute("GET", "/chat/{id}", show_session, about="A session."),
+    PageRoute("GET", "/chat/{id}/follow", follow, about="Streams the last answer of a session."),
+    PageRoute("POST", "/chat/{id}/stop", stop, about="Stops the answer that is being written."),
     PageRoute("POST", "/chat/{id}/rename", rename, about="Renames a session."),
     PageRoute("POST", "/chat/{id}/delete", remove, about="Deletes a session."),
     PageRoute("POST", "/chat/{id}/verify", verify, about="Verifies the citations of an answer."),
-    PageRoute("GET", "/chat/{id}/sources", download_sources, about="The sources of a session or an answer."),
     PageRoute("GET", "/find", find, about="Searches the history."),
-    PageRoute("GET", "/chat/{id}/export.md", export_markdown, about="A session as Markdown."),
-    PageRoute("GET", "/chat/{id}/export.json", export_json, about="A session as JSON."),
 )

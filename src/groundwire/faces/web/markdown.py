@@ -17,22 +17,37 @@ from typing import Any
 import nh3
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
+from mdit_py_plugins.footnote import footnote_plugin
 
 from groundwire.chat.answers import web_link
+from groundwire.faces.web.formulas import FORMULAS, MATH_ATTRIBUTES, MATH_TAGS, add_formulas, formula_html
+from groundwire.faces.web.headers import LINK_REL
+from groundwire.faces.web.highlight import highlight
 from groundwire.model import Citation
 from groundwire.model.value import replace, value
 from groundwire.text.annotate import MarkerPlacement, MarkerPosition, Placeholders, annotate, place_markers
 from groundwire.text.sanitise import one_line
 
-REL = "noopener noreferrer nofollow ugc"
 _TAGS = {
     *("p", "br", "hr", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code"),
-    *("em", "strong", "s", "a", "span", "table", "thead", "tbody", "tr", "th", "td"),
+    *("em", "strong", "s", "a", "span", "sup", "table", "thead", "tbody", "tr", "th", "td", *MATH_TAGS),
 }
-_ATTRIBUTES = {"a": {"href", "target", "class"}, "span": {"class"}, "ol": {"start"}}
+_ATTRIBUTES = {
+    "a": {"href", "target", "class"},
+    "span": {"class"},
+    "sup": {"class"},
+    "code": {"class"},
+    "ol": {"start", "class"},
+    "li": {"value", "class"},
+    **MATH_ATTRIBUTES,
+}
 _LONGEST = 200_000
+_STARRED = re.compile(r"\*{1,2}(?:args|kwargs|kwds|kw)\b(?!\*)")
+"""Parameters of Python functions as they are written in signatures."""
+_TASK = re.compile(r"\[([ xX])\]\s+")
 _NAME = re.compile(r"__[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*__(?!\w)")
 _KINDS = (object, type, int, str, dict, set, BaseException, FunctionType, ModuleType, GeneratorType)
 _PYTHON_NAMES = frozenset(name for kind in _KINDS for name in dir(kind) if _NAME.fullmatch(name)) | {
@@ -42,6 +57,7 @@ _PYTHON_NAMES = frozenset(name for kind in _KINDS for name in dir(kind) if _NAME
     *("__copy__", "__deepcopy__", "__bytes__", "__complex__", "__prepare__", "__getattr__"),
 }
 """Names with a meaning in Python, which are never meant as emphasis."""
+_PLACEHOLDER = "placeholder"
 _BLANK = re.compile(r"\s|$")
 _MOST_MOVED = 60
 
@@ -81,12 +97,19 @@ class RenderedMarkdown:
 
 
 def render_text(
-    text: str, citations: Sequence[Citation], breaks: Sequence[int], chips: ChipWriter
+    text: str,
+    citations: Sequence[Citation],
+    breaks: Sequence[int],
+    chips: ChipWriter,
+    *,
+    formulas: bool = True,
 ) -> RenderedMarkdown:
     """Render Markdown with chips. Citations without a span are returned as unplaced."""
     if len(text) > _LONGEST:
         return RenderedMarkdown((f"<pre>{escape(text)}</pre>",), tuple(citations))
-    renderer = _ChipRenderer(text, place_markers(text, citations, attach_to_word=True), breaks)
+    renderer = _ChipRenderer(
+        text, place_markers(text, citations, attach_to_word=True), breaks, formulas=formulas
+    )
     found = renderer.render()
     if found is None:
         return RenderedMarkdown(tuple(renderer.plain_blocks), tuple(citations))
@@ -111,13 +134,16 @@ class _BlocksWithPlaceholders:
 class _ChipRenderer:
     """Renders one text with as many placeholders for chips as leave its HTML unchanged."""
 
-    def __init__(self, text: str, placement: MarkerPlacement, breaks: Sequence[int]) -> None:
+    def __init__(
+        self, text: str, placement: MarkerPlacement, breaks: Sequence[int], *, formulas: bool
+    ) -> None:
         self._text = text
+        self._formulas = formulas
         self._placement = placement
         self._breaks = breaks
         self._placeholders = Placeholders(text)
         self.pattern = self._placeholders.pattern
-        self.plain_blocks = _blocks(self._annotate(())[0])
+        self.plain_blocks = _rendered(*self._parse(self._annotate(())[0]))
 
     def render(self) -> _BlocksWithPlaceholders | None:
         """The blocks, with each chip moved no further than necessary."""
@@ -150,7 +176,7 @@ class _ChipRenderer:
     def _try(self, positions: Sequence[MarkerPosition]) -> _BlocksWithPlaceholders | None:
         """Render with placeholders; None if they change the text, or one is not part of it."""
         text, groups = self._annotate(positions)
-        tokens, environment = _parsed(text)
+        tokens, environment = self._parse(text)
         if any(map(self._in_attributes, tokens)):
             return None
         blocks = _rendered(tokens, environment)
@@ -159,6 +185,10 @@ class _ChipRenderer:
         if len(found) != len(groups) or plain != self.plain_blocks:
             return None
         return _BlocksWithPlaceholders(tuple(blocks), groups)
+
+    def _parse(self, text: str) -> tuple[list[Token], dict[str, Any]]:
+        environment: dict[str, Any] = {_PLACEHOLDER: self.pattern, FORMULAS: self._formulas}
+        return _parser().parse(text, environment), environment
 
     def _annotate(self, positions: Sequence[MarkerPosition]) -> tuple[str, tuple[tuple[Citation, ...], ...]]:
         groups: list[tuple[Citation, ...]] = []
@@ -174,16 +204,6 @@ class _ChipRenderer:
         return any(self.pattern.search(str(item)) for item in token.attrs.values()) or any(
             map(self._in_attributes, token.children or ())
         )
-
-
-def _blocks(text: str) -> list[str]:
-    """The top-level blocks of a text, each as safe HTML."""
-    return _rendered(*_parsed(text))
-
-
-def _parsed(text: str) -> tuple[list[Token], dict[str, Any]]:
-    environment: dict[str, Any] = {}
-    return _parser().parse(text, environment), environment
 
 
 def _rendered(tokens: list[Token], environment: dict[str, Any]) -> list[str]:
@@ -206,7 +226,7 @@ def _clean(html: str) -> str:
         clean_content_tags={"script", "style"},
         attributes=_ATTRIBUTES,
         url_schemes={"http", "https"},
-        link_rel=REL,
+        link_rel=LINK_REL,
         strip_comments=True,
     ).strip()
 
@@ -216,6 +236,11 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 20}, renderer_cls=_Renderer)
     parser.enable(["table", "strikethrough"])
     parser.inline.ruler.before("emphasis", "name", _read_name)
+    add_formulas(parser)
+    footnote_plugin(parser, inline=False)
+    parser.core.ruler.after("inline", "tasks", _mark_tasks)
+    for name in ("ref", "block_open", "block_close", "open", "close", "anchor"):
+        parser.add_render_rule(f"footnote_{name}", getattr(_Renderer, f"footnote_{name}"))
     # `web_link` decides which links are safe when they are written.
     parser.validateLink = _any_link  # type: ignore[method-assign]
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
@@ -223,10 +248,12 @@ def _parser() -> MarkdownIt:
 
 
 def _read_name(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  as the parser calls it
-    """Keeps dunder names of code, `object.__init__` or `__main__`, from becoming emphasis."""
-    match = _NAME.match(state.src, state.pos)
-    if match is None or not _is_code(state.src, match):
-        return False
+    """Keeps names of code, `object.__init__`, `__main__` or `*args`, from becoming emphasis."""
+    match = _STARRED.match(state.src, state.pos)
+    if match is None:
+        match = _NAME.match(state.src, state.pos)
+        if match is None or not _is_code(state.src, match):
+            return False
     if not silent:
         state.pending += match[0]
     state.pos = match.end()
@@ -236,6 +263,19 @@ def _read_name(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  as th
 def _is_code(text: str, name: re.Match[str]) -> bool:
     around = text[name.start() - 1 : name.start()], text[name.end() : name.end() + 1]
     return around[0] == "." or around[1] in ("(", ".", "[") or name[0] in _PYTHON_NAMES
+
+
+def _mark_tasks(state: StateCore) -> None:
+    """Replaces `[ ]` and `[x]` at the beginning of list items by boxes."""
+    tokens = state.tokens
+    for index, token in enumerate(tokens[2:], 2):
+        children = token.children or []
+        if token.type != "inline" or tokens[index - 2].type != "list_item_open" or not children:
+            continue
+        match = _TASK.match(children[0].content) if children[0].type == "text" else None
+        if match:
+            tokens[index - 2].attrJoin("class", "task")
+            children[0].content = ("☐ " if match[1] == " " else "☑ ") + children[0].content[match.end() :]
 
 
 def _any_link(url: str) -> bool:  # noqa: ARG001
@@ -273,9 +313,45 @@ class _Renderer(RendererHTML):
             return escape(label)
         return f'{_anchor(link.href)}{escape(label)}</a> <span class="host">({escape(link.domain)})</span>'
 
-    def fence(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
-        """A code block, unchanged."""
-        return f"<pre><code>{escape(tokens[index].content)}</code></pre>"
+    def fence(self, tokens: Sequence[Token], index: int, _: Any, environment: Any) -> str:
+        """A code block with its tokens marked."""
+        language = (tokens[index].info.split() or [""])[0]
+        code = highlight(tokens[index].content, language, environment[_PLACEHOLDER])
+        return f"<pre><code>{code}</code></pre>"
+
+    def code_block(self, tokens: Sequence[Token], index: int, options: Any, environment: Any) -> str:
+        """An indented code block."""
+        return self.fence(tokens, index, options, environment)
+
+    def formula(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        """A formula."""
+        token = tokens[index]
+        html = formula_html(token.content, display=token.meta["display"])
+        return f"<p>{html}</p>" if token.block else html
+
+    def footnote_ref(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        """The number of a footnote."""
+        return f'<sup class="footnote">{tokens[index].meta["id"] + 1}</sup>'
+
+    def footnote_block_open(self, *_: Any) -> str:
+        """The beginning of the list of footnotes."""
+        return '<ol class="footnotes">'
+
+    def footnote_block_close(self, *_: Any) -> str:
+        """The end of the list of footnotes."""
+        return "</ol>"
+
+    def footnote_open(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        """The beginning of a footnote."""
+        return f'<li value="{tokens[index].meta["id"] + 1}">'
+
+    def footnote_close(self, *_: Any) -> str:
+        """The end of a footnote."""
+        return "</li>"
+
+    def footnote_anchor(self, *_: Any) -> str:
+        """There is no link back: the numbers in the text are links."""
+        return ""
 
     def heading_open(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         """Headings of an answer are two levels below those of the page."""

@@ -5,7 +5,9 @@ A code without a sentence comes from a provider; its message is shown as it is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from groundwire.chat.questions import InvalidDomain, OutsideAgent
@@ -27,9 +29,14 @@ _WITHOUT_DETAIL = frozenset(
 _INCOMPLETE = ("length", "filtered", "refused", "pause", "other")
 
 
+DETAIL = "detail: "
+"""Prefix of texts whose key is an English message, with `{0}`, `{1}` where it names something."""
+_SLOT = re.compile(r"\\\{(\d)\\\}")
+
+
 @value
 class UserMessage:
-    """A translated sentence, and the untranslated details."""
+    """A translated sentence, and the details, translated as far as the language has them."""
 
     sentence: str = ""
     detail: str = ""
@@ -69,4 +76,27 @@ def finish_message(answer: Answer, texts: Mapping[str, str]) -> UserMessage:
 
 def _message(kind: Kind, code: str, message: str, texts: Mapping[str, str]) -> UserMessage:
     sentence = texts.get(f"{kind}_{code}", "")
-    return UserMessage(sentence, "" if sentence and code in _WITHOUT_DETAIL else one_line(message))
+    if sentence and code in _WITHOUT_DETAIL:
+        return UserMessage(sentence)
+    return UserMessage(sentence, translated(one_line(message), texts))
+
+
+def translated(message: str, texts: Mapping[str, str]) -> str:
+    """A message of groundwire in the language of the texts; unchanged if the language does not have it, as
+    the words of a provider."""
+    known = tuple((key, text) for key, text in texts.items() if key.startswith(DETAIL))
+    for pattern, text in _patterns(known):
+        if found := pattern.fullmatch(message):
+            return text.format(*(found[f"s{number}"] for number in range(len(found.groups()))))
+    return message
+
+
+@lru_cache
+def _patterns(known: tuple[tuple[str, str], ...]) -> tuple[tuple[re.Pattern[str], str], ...]:
+    """The messages as patterns, those with the most words of their own first."""
+    ordered = sorted(known, key=lambda item: -len(_SLOT.sub("", re.escape(item[0]))))
+    return tuple((re.compile(_as_pattern(key.removeprefix(DETAIL))), text) for key, text in ordered)
+
+
+def _as_pattern(message: str) -> str:
+    return _SLOT.sub(r"(?P<s\1>.*?)", re.escape(message))

@@ -7,30 +7,34 @@ is redirected to `/login`.
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+import gzip
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from time import time
-from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from groundwire.chat.agents import LANGUAGES, pick
+from groundwire.chat.agents import pick
 from groundwire.chat.answers import state_of
 from groundwire.chat.chat import Chat
 from groundwire.chat.export import footnoted
 from groundwire.chat.questions import Controls, readable_controls
+from groundwire.chat.shares import LIFETIMES
 from groundwire.chat.turns import Turn
 from groundwire.chat.verification import checked_at
+from groundwire.client_protocol import SearchClient
 from groundwire.errors import GroundwireError, TurnedAway
 from groundwire.faces.web.answers import AnswerView, view_of
-from groundwire.faces.web.auth import VisitorAuth, WebVisitor
+from groundwire.faces.web.auth import THEMES, VisitorAuth, WebVisitor, notice_cookie
 from groundwire.faces.web.bibliographies import BIBLIOGRAPHIES
 from groundwire.faces.web.headers import redirect, send_page
+from groundwire.faces.web.locales import Texts, load_locales
 from groundwire.faces.web.messages import error_line
+from groundwire.faces.web.session_list import folders_of, group_sessions, zone_named
 from groundwire.model import Answer, Message
 from groundwire.model.access import Role
 from groundwire.model.value import value
@@ -40,17 +44,25 @@ from groundwire.store.base import Agent, StoredMessage
 from groundwire.text.sanitise import one_line, sanitise
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
+
     from groundwire.server.app import HttpApp, RequestContext
 
 HERE = Path(__file__).parent
 STATIC = "/static"
 PAGE_GROUP = "page"
 """The route group of all pages, for keys that are restricted to groups."""
-CONTENT_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+CONTENT_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml; charset=utf-8",
+    ".png": "image/png",
+    ".webmanifest": "application/manifest+json; charset=utf-8",
+}
 
+STYLES = {"system": "style.css", "light": "style-light.css", "dark": "style-dark.css"}
+"""The style sheet of each theme."""
 _MAX_CACHED_ANSWERS = 500
-
-Texts: TypeAlias = Mapping[str, str]
 
 
 @value
@@ -60,30 +72,38 @@ class StaticFile:
     content_type: str
     data: bytes
     tag: str
+    compressed: bytes = b""
+    """The data in gzip; empty if that is not smaller."""
 
 
 class Pages:
     """Renders templates, in the language of the visitor."""
 
-    def __init__(self, *, can_verify: bool = True) -> None:
+    def __init__(self, *, can_verify: bool = True, data_dir: str = "") -> None:
         self._can_verify = can_verify
         self.files = {path.name: _static(path) for path in sorted((HERE / "static").iterdir())}
+        sheets = [self.files[name].data.decode() for name in _SHEETS]
+        self.files |= {name: _style(sheets, theme) for theme, name in STYLES.items()}
         self.digest = sha256("".join(file.tag for file in self.files.values()).encode()).hexdigest()[:12]
-        self.texts: Mapping[str, Texts] = {
-            language: MappingProxyType(json.loads((HERE / "locales" / f"{language}.json").read_text("utf-8")))
-            for language in LANGUAGES
-        }
+        self.texts: Mapping[str, Texts] = load_locales(data_dir)
         self._answer_cache: dict[Hashable, Markup] = {}
-        self._templates = Environment(
+
+    @cached_property
+    def _templates(self) -> Environment:
+        # Imported with the first page: a gateway for programs shows none.
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415
+
+        templates = Environment(
             loader=FileSystemLoader(HERE / "templates"),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.filters["line"] = one_line
-        self._templates.filters["pick"] = pick
-        self._templates.filters["usd"] = usd
+        templates.filters["line"] = one_line
+        templates.filters["pick"] = pick
+        templates.filters["usd"] = usd
+        return templates
 
     def render(self, name: str, visitor: WebVisitor, **values: object) -> str:
         """Render a template with the common variables and `values`."""
@@ -93,39 +113,62 @@ class Pages:
             "static": f"{STATIC}/{self.digest}",
             "can_verify": self._can_verify,
             "bibliographies": [(name, form.title) for name, form in BIBLIOGRAPHIES.items()],
-            **dict.fromkeys(("session", "sessions", "query", "window", "older", "section", "error_text")),
+            "languages": [(code, texts["language_name"]) for code, texts in self.texts.items()],
+            "themes": THEMES,
+            "styles": STYLES,
+            "lifetimes": tuple(LIFETIMES),
+            "folders": (),
+            "targets": (),
+            "readonly": False,
+            "in_header": False,
+            **dict.fromkeys(
+                ("session", "session_groups", "query", "window", "older", "section", "error_text")
+            ),
             "path": "/",
         }
         return self._templates.get_template(f"{name}.html").render({**common, **values})
 
-    def question(self, visitor: WebVisitor, message: StoredMessage) -> Markup:
-        """HTML of a question in the conversation."""
+    def question(self, visitor: WebVisitor, message: StoredMessage, *, readonly: bool = False) -> Markup:
+        """HTML of a question in the conversation; `readonly` leaves out what only its owner can do."""
         content = message.content if isinstance(message.content, Message) else Message("user", ())
         text, controls = sanitise(content.text), readable_controls(content)
         limits = (
             self.texts[visitor.language]["unreadable_controls"] if controls is None else limits_of(controls)
         )
-        return Markup(self.render("question", visitor, message=message, text=text, limits=limits))  # noqa: S704  autoescaped
+        values: dict[str, object] = {"message": message, "text": text, "limits": limits, "readonly": readonly}
+        return Markup(self.render("question", visitor, **values))  # noqa: S704  autoescaped
 
-    def answer(self, visitor: WebVisitor, agent: Agent, message: StoredMessage, question: str) -> Markup:
+    def answer(
+        self,
+        visitor: WebVisitor,
+        agent: Agent,
+        message: StoredMessage,
+        question: str,
+        *,
+        readonly: bool = False,
+    ) -> Markup:
         """HTML of an answer that is not being written. Completed answers are cached: they change only when
         they are verified."""
         content = message.content if isinstance(message.content, Answer) else Answer()
         name = pick(agent.name, visitor.language)
-        key = (message.id, state_of(content), checked_at(content), visitor.language, name)
+        key = (message.id, state_of(content), checked_at(content), visitor.language, name, readonly)
         html = self._answer_cache.get(key)
         if html is None:
             view = self.view(visitor, message)
             html = self._answer(
-                visitor, agent, view, question=question, footnoted=sanitise(footnoted(content))
+                visitor,
+                agent,
+                view,
+                question=question,
+                footnoted="" if readonly else sanitise(footnoted(content)),
+                readonly=readonly,
             )
             if view.state != "running":
                 self._keep(key, html)
         return html
 
-    def turn_start(self, visitor: WebVisitor, turn: Turn) -> Markup:
-        """HTML of a question and of its answer, which is still empty."""
-        view = self.view(visitor, turn.answer)
+    def turn_start(self, visitor: WebVisitor, turn: Turn, view: AnswerView) -> Markup:
+        """HTML of a question and of its answer so far."""
         question = self.question(visitor, turn.question)
         return question + self._answer(visitor, turn.agent, view, question=turn.question.id, live=True)
 
@@ -140,7 +183,7 @@ class Pages:
 
     def progress(self, visitor: WebVisitor, view: AnswerView) -> str:
         """HTML of the searches and sources so far."""
-        return self.render("progress", visitor, view=view).strip()
+        return self.render("progress", visitor, view=view, live=True).strip()
 
     def _keep(self, key: Hashable, html: Markup) -> None:
         while len(self._answer_cache) >= _MAX_CACHED_ANSWERS:
@@ -168,11 +211,30 @@ def limits_of(controls: Controls) -> str:
 
 
 def _static(path: Path) -> StaticFile:
-    data = path.read_bytes()
-    return StaticFile(f"{CONTENT_TYPES[path.suffix]}; charset=utf-8", data, sha256(data).hexdigest()[:16])
+    return _file(path.suffix, path.read_bytes())
+
+
+def _file(suffix: str, data: bytes) -> StaticFile:
+    compressed = gzip.compress(data, mtime=0)
+    smaller = compressed if len(compressed) < len(data) else b""
+    return StaticFile(CONTENT_TYPES[suffix], data, sha256(data).hexdigest()[:16], smaller)
+
+
+_DARK = "@media (prefers-color-scheme: dark)"
+_SHEETS = ("style.css", "shell.css")
+
+
+def _style(sheets: Sequence[str], theme: str) -> StaticFile:
+    """All style sheets as one. With a theme other than the system's, its dark parts hold always or never."""
+    css = "\n".join(sheets)
+    if theme != THEMES[0]:
+        css = css.replace(_DARK, "@media all" if theme == "dark" else "@media not all")
+        css = css.replace("color-scheme: light dark", f"color-scheme: {theme}")
+    return _file(".css", css.encode())
 
 
 RECENT_SESSIONS = 40
+_DOCUMENTS_AT_ONCE = 2
 
 
 class WebApp:
@@ -180,23 +242,35 @@ class WebApp:
 
     def __init__(self, chat: Chat, clock: Callable[[], float] = time) -> None:
         self.chat = chat
-        self.pages = Pages(can_verify=chat.groundwire.config.gateway.verify != "off")
-        self.auth = VisitorAuth(clock)
+        config = chat.groundwire.config
+        self.pages = Pages(can_verify=config.gateway.verify != "off", data_dir=config.data_dir)
+        self.auth = VisitorAuth(clock, self.pages.texts)
         self.clock = clock
+        self.reading = asyncio.Semaphore(_DOCUMENTS_AT_ONCE)
+        """Limits the documents that are read at the same time."""
 
     async def send(self, request: PageRequest, name: str, *, status: int = 200, **values: object) -> None:
         """Send a page that includes the list of sessions."""
         visitor = request.visitor
         sessions = await self.chat.sessions(visitor.owner, RECENT_SESSIONS + 1)
         older = sessions[RECENT_SESSIONS - 1].id if len(sessions) > RECENT_SESSIONS else None
+        filed = await self.chat.filed_sessions(visitor.owner)
+        texts = self.pages.texts[visitor.language]
         common: dict[str, object] = {
-            "sessions": sessions[:RECENT_SESSIONS],
+            "session_groups": group_sessions(sessions[:RECENT_SESSIONS], filed, self.now(visitor), texts),
+            "folders": folders_of(filed),
+            "targets": await asyncio.to_thread(_targets, request.app.groundwire) if name == "chat" else (),
             "older": older,
             "path": request.exchange.path,
         }
         # In a thread: a long page must not block the event loop.
         html = await asyncio.to_thread(self.pages.render, name, visitor, **{**common, **values})
-        await send_page(request.exchange, html, status=status, extra=visitor.cookies)
+        cookies = (*visitor.cookies, *(notice_cookie(request.exchange, "") if visitor.notice else ()))
+        await send_page(request.exchange, html, status=status, extra=cookies)
+
+    def now(self, visitor: WebVisitor) -> datetime:
+        """The time in the visitor's zone."""
+        return datetime.fromtimestamp(self.clock(), zone_named(visitor.zone))
 
     async def send_error_page(self, request: PageRequest, error: GroundwireError) -> None:
         """Send a page with the message of an error."""
@@ -207,6 +281,11 @@ class WebApp:
     def error_text(self, request: PageRequest, error: GroundwireError) -> str:
         """The message of an error in the visitor's language."""
         return error_line(error, self.pages.texts[request.visitor.language])
+
+
+def _targets(client: SearchClient) -> list[tuple[str, str]]:
+    """The usable providers with their default models, for the choice of who answers."""
+    return [(status.name, one_line(status.model)) for status in client.providers() if status.usable]
 
 
 @value

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from html import escape
 from math import floor, log10
 
-from groundwire.chat.usage import Series, by_model, cost_of, days_until, searches_of, series, tokens_of
-from groundwire.faces.web.pages import PageRequest, PageRoute, Texts, WebApp
+from groundwire.chat.usage import (
+    Series,
+    by_model,
+    cost_of,
+    days_until,
+    requests_of,
+    searches_of,
+    series,
+    tokens_of,
+    usage_as_csv,
+    whole,
+)
+from groundwire.client_protocol import SearchClient
+from groundwire.faces.web.headers import send_export
+from groundwire.faces.web.locales import Texts
+from groundwire.faces.web.pages import PageRequest, PageRoute, WebApp
+from groundwire.model.value import replace
 from groundwire.store.base import UsageTotal
 from groundwire.text.sanitise import one_line
 
@@ -92,20 +107,67 @@ def _short(number: float) -> str:
 
 
 _DAY_RANGES = (7, 30, 90)
-_MEASURES = (("usage_searches", searches_of), ("usage_tokens", tokens_of), ("usage_cost", cost_of))
+_MEASURES = (
+    ("usage_requests", requests_of),
+    ("usage_searches", searches_of),
+    ("usage_tokens", tokens_of),
+    ("usage_cost", cost_of),
+)
 
 
 async def usage(web: WebApp, request: PageRequest) -> None:
     """The charts, and a table with a row for each model."""
+    today, count = _range(web, request)
+    totals = await _totals(web, request, today, count)
+    texts = web.pages.texts[request.visitor.language]
+    named = [replace(total, provider=total.provider or texts["no_provider"]) for total in totals]
+    # In threads: many models make many totals.
+    charts = await asyncio.to_thread(_charts, named, days_until(today, count), texts)
+    models = await asyncio.to_thread(by_model, totals)
+    rules = await asyncio.to_thread(SearchRules, request.app.groundwire)
+    await web.send(
+        request,
+        "usage",
+        totals=[(row, rules(row.provider, row.model), row.provider in rules.engines) for row in models],
+        sum=whole(models),
+        charts=charts,
+        days=count,
+        section="usage",
+    )
+
+
+async def export_csv(web: WebApp, request: PageRequest) -> None:
+    """Download the usage by day and model."""
+    today, count = _range(web, request)
+    totals = await _totals(web, request, today, count)
+    rules = await asyncio.to_thread(SearchRules, request.app.groundwire)
+    rows = usage_as_csv(totals, rules)
+    await send_export(request.exchange, f"usage-{today.isoformat()}.csv", "text/csv", rows)
+
+
+class SearchRules:
+    """By which rule each provider counts searches: by call, by query or by answer."""
+
+    def __init__(self, client: SearchClient) -> None:
+        self._capabilities = {status.name: status.capabilities for status in client.providers()}
+        self.engines = client.engines
+
+    def __call__(self, provider: str, model: str) -> str:
+        """The rule for a model; empty if the provider is not known any more."""
+        capabilities = self._capabilities.get(provider)
+        return capabilities.billing_for(model) if capabilities is not None else ""
+
+
+def _range(web: WebApp, request: PageRequest) -> tuple[date, int]:
+    """The last day, and the number of days."""
     days = request.exchange.query_param("days")
     count = int(days) if days in map(str, _DAY_RANGES) else 30
-    today = datetime.fromtimestamp(web.clock(), UTC).date()
-    totals = await web.chat.usage(request.visitor.owner, (today - timedelta(days=count - 1)).isoformat())
-    texts = web.pages.texts[request.visitor.language]
-    # In threads: many models make many totals.
-    charts = await asyncio.to_thread(_charts, totals, days_until(today, count), texts)
-    models = await asyncio.to_thread(by_model, totals)
-    await web.send(request, "usage", totals=models, charts=charts, days=count, section="usage")
+    return datetime.fromtimestamp(web.clock(), UTC).date(), count
+
+
+async def _totals(web: WebApp, request: PageRequest, last: date, count: int) -> list[UsageTotal]:
+    since = last - timedelta(days=count - 1)
+    return await web.chat.usage(request.visitor.owner, since.isoformat())
 
 
 def _charts(totals: Sequence[UsageTotal], days: tuple[str, ...], texts: Texts) -> list[tuple[str, str]]:
@@ -113,4 +175,7 @@ def _charts(totals: Sequence[UsageTotal], days: tuple[str, ...], texts: Texts) -
     return [(label, stacked_bars(numbers, label)) for label, numbers in drawn if not numbers.is_empty]
 
 
-PAGES: tuple[PageRoute, ...] = (PageRoute("GET", "/usage", usage, about="The usage page."),)
+PAGES: tuple[PageRoute, ...] = (
+    PageRoute("GET", "/usage", usage, about="The usage page."),
+    PageRoute("GET", "/usage.csv", export_csv, about="The usage as CSV."),
+)

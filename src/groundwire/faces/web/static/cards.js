@@ -1,6 +1,8 @@
 // CSS alone shows the cards of citations; this script positions them next to their chip and closes them on Escape.
 const GAP = 6;
 const EDGE = 12;
+// There, the style sheet shows the card at the bottom of the screen.
+const NARROW = window.matchMedia("(max-width: 760px)");
 
 export function watchCards(page) {
   for (const kind of ["pointerover", "focusin"]) {
@@ -30,6 +32,7 @@ function open(cite) {
 // never outside the viewport, even if the card covers the chip.
 function position(cite) {
   const card = cite.querySelector(".card");
+  if (NARROW.matches) return card.removeAttribute("style");
   const chip = cite.querySelector(".chip").getBoundingClientRect();
   const screen = document.documentElement;
   const above = chip.top - GAP - card.offsetHeight;

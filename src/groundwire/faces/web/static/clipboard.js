@@ -1,3 +1,18 @@
+// Buttons of code blocks.
+export function watchCopy(page) {
+  page.addEventListener("click", (event) => {
+    const button = event.target.closest?.('[data-do="copy-code"]');
+    if (button) copy(button, codeOf(button.parentElement.querySelector("code")));
+  });
+}
+
+// The numbers of citations are not part of the code.
+function codeOf(block) {
+  const code = block.cloneNode(true);
+  for (const cite of code.querySelectorAll(".cite")) cite.remove();
+  return code.textContent;
+}
+
 // Copies a text, and says so on the button for a moment.
 export async function copy(button, text) {
   try {

@@ -2,7 +2,9 @@ import { copy } from "./clipboard.js";
 import { events, post } from "./stream.js";
 import * as log from "./log.js";
 
-const FIELDS = ["allowed_domains", "blocked_domains", "country", "region", "city", "timezone"];
+const RETRIES = [300, 1000, 3000, 5000];
+
+const FIELDS = ["allowed_domains", "blocked_domains", "country", "region", "city", "timezone", "provider", "model"];
 
 export function watchComposer(page) {
   const form = page.getElementById("composer");
@@ -10,6 +12,8 @@ export function watchComposer(page) {
   const text = form.elements.text;
   const stop = page.getElementById("stop");
   const send = page.getElementById("send");
+  // Tabs of one browser tell each other that a question was sent.
+  const tabs = new BroadcastChannel("groundwire");
   let running = null;
 
   const fit = () => {
@@ -27,18 +31,15 @@ export function watchComposer(page) {
     event.preventDefault();
     if (text.value.trim()) submit({ text: text.value, ...controls(form) });
   });
-  stop.addEventListener("click", () => running?.abort());
+  stop.addEventListener("click", stopAnswer);
   page.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && running && !page.querySelector(".cite:hover, .chip:focus, .pop[open]")) running.abort();
+    if (event.key === "Escape" && running && !page.querySelector(".cite:hover, .chip:focus, .pop[open]")) stopAnswer();
   });
-  page.getElementById("hello")?.addEventListener("click", (event) => {
-    if (!event.target.matches("[data-example]")) return;
-    text.value = event.target.textContent;
-    fit();
-    text.focus();
+  tabs.addEventListener("message", ({ data }) => {
+    if (data.session === form.dataset.session && !running) follow();
   });
   form.elements.agent.addEventListener("change", () => showSearch(form));
-  page.getElementById("log").addEventListener("click", (event) => act(event, submit));
+  page.getElementById("log").addEventListener("click", (event) => act(event, propose));
   page.getElementById("log").addEventListener("submit", (event) => {
     event.preventDefault();
     const replaces = event.target.closest("article").dataset.id;
@@ -48,7 +49,7 @@ export function watchComposer(page) {
   page.getElementById("log").addEventListener("keydown", (event) => {
     if (event.key === "Escape" && event.target.closest(".edit")) edit(event.target.closest("article"), false);
   });
-  if (page.querySelector('.answer[data-state="running"]')) setTimeout(() => location.reload(), 2500);
+  if (page.querySelector('.answer[data-state="running"]')) follow();
   const draft = sessionStorage.getItem(location.pathname);
   if (draft && !text.value) {
     text.value = draft;
@@ -60,38 +61,69 @@ export function watchComposer(page) {
   send.disabled = false;
   text.focus({ preventScroll: true });
 
+  // A suggestion is asked at once, unless its agent cannot answer: then it waits in the form.
+  function propose(question) {
+    if ("mute" in form.elements.agent.selectedOptions[0].dataset) {
+      text.value = question.text;
+      fit();
+      text.focus();
+    } else submit({ ...controls(form), ...question });
+  }
+
   async function submit(question) {
     if (running) return;
-    running = new AbortController();
+    const body = { session: form.dataset.session, agent: form.elements.agent.value, ...question };
+    await read(() => post("/chat/ask", body), question);
+  }
+
+  // The answer goes on without this page: after a reload, in another tab, or when the connection was lost.
+  async function follow() {
+    if (!running) await read(() => fetch(`/chat/${form.dataset.session}/follow`), {});
+  }
+
+  async function read(request, question) {
+    const state = (running = { article: null, ended: false, stopping: false });
     setBusy(true);
     showError("");
-    const state = { article: null, ended: false };
+    let refused = false;
     try {
-      const body = { session: form.dataset.session, agent: form.elements.agent.value, ...question };
-      const response = await post("/chat/ask", body, running.signal);
-      if (response.redirected) return location.assign(response.url);
-      if (!response.ok) return showError((await response.json()).message);
-      for await (const event of events(response)) handle(event, question, state);
-      if (!state.ended) showError(page.body.dataset.connection);
-    } catch (error) {
-      if (error.name === "AbortError") await loadStored(state);
-      else showError(page.body.dataset.connection);
-    } finally {
-      if (state.article && !state.ended) log.markInterrupted(state.article);
-      running = null;
-      setBusy(false);
+      refused = await readStream(await request(), question, state);
+    } catch {
+      // The connection was lost; the answer is followed below.
     }
+    for (const pause of RETRIES) {
+      if (state.ended || refused || !state.article) break;
+      await new Promise((resolve) => setTimeout(resolve, pause));
+      const again = await fetch(`/chat/${form.dataset.session}/follow`).catch(() => null);
+      if (again) refused = await readStream(again, {}, state).catch(() => false);
+    }
+    if (!state.ended && !refused) showError(page.body.dataset.connection);
+    if (state.article && !state.ended) log.markInterrupted(state.article);
+    running = null;
+    setBusy(false);
+    if (refused === 409) follow();
+  }
+
+  // Returns the status of a refusal, or false.
+  async function readStream(response, question, state) {
+    if (response.redirected) location.assign(response.url);
+    else if (!response.ok) showError((await response.json()).message);
+    if (response.redirected || !response.ok) return response.status;
+    for await (const event of events(response)) handle(event, question, state);
+    return false;
   }
 
   function handle({ name, data }, question, state) {
     if (name === "turn") {
       if (question.replaces) log.removeFrom(question.replaces);
-      else {
+      else if (question.text && question.text === text.value) {
         text.value = "";
         fit();
       }
-      state.article = log.addTurn(data);
+      state.article = log.showTurn(data);
       nameSession(data);
+      if (question.text !== undefined) tabs.postMessage({ session: data.session });
+      if (state.stopping) stopAnswer();
     } else if (name === "body") log.updateBody(state.article, data);
     else if (name === "status") log.setStatus(state.article, data.html);
     else if (name === "progress") log.setProgress(state.article, data.html);
@@ -104,20 +136,13 @@ export function watchComposer(page) {
     }
   }
 
-  // After a stop, the server has the part of the answer that was stored.
-  async function loadStored(state) {
-    if (!state.article) return;
-    for (const pause of [150, 400, 1000, 2000]) {
-      await new Promise((resolve) => setTimeout(resolve, pause));
-      const response = await fetch(`/chat/${form.dataset.session}`);
-      const stored = new DOMParser().parseFromString(await response.text(), "text/html");
-      const answer = stored.getElementById(state.article.id);
-      if (answer && answer.dataset.state !== "running") {
-        state.article = log.replaceAnswer(state.article, answer.outerHTML);
-        state.ended = true;
-        return;
-      }
-    }
+  // A question that is not stored yet has no session to stop; it is stopped as soon as it has one.
+  async function stopAnswer() {
+    if (!running) return;
+    running.stopping = true;
+    if (!running.article) return;
+    const response = await post(`/chat/${form.dataset.session}/stop`, {}).catch(() => null);
+    if (!response?.ok) showError(page.body.dataset.connection);
   }
 
   function nameSession(turn) {
@@ -173,13 +198,29 @@ function showSearch(form) {
   document.getElementById("turn-on").action = `/agents/${chosen.value}/search`;
 }
 
-function act(event, submit) {
+function act(event, ask) {
   const button = event.target.closest("[data-do]");
   if (!button) return;
   const article = button.closest("article");
-  if (button.dataset.do === "retry") submit({ text: "", replaces: button.dataset.question });
+  if (button.dataset.do === "ask") ask({ text: button.textContent.trim() });
+  else if (button.dataset.do === "retry") ask({ text: "", replaces: button.dataset.question, ...target() });
+  else if (button.dataset.do === "continue") ask({ text: button.dataset.text });
   else if (button.dataset.do === "copy") copy(button, article.querySelector("[data-copy]").value);
+  else if (button.dataset.do === "all-sources") openSources(article);
   else if (["edit", "cancel"].includes(button.dataset.do)) edit(article, button.dataset.do === "edit");
+}
+
+function openSources(article) {
+  const sources = article.querySelector(".sources");
+  sources.open = true;
+  sources.querySelector("summary").focus();
+  sources.scrollIntoView({ block: "nearest" });
+}
+
+// The provider and model that are chosen now, for asking again.
+function target() {
+  const { provider, model } = document.getElementById("composer").elements;
+  return { provider: provider.value, model: model.value };
 }
 
 function edit(article, editing) {

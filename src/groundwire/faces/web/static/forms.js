@@ -11,11 +11,6 @@ export function watchForms(page) {
     }
   });
   page.addEventListener("click", (event) => {
-    const menu = event.target.closest?.(".menu");
-    if (menu) {
-      const open = page.getElementById("side").classList.toggle("open");
-      menu.setAttribute("aria-expanded", String(open));
-    }
     for (const pop of page.querySelectorAll(".pop[open]")) {
       if (!pop.contains(event.target)) pop.removeAttribute("open");
     }

@@ -26,10 +26,19 @@ export function removeFrom(id) {
   }
 }
 
-export function addTurn(turn) {
+// Adds a question and its answer, or replaces them with their present state.
+export function showTurn(turn) {
   document.getElementById("hello")?.remove();
-  log().append(nodes(turn.html));
-  scrollToEnd();
+  let isNew = false;
+  for (const article of [...nodes(turn.html).children]) {
+    const shown = document.getElementById(article.id);
+    if (shown) shown.replaceWith(article);
+    else {
+      log().append(article);
+      isNew = true;
+    }
+  }
+  if (isNew) scrollToEnd();
   return document.getElementById(`m-${turn.answer}`);
 }
 

@@ -1,0 +1,4 @@
+// A shared session: only what a reader needs.
+import { watchCards } from "./cards.js";
+
+watchCards(document);
