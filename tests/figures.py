@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +25,8 @@ class Figure(NamedTuple):
     unit: str
     test: str
     day: str
+    part: str = ""
+    """What of a count this is, if several tests count together."""
 
     @property
     def text(self) -> str:
@@ -48,9 +51,9 @@ class Figures:
         self._path = os.environ.get(VARIABLE) if path is None else path
         self._day = datetime.now(UTC).date().isoformat()
 
-    def add(self, requirement: str, what: str, number: float, unit: str = "") -> None:
-        """Write down a figure of a requirement."""
-        self._write(Figure(requirement, what, round(number, 6), unit, self._test, self._day))
+    def add(self, requirement: str, what: str, number: float, unit: str = "", *, part: str = "") -> None:
+        """Write down a figure of a requirement. The parts of a count are printed as their sum."""
+        self._write(Figure(requirement, what, round(number, 6), unit, self._test, self._day, part))
 
     def end(self, outcome: str) -> None:
         """Write down how the test ended."""
@@ -71,7 +74,7 @@ class Measurements(NamedTuple):
 
 def read_measurements(path: Path) -> Measurements:
     """What is written in a file, in the order in which it was first measured."""
-    figures: dict[tuple[str, str], Figure] = {}
+    figures: dict[tuple[str, str, str], Figure] = {}
     outcomes: dict[str, Outcome] = {}
     if path.is_file():
         for line in path.read_text("utf-8").splitlines():
@@ -79,5 +82,17 @@ def read_measurements(path: Path) -> Measurements:
             if "outcome" in fields:
                 outcomes[fields["test"]] = Outcome(**fields)
             else:
-                figures[fields["requirement"], fields["what"]] = Figure(**fields)
-    return Measurements(list(figures.values()), list(outcomes.values()))
+                figure = Figure(**fields)
+                figures[figure.requirement, figure.what, figure.part] = figure
+    return Measurements(_added(figures.values()), list(outcomes.values()))
+
+
+def _added(figures: Iterable[Figure]) -> list[Figure]:
+    """One figure for all parts of a count, of the newest day."""
+    sums: dict[tuple[str, str], Figure] = {}
+    for figure in figures:
+        before = sums.get((figure.requirement, figure.what), figure._replace(number=0))
+        sums[figure.requirement, figure.what] = figure._replace(
+            number=before.number + figure.number, day=max(before.day, figure.day)
+        )
+    return list(sums.values())

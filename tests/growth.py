@@ -13,10 +13,16 @@ FLOOR = 0.002
 
 
 def growth(work: Callable[[int], object], size: int) -> float:
-    """How many times longer the work takes if the size is multiplied by `TIMES`; the best of some tries."""
-    return min(_spent(work, size * TIMES) for _ in range(2)) / max(
-        FLOOR, min(_spent(work, size) for _ in range(3))
-    )
+    """How many times longer the work takes if the size is multiplied by `TIMES`.
+
+    A ratio that is clearly linear is not measured again; otherwise it is the best of some tries.
+    """
+    small = max(FLOOR, min(_spent(work, size) for _ in range(2)))
+    large = _spent(work, size * TIMES)
+    if large / small < LINEAR / 2:
+        return large / small
+    small = max(FLOOR, min(small, _spent(work, size)))
+    return min(large, _spent(work, size * TIMES)) / small
 
 
 def _spent(work: Callable[[int], object], size: int) -> float:

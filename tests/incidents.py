@@ -199,15 +199,43 @@ INCIDENTS = (
         ),
     ),
     Incident(
-        ("LiteLLM 34732", "LiteLLM 40095", "LiteLLM 26672", "LiteLLM 27639", "LiteLLM 30460"),
-        "budgets were exceeded by concurrent requests, or not enforced",
+        ("LiteLLM 34732", "LiteLLM 40095", "LiteLLM 26672", "LiteLLM 33325"),
+        "budgets were exceeded by concurrent requests and by replicas that counted alone, or not enforced",
+        ("R25",),
+        (
+            *tests_in(
+                "server/test_budgets",
+                "issue_34732_concurrent_requests_exceed_the_budget_by_one_reservation",
+                "issue_26672_a_spent_budget_is_enforced",
+            ),
+            *tests_in("server/test_budget_leaks", "issue_33325_what_one_gateway_spends_counts_on_the_other"),
+        ),
+    ),
+    Incident(
+        ("LiteLLM 27639", "LiteLLM 28247", "LiteLLM 30460", "LiteLLM 27735"),
+        "counters that were higher than what was spent, so that requests within their budget were refused",
+        ("R25",),
+        (
+            *tests_in(
+                "server/test_budgets",
+                "issue_27639_reservations_do_not_leak",
+                "issue_30460_a_repeated_write_does_not_inflate_the_counters",
+                "issue_27735_what_is_enforced_is_what_is_shown",
+            ),
+            *tests_in(
+                "server/test_budget_leaks",
+                "issue_28247_gateways_that_start_together_do_not_inflate_what_was_spent",
+            ),
+        ),
+    ),
+    Incident(
+        ("LiteLLM 34733", "LiteLLM 36940", "LiteLLM 39150"),
+        "the reset of a window erased what was spent in the new one, or counted it in the wrong one",
         ("R25",),
         tests_in(
-            "server/test_budgets",
-            "issue_34732_concurrent_requests_exceed_the_budget_by_one_reservation",
-            "issue_26672_a_spent_budget_is_enforced",
-            "issue_27639_reservations_do_not_leak",
-            "issue_30460_a_repeated_write_does_not_inflate_the_counters",
+            "server/test_budget_leaks",
+            "issue_34733_a_new_day_does_not_overwrite_what_was_spent_in_it",
+            "a_request_over_midnight_belongs_to_the_day_in_which_it_was_sent",
         ),
     ),
     Incident(

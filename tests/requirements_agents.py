@@ -15,7 +15,7 @@ _MESSAGES = "tests/dialects/anthropic_messages/test_stream.py::"
 _CHAT = "tests/dialects/openai_chat/"
 _GEMINI = "tests/dialects/gemini/"
 
-_FIRST_TIME = f"{_BROWSER}test_a_first_time_user_creates_an_agent_sends_a_question_and_finds_it_again"
+_FIRST_TIME = f"{_BROWSER}test_a_first_time_user_gets_an_answer_by_one_click_asks_on_and_creates_an_agent"
 _INDICATOR = f"{_BROWSER}test_the_indicator_names_the_query_and_text_appears_before_the_answer_is_complete"
 _ONLY_IF_WANTED = f"{_TURNS}test_search_is_requested_only_if_the_agent_enables_it"
 _NEVER_A_CALL = f"{_MESSAGES}test_a_search_becomes_a_call_and_a_result_never_a_tool_call"

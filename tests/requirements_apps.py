@@ -189,7 +189,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         281,
         "citations are links to click",
-        (f"{_BROWSER}test_a_first_time_user_creates_an_agent_sends_a_question_and_finds_it_again",),
+        (f"{_BROWSER}test_a_first_time_user_gets_an_answer_by_one_click_asks_on_and_creates_an_agent",),
     ),
     (
         282,

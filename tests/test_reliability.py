@@ -21,12 +21,18 @@ SCRIPT = PROJECT / "scripts" / "reliability.py"
 ADVISORY = re.compile(r"cve_\d{4}_\d+|ghsa_\w{4}_\w{4}_\w{4}|pysec_\d{4}_\d+")
 
 
+def is_mark(node: ast.Assign) -> bool:
+    """Does this set the marks of all tests of a file?"""
+    return ast.unparse(node.targets[0]) == "pytestmark"
+
+
 @cache
 def named_in(path: str) -> dict[str, bool]:
     """The tests in a file, and whether each is thorough."""
     tree = ast.parse((PROJECT / path).read_text("utf-8"), path)
+    of_all = [node.value for node in tree.body if isinstance(node, ast.Assign) and is_mark(node)]
     return {
-        node.name: any("thorough" in ast.unparse(mark) for mark in node.decorator_list)
+        node.name: any("thorough" in ast.unparse(mark) for mark in (*of_all, *node.decorator_list))
         for node in tree.body
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
     }
@@ -92,10 +98,12 @@ def test_figures_are_written_only_if_a_file_is_named(tmp_path: Path) -> None:
     figures.add("R1", "streams", 12_000.0)
     figures.add("R1", "wait", 0.01234, "s")
     figures.add("R1", "streams", 13_000.0)
+    for part, number in (("a", 10), ("b", 20), ("a", 40)):
+        figures.add("R2", "responses", number, part=part)
     figures.end("failed")
     figures.end("passed")
     found = read_measurements(path)
-    assert [figure.text for figure in found.figures] == ["streams: 13,000", "wait: 0.0123 s"]
+    assert [one.text for one in found.figures] == ["streams: 13,000", "wait: 0.0123 s", "responses: 60"]
     assert [(one.test, one.outcome) for one in found.outcomes] == [("tests/a.py::test_b", "passed")]
 
 

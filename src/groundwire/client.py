@@ -61,6 +61,7 @@ from groundwire.providers.local_servers import PortProbe
 from groundwire.providers.models import FirstModelProvider, SuccessorProvider
 from groundwire.providers.openai_session import oauth_sender, refresh_process
 from groundwire.providers.pricing import PriceList, is_listed, load_prices
+from groundwire.providers.quota import QuotaBoard
 from groundwire.providers.registry import adjusted, describe, load_registered
 from groundwire.providers.spec import (
     Batches,
@@ -111,6 +112,7 @@ class Groundwire:
         self.config = config if config is not None else load(self._env, self._home, str(Path.cwd()))
         self._finder = CredentialFinder(LookupContext(self._env, self._home, self.config.config_dir))
         self._redactor = Redactor()
+        self._quotas = QuotaBoard()
         self._http = Http(self._env)
         self._refresher = Refresher(
             oauth_sender(self._http),
@@ -123,6 +125,7 @@ class Groundwire:
         self._keys: dict[str, Secret] = {}
         self._price_list = PriceList(self.config.prices)
         self._terms: dict[str, PricingTerms] = {}
+        self._time_limits: dict[str, float] = {}
         self.spending_guard: SpendingGuard | None = None
         """Decides before each request to a provider whether its budget allows it."""
         self._plugins = self._create_plugins()
@@ -228,8 +231,6 @@ class Groundwire:
                     raise event.error
                 assembler.feed(event)
         answer = assembler.answer()
-        if self.config.resolve_redirects:
-            answer = await self.resolve_redirects(answer)
         if not verify:
             return answer
         from groundwire.verify.encode import with_report  # noqa: PLC0415  few searches are verified
@@ -272,11 +273,14 @@ class Groundwire:
     async def resolve_redirects(self, answer: Answer) -> Answer:
         """The answer with the addresses of the pages instead of Gemini's redirect addresses, which stay in
         the extras of the sources."""
+        return await self._redirect_resolver().resolved(answer)
+
+    def _redirect_resolver(self) -> RedirectResolver:
         if self._redirects is None:
             from groundwire.verify.redirects import RedirectResolver  # noqa: PLC0415  opt-in
 
             self._redirects = RedirectResolver(self._engine_factory.fetcher(), time.monotonic)
-        return await self._redirects.resolved(answer)
+        return self._redirects
 
     def _verifier(self) -> Verifier:
         from groundwire.verify.fetch import CitedPages  # noqa: PLC0415  few searches are verified
@@ -345,14 +349,19 @@ class Groundwire:
             model = target.model
         if model and model != request.model:
             request = replace(request, model=model)
+        if self.config.resolve_redirects:
+            request = replace(request, wire=None)  # bytes that are passed through keep their addresses
         answer = AnswerStream(target)
-        if not cached:
-            return answer.attach(self._route(request, target, among))
         # The cache knows a target by its name: another choice of providers is another target.
         name = " ".join((target.provider, *among))
-        return answer.attach(
+        batches = (
             self._cache.batches(request, provider=name, model=target.model, note=answer.cache.set)
+            if cached
+            else self._route(request, target, among)
         )
+        if self.config.resolve_redirects:
+            batches = self._redirect_resolver().resolved_batches(batches)
+        return answer.attach(batches)
 
     def resolve(self, model: str = "", *, provider: str = AUTO) -> ResolvedTarget:
         """The provider and model that a name means; `auto` and no model for the default target."""
@@ -407,8 +416,15 @@ class Groundwire:
 
     def _seconds(self, targets: Sequence[ResolvedTarget]) -> float:
         """The time limit of a request, over all attempts."""
-        limits = (self.config.provider(target.provider).timeout for target in targets)
-        return max(limit or self.config.timeout or Deadlines().total for limit in limits)
+        return max(map(self._time_limit, (target.provider for target in targets)))
+
+    def _time_limit(self, provider: str) -> float:
+        limit = self._time_limits.get(provider)
+        if limit is None:
+            settings = self.config.provider(provider)
+            limit = settings.timeout or self.config.timeout or Deadlines().total
+            self._time_limits[provider] = limit
+        return limit
 
     def _able_to_search(self) -> Mapping[str, bool]:
         """The usable providers that can search."""
@@ -476,8 +492,11 @@ class Groundwire:
         return self._providers[provider].model if provider in self._providers else ""
 
     def health(self) -> Mapping[str, ProviderHealth]:
-        """The circuit breaker and the last error of every provider that was called."""
-        return self._router.health.report()
+        """The circuit breaker, the last error and the rate limits of every provider that was called."""
+        return {
+            name: replace(health, quotas=self._quotas.of(name))
+            for name, health in self._router.health.report().items()
+        }
 
     def providers(self) -> list[ProviderStatus]:
         """Return the status of every known provider."""
@@ -646,7 +665,9 @@ class Groundwire:
             return await self._credential(row)
 
         renew = self._refresher.after_refusal
-        provider: Provider = HttpProvider(row, self._http, credential, self._redactor, renew=renew)
+        http_provider = HttpProvider(row, self._http, credential, self._redactor, renew=renew)
+        http_provider.quotas = self._quotas
+        provider: Provider = http_provider
         if row.is_local and not row.model:
             provider = FirstModelProvider(provider, row, self._http, credential)
         if row.family:
@@ -676,6 +697,7 @@ class Groundwire:
             lambda: factory.engine(engine),
             factory.capabilities(engine),
             prices=searches.prices(""),
+            open_page=factory.page,
         )
 
     async def _credential(self, row: ProviderSpec) -> Credential | None:

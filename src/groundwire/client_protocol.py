@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from groundwire.providers.passthrough.writer import PassthroughWriter
+from groundwire.providers.quota import Quota
 from groundwire.routing.health import ProviderHealth
 from groundwire.routing.resolve import ResolvedTarget
 
@@ -34,6 +35,7 @@ __all__ = [
     "AnswerStream",
     "PassthroughWriter",
     "ProviderHealth",
+    "Quota",
     "ResolvedTarget",
     "SearchClient",
     "no_model_message",
@@ -216,7 +218,7 @@ class SearchClient(Protocol):
         ...
 
     def health(self) -> Mapping[str, ProviderHealth]:
-        """The circuit breaker and the last error of every provider that was called."""
+        """The circuit breaker, the last error and the rate limits of every provider that was called."""
         ...
 
     def findings(self, name: str) -> list[LookupResult]:

@@ -24,8 +24,8 @@ FLOORS = {
     "starlette": (1, 3, 1),
 }
 """The first versions without a known vulnerability."""
-MOST_DIRECT = 13
-MOST_INSTALLED = 49
+MOST_DIRECT = 16
+MOST_INSTALLED = 54
 BOUND = 60.0
 
 # Files that the interpreter and its libraries read wherever they run.

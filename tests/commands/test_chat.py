@@ -32,7 +32,7 @@ from groundwire.model import (
     TextDelta,
     assemble,
 )
-from groundwire.store.base import Session, Store, StoredMessage
+from groundwire.store.base import Agent, Session, Store, StoredMessage
 from groundwire.store.sqlite import open_sqlite
 from groundwire.text.markdown import render_answer
 from tests.commands.test_processes import BOUND, COMMAND, environment
@@ -101,7 +101,8 @@ def test_continuing_without_a_conversation_begins_one(tmp_path: Path) -> None:
 
 def test_a_conversation_of_the_page_without_search_goes_on_with_search(tmp_path: Path) -> None:
     with stored(tmp_path) as store:
-        store.put_session(Session("s1", DEFAULT.id, "", "on the page", "2027-01-01", "2027-01-01"))
+        store.put_agent(Agent("plain", {"en": "Plain"}))
+        store.put_session(Session("s1", "plain", "", "on the page", "2027-01-01", "2027-01-01"))
         store.put_session(Session("s2", DEFAULT.id, "another key", "theirs", "2027-01-02", "2027-01-02"))
     bench, _ = chat(tmp_path, "how many?\n", "-c")
     assert bench.client.requests[0][0].search is not None

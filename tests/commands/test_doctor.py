@@ -12,17 +12,12 @@ from pathlib import Path
 import pytest
 
 from groundwire.commands import doctor
-from groundwire.commands.doctor import (
-    Check,
-    config_files,
-    data_directory,
-    probe_each,
-    shared_store,
-    versions,
-)
+from groundwire.commands.doctor import probe_each
 from groundwire.engine.dense.packages import ENGLISH, EncoderPackage
 from groundwire.errors import Overloaded, TimedOut
 from groundwire.model import Event, Failed, Request, SearchOptions, TextDelta
+from groundwire.server import diagnostics
+from groundwire.server.diagnostics import Check, config_files, data_directory, shared_store, versions
 from groundwire.store.migrations import ON_POSTGRES
 from groundwire.store.postgres import open_postgres
 from groundwire.transport.migrations import Migration
@@ -40,7 +35,7 @@ def test_versions_are_printed() -> None:
 
 
 def test_a_library_that_is_missing_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_LIBRARIES", ("groundwire-no-such-library",))
+    monkeypatch.setattr(diagnostics, "_LIBRARIES", ("groundwire-no-such-library",))
     assert list(versions())[-1].state == "problem"
 
 
@@ -102,17 +97,17 @@ def test_an_extra_that_is_missing_is_named_with_the_command_that_adds_it(
     extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("GROUNDWIRE_SEMANTIC")
-    gone = doctor._extra_packages()[extra]
+    gone = diagnostics._extra_packages()[extra]
     assert gone
-    assert [check.state for check in doctor.extras("") if check.what == extra] == ["ok"]
+    assert [check.state for check in diagnostics.extras("") if check.what == extra] == ["ok"]
 
     def version(name: str) -> str:
         if name in gone:
             raise PackageNotFoundError(name)
         return metadata.version(name)
 
-    monkeypatch.setattr(doctor, "version", version)
-    found = {check.what: check for check in doctor.extras("postgresql://db/x", "redis://cache")}
+    monkeypatch.setattr(diagnostics, "version", version)
+    found = {check.what: check for check in diagnostics.extras("postgresql://db/x", "redis://cache")}
     assert f"pip install 'groundwire[{extra}]'" in found[extra].detail
     assert all(name in found[extra].detail for name in gone)
     assert found[extra].state == ("problem" if extra in ("postgres", "redis") else "note")
@@ -123,8 +118,8 @@ def test_an_encoder_that_is_installed_and_cannot_be_used_is_reported_with_the_re
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("GROUNDWIRE_SEMANTIC", "0")
-    monkeypatch.setattr(doctor, "_extra_packages", lambda: {"semantic": ["tantivy"]})
-    (found,) = doctor.extras("")
+    monkeypatch.setattr(diagnostics, "_extra_packages", lambda: {"semantic": ["tantivy"]})
+    (found,) = diagnostics.extras("")
     assert found.state == "note"
     assert found.detail.endswith("turned off by GROUNDWIRE_SEMANTIC=0")
 
@@ -132,8 +127,8 @@ def test_an_encoder_that_is_installed_and_cannot_be_used_is_reported_with_the_re
 def test_the_better_encoder_for_english_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GROUNDWIRE_SEMANTIC")
     monkeypatch.setattr(EncoderPackage, "problem", lambda self: "missing" if self == ENGLISH else "")
-    monkeypatch.setattr(doctor, "_extra_packages", lambda: {"semantic": ["tantivy"]})
-    (found,) = doctor.extras("")
+    monkeypatch.setattr(diagnostics, "_extra_packages", lambda: {"semantic": ["tantivy"]})
+    (found,) = diagnostics.extras("")
     assert found.state == "ok"
     assert found.detail.endswith(ENGLISH.install)
 
@@ -174,9 +169,9 @@ def test_a_shared_store_without_an_answer_or_a_secret_is_a_problem(tmp_path: Pat
 
 @pytest.mark.server
 def test_a_redis_is_asked_what_it_is(redis: str, redis_server: RedisServer) -> None:
-    (usable,) = doctor.shared_redis(redis)
+    (usable,) = diagnostics.shared_redis(redis)
     assert usable.state == "ok"
     assert usable.detail.endswith(f"at 127.0.0.1:{redis_server.port}, standalone")
-    (lost,) = doctor.shared_redis("redis://:open-sesame@127.0.0.1:1/0")
+    (lost,) = diagnostics.shared_redis("redis://:open-sesame@127.0.0.1:1/0")
     assert (lost.state, lost.detail) == ("problem", "127.0.0.1:1: no connection")
-    assert list(doctor.shared_redis("")) == []
+    assert list(diagnostics.shared_redis("")) == []

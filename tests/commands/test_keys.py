@@ -47,6 +47,7 @@ def test_a_key_is_created_with_all_rights_and_changed(tmp_path: Path) -> None:
         "requests_per_minute": 60,
         "tokens_per_minute": 1000,
         "usd_per_day": "2.50",
+        "created_by": "",
         "usd_per_month": "50",
     }
     listed = bench(tmp_path)
@@ -86,6 +87,7 @@ def test_a_key_is_created_with_all_rights_and_changed(tmp_path: Path) -> None:
         (("change", "--usd-per-day", "5"), "needs the id"),
         (("change", "key_1", "--owner", "acme"), "--owner does not go with"),
         (("log", "x"), "does not go with `keys log`"),
+        (("list", "--keep-children"), "--keep-children does not go with `keys list`"),
     ],
 )
 def test_nonsense_is_a_usage_error(tmp_path: Path, words: tuple[str, ...], message: str) -> None:

@@ -88,7 +88,7 @@ UNKNOWN = {
     "providers.gemni.model = 'x'": "providers.gemni: there is no provider 'gemni'; did you mean gemini? "
     "To define one, set its dialect and base_url in your configuration",
     "order = ['opnai']": "order: there is no provider 'opnai'; did you mean openai?",
-    "order = ['zzzzzz']": "order: there is no provider 'zzzzzz'; known are: anthropic, azure, brave, cohere,",
+    "order = ['zzzzzz']": "order: there is no provider 'zzzzzz'; known are: anthropic, azure, bedrock,",
 }
 
 

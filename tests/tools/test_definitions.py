@@ -34,7 +34,10 @@ STRICT = {
     "required": ["a", "b"],
     "additionalProperties": False,
 }
-DIALECTS = ("anthropic_messages", "openai_responses", "openai_chat", "gemini", "gemini_interactions")
+DIALECTS = (
+    *("anthropic_messages", "openai_responses", "openai_chat", "gemini", "gemini_interactions"),
+    "bedrock_converse",
+)
 
 
 def test_the_definitions_are_marked_as_special_tools() -> None:

@@ -32,6 +32,7 @@ _SETTINGS: Mapping[str, str] = {
     "context": "search.context_size",
     "live": "search.live",
     "data_dir": "data_dir",
+    "resolve": "resolve_redirects",
 }
 """Arguments, and the settings they override."""
 

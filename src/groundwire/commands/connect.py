@@ -1,4 +1,4 @@
-"""`groundwire connect`: shows, writes or removes the configuration that a client needs to use groundwire."""
+"""`groundwire connect`: shows, writes or removes the configuration that a program needs to use groundwire."""
 
 from __future__ import annotations
 
@@ -10,19 +10,29 @@ from collections.abc import Mapping
 
 from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.arguments import UsageError
-from groundwire.faces.cli.console import Console
-from groundwire.faces.connect.changes import Backup, Change, connect, snippet, undo
+from groundwire.faces.cli.console import BOLD, Console, styled
+from groundwire.faces.cli.style import align_columns
+from groundwire.faces.connect.changes import (
+    Backup,
+    Change,
+    ChangeResult,
+    connect,
+    has_entry,
+    snippet,
+    undo,
+)
 from groundwire.faces.connect.clients import (
     CLIENTS,
-    GATEWAY,
-    GATEWAY_SPECS,
-    ConnectContext,
+    ClientSpec,
     all_changes,
-    gateway_change,
-    http_change,
-    local_change,
+    gateway_changes,
+    http_changes,
+    local_changes,
     tool_changes,
 )
+from groundwire.faces.connect.gateways import GATEWAY_SPECS
+from groundwire.faces.connect.locations import GATEWAY, ConnectContext
+from groundwire.text.sanitise import sanitise
 
 
 def run_connect(arguments: Namespace, console: Console) -> int:
@@ -32,9 +42,12 @@ def run_connect(arguments: Namespace, console: Console) -> int:
         raise UsageError(f"choose one of {', '.join(f'--{mode}' for mode in modes)}")
     if arguments.write and arguments.undo:
         raise UsageError("choose one of --write and --undo")
-    context = ConnectContext(
-        console.env, console.home, _command(console.env), (arguments.url or GATEWAY).rstrip("/")
-    )
+    url = (arguments.url or GATEWAY).rstrip("/")
+    context = ConnectContext(console.env, console.home, _command(console.env), url, cwd=console.cwd)
+    if arguments.list:
+        return _list(context, console)
+    if not arguments.client:
+        raise UsageError("name the program to connect, or list them all with --list")
     if arguments.undo:
         return _undo(arguments.client, context, console)
     changes = _changes(arguments, context)
@@ -47,14 +60,43 @@ def _changes(arguments: Namespace, context: ConnectContext) -> list[Change]:
     if arguments.tools:
         return tool_changes(arguments.client, context)
     if arguments.gateway:
-        return [gateway_change(arguments.client, context)]
-    return [(http_change if arguments.http else local_change)(arguments.client, context)]
+        return gateway_changes(arguments.client, context)
+    return (http_changes if arguments.http else local_changes)(arguments.client, context)
+
+
+def _list(context: ConnectContext, console: Console) -> int:
+    rows = [("PROGRAM", "INSTALLED", "CONNECTED", "FILE")]
+    for name, client in CLIENTS.items():
+        file = client.file(context)
+        files = all_changes(name, context)
+        connected = any(has_entry(variants) for variants in files)
+        rows.append(
+            (name, _installed(client, context), "yes" if connected else "", _shown(file, console.home))
+        )
+    for number, line in enumerate(align_columns(rows)):
+        text = sanitise(line)
+        console.write((styled(text, BOLD) if console.colored and not number else text) + "\n")
+    return exit_codes.OK
+
+
+def _installed(client: ClientSpec, context: ConnectContext) -> str:
+    """How it is known that a program is installed; empty if it seems not to be."""
+    for command in client.commands:
+        if found := shutil.which(command, path=context.env.get("PATH")):
+            return _shown(found, context.home)
+    folder = os.path.dirname(client.file(context))
+    if folder not in (context.home, context.cwd) and os.path.isdir(folder):
+        return "has a folder"
+    return "has a file" if os.path.exists(client.file(context)) else ""
 
 
 def _show(arguments: Namespace, changes: list[Change], console: Console) -> int:
+    shown = ""
     for change in changes:
-        verb = "Put this into" if change.form == "whole" else "Add this to"
-        console.note(f"{verb} {_shown(change.file, console.home)}:")
+        if change.file != shown:
+            verb = "Put this into" if change.form == "whole" else "Add this to"
+            console.note(f"{verb} {_shown(change.file, console.home)}:")
+            shown = change.file
         console.write(snippet(change))
     console.note("To change the file, add --write; a backup is kept.")
     if arguments.gateway:
@@ -63,14 +105,17 @@ def _show(arguments: Namespace, changes: list[Change], console: Console) -> int:
 
 
 def _write(arguments: Namespace, changes: list[Change], known: list[list[Change]], console: Console) -> int:
+    results: dict[str, set[ChangeResult]] = {}
     for change in changes:
-        shown = _shown(change.file, console.home)
         variants = [variant for file in known for variant in file if variant.file == change.file]
-        if connect(change, variants) == "already there":
+        results.setdefault(change.file, set()).add(connect(change, variants))
+    for file, outcomes in results.items():
+        shown = _shown(file, console.home)
+        if outcomes == {"already there"}:
             console.print(f"{shown}: already connected")
             continue
         console.print(f"{shown}: connected")
-        if copy := Backup(os.path.realpath(change.file)).path:
+        if copy := Backup(os.path.realpath(file)).path:
             console.print(f"The previous file is kept as {_shown(copy, console.home)}")
     table = GATEWAY_SPECS if arguments.gateway else CLIENTS
     console.note(table[arguments.client].after)

@@ -19,13 +19,15 @@ from groundwire.client_protocol import SearchClient
 from groundwire.commands.keys import announcer
 from groundwire.errors import ConfigError
 from groundwire.faces.gateway.count_tokens import COUNT_TOKENS_ROUTES
+from groundwire.faces.gateway.docs_site.endpoints import DOCS_ROUTES
 from groundwire.faces.gateway.endpoints import DIALECT_ROUTES
 from groundwire.faces.gateway.keys import KEY_ROUTES
-from groundwire.faces.gateway.meta import DOCS_ROUTES, HEALTH_ROUTES
+from groundwire.faces.gateway.meta import HEALTH_ROUTES, OPENAPI_ROUTES
 from groundwire.faces.gateway.models import MODEL_ROUTES
 from groundwire.faces.gateway.search_apis.shared_path import SEARCH_API_ROUTES
+from groundwire.faces.gateway.ui_messages.endpoint import UI_MESSAGE_ROUTES
 from groundwire.faces.mcp.http import mcp_app, mcp_route
-from groundwire.faces.web.app import routes_for
+from groundwire.faces.web.app import add_pages
 from groundwire.model.value import value
 from groundwire.server.access_log import RequestLog, log_request
 from groundwire.server.app import AccessRecord, HttpApp
@@ -52,10 +54,12 @@ if TYPE_CHECKING:
 GATEWAY_ROUTES: tuple[Route, ...] = (
     *DIALECT_ROUTES,
     *SEARCH_API_ROUTES,
+    *UI_MESSAGE_ROUTES,
     *COUNT_TOKENS_ROUTES,
     *MODEL_ROUTES,
     *KEY_ROUTES,
     *HEALTH_ROUTES,
+    *OPENAPI_ROUTES,
     *DOCS_ROUTES,
 )
 _KILL_AFTER = 5.0
@@ -145,7 +149,7 @@ def create_service(
         app.tracer = telemetry
         groundwire.observe_attempts(telemetry.begin_attempt)
         app.on_close.append(telemetry.aclose)
-    app.routes = RouteTable((*app.routes.routes, *routes_for(chat_for(groundwire, store))))
+    add_pages(app, chat_for(groundwire, store))
 
     async def close() -> None:
         await recorder.aclose()
@@ -170,11 +174,15 @@ def _share_through_redis(
     app: HttpApp, groundwire: Groundwire, shared: SharedAccess | None, workers: Workers | None
 ) -> None:
     # Imported on demand: the library of Redis is optional, and takes half a second.
+    from groundwire.server.shared_responses import SharedResponses  # noqa: PLC0415
+    from groundwire.server.shared_throttle import SharedThrottle  # noqa: PLC0415
     from groundwire.transport.redis import RedisLink  # noqa: PLC0415
 
     link = RedisLink(groundwire.config.redis)
     groundwire.share(link)
     app.rate_limiter = RateLimiter(link, processes=workers.count if workers is not None else 1)
+    app.idempotency.shared = SharedResponses(link)
+    SharedThrottle(link, app.access.throttle)
     if shared is not None:
         link.listen(ACCESS_TOPIC, lambda _: shared.wake())
     app.on_start.append(link.start)

@@ -106,6 +106,8 @@ def _check(arguments: Namespace) -> None:
         raise UsageError(f"{arguments.which!r} does not go with `keys {action}`")
     if action != "create" and arguments.name:
         raise UsageError(f"--name does not go with `keys {action}`")
+    if action != "revoke" and arguments.keep_children:
+        raise UsageError(f"--keep-children does not go with `keys {action}`")
     given = _fields(arguments)
     if given and action not in _WITH_FIELDS:
         raise UsageError(f"--{_flag(next(iter(given)))} does not go with `keys {action}`")
@@ -204,7 +206,7 @@ _COLUMNS = (*field_names(KeyRights)[:3], "")
 
 
 def _revoke(manager: KeyManager, arguments: Namespace, console: Console) -> int:
-    ended = manager.revoke_named(OPERATOR, arguments.which)
+    ended = manager.revoke_named(OPERATOR, arguments.which, keep_children=arguments.keep_children)
     if arguments.json:
         _print_json(console, {"revoked": [key.id for key in ended]})
     elif ended:

@@ -10,7 +10,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from groundwire.client import search_request
-from groundwire.client_protocol import SearchClient
+from groundwire.client_protocol import Quota, SearchClient
 from groundwire.commands.config import open_client
 from groundwire.commands.runner import report_error
 from groundwire.commands.templates import chosen_target, filled_prompt, template_of
@@ -42,12 +42,6 @@ class SearchPlan:
     request: Request
     output_format: str
     verify: bool = False
-    resolve: bool = False
-
-    @property
-    def is_complete(self) -> bool:
-        """Is nothing written before the answer is complete?"""
-        return not self.request.stream or self.resolve
 
 
 class AnswerWriter(Protocol):
@@ -132,8 +126,6 @@ _COMPLETE_FORMATS: Mapping[str, Callable[[Answer], str]] = {
 def run_search(arguments: Namespace, console: Console) -> int:
     """Send the question, and print the answer."""
     output_format = _format(arguments)
-    if output_format == "jsonl" and arguments.resolve:
-        raise UsageError("--resolve and --jsonl cannot be used together: events are printed as they come")
     question = SearchQuestion(
         question_text(arguments, console), arguments.provider or AUTO, arguments.model, arguments.max_cost
     )
@@ -145,8 +137,7 @@ def run_search(arguments: Namespace, console: Console) -> int:
         request = search_request(question.query, client.config.search)
         check_provider(client, question.provider)
         request = replace(request, stream=not arguments.no_stream)
-        resolve = arguments.resolve or (client.config.resolve_redirects and output_format != "jsonl")
-        plan = SearchPlan(question, request, output_format, arguments.verify, resolve)
+        plan = SearchPlan(question, request, output_format, arguments.verify)
         return asyncio.run(_run(client, plan, console))
     except GroundwireError as error:
         # No request was sent: the error is written in the output format as well.
@@ -164,7 +155,7 @@ async def _run(client: SearchClient, plan: SearchPlan, console: Console) -> int:
     began = time.monotonic()
     status = Status(console, time.monotonic)
     question = plan.question
-    writer = _writer(plan, console, status)
+    writer = _writer(client, plan, console, status)
     status.show(asking(question.provider))
     client.watch_index(lambda done: status.show(f"Reading {done.what} ({done.done} of {done.total})"))
     async with status.spinning(), closing_client(client):
@@ -206,8 +197,6 @@ async def _receive(
                 assembler.feed(event)
                 writer.feed(event)
         answer = assembler.answer()
-        if plan.resolve:
-            answer = await client.resolve_redirects(answer)
         if not plan.verify or answer.error is not None:
             return answer, None
         status.show("Verifying the citations…")
@@ -258,16 +247,26 @@ def report_end(answer: Answer, question: SearchQuestion, console: Console) -> in
     return exit_codes.NOTHING_FOUND
 
 
-def _writer(plan: SearchPlan, console: Console, status: Status) -> AnswerWriter:
+def _quotas(client: SearchClient, answer: Answer, question: SearchQuestion) -> Sequence[Quota]:
+    health = client.health().get(output.answered_by(answer, question)[0])
+    return health.quotas if health is not None else ()
+
+
+def _writer(client: SearchClient, plan: SearchPlan, console: Console, status: Status) -> AnswerWriter:
     if plan.output_format == "jsonl":
         return EventLineWriter(console, status)
     if plan.output_format == "json":
-        return CompleteWriter(console, status, lambda answer: output.as_json(answer, plan.question))
+        question = plan.question
+        return CompleteWriter(
+            console,
+            status,
+            lambda answer: output.as_json(answer, question, _quotas(client, answer, question)),
+        )
     if plan.output_format in BIBLIOGRAPHIES:
         form, now = plan.output_format.removesuffix("-list"), console.clock()
         return CompleteWriter(console, status, lambda answer: output.as_bibliography(answer, form, now))
     if not plan.output_format:
-        return answer_writer(console, status, complete=plan.is_complete)
+        return answer_writer(console, status, complete=not plan.request.stream)
     return CompleteWriter(console, status, _COMPLETE_FORMATS[plan.output_format])
 
 

@@ -58,7 +58,7 @@ def _announce(console: Console, address: str, usable: list[str], keys: int) -> N
     note(f"  Claude Code  ANTHROPIC_BASE_URL={address} claude")
     note(f"  OpenAI SDK   OPENAI_BASE_URL={address}/v1  (Codex, OpenCode: the same base URL)")
     note(f"  Gemini       GOOGLE_GEMINI_BASE_URL={address} gemini")
-    note(f"  all paths    {address}/docs")
+    note(f"  manual       {address}/docs")
 
 
 def _keys(count: int) -> str:

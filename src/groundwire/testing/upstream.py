@@ -137,7 +137,8 @@ class Received:
     def wants_stream(self) -> bool:
         """Does the client request a stream, in any dialect?"""
         body = self.json
-        return (isinstance(body, dict) and body.get("stream") is True) or ":stream" in self.path
+        in_path = ":stream" in self.path or self.path.endswith("/converse-stream")
+        return in_path or (isinstance(body, dict) and body.get("stream") is True)
 
 
 class ScriptedExchange:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from groundwire.dialects.fields import Fields
+from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.errors import ClientWireError, InvalidArguments, UnsupportedFeature
 from groundwire.model import FunctionTool, Json, JsonObject, Location, Message, Request, SearchOptions, Text
@@ -152,7 +152,7 @@ def convert(tools: Sequence[JsonObject], name: str, language: str = "en") -> lis
     broken = sorted(RESTRICTIONS.intersection(unsupported))
     if broken:
         raise UnsupportedFeature(f"{name} cannot honour {', '.join(broken)}; leave it out for this provider")
-    entries = body.get("tools")
+    entries = body.get("tools") or as_object(body.get("toolConfig")).get("tools")
     return entries if isinstance(entries, list) else []
 
 

@@ -191,7 +191,26 @@ def port(text: str) -> int:
 
 FORMATS = ("openai-responses", "openai-chat", "anthropic", "gemini", "mcp")
 LANGUAGES = ("en", "de")
-CLIENTS = ("opencode", "claude-code", "codex", "gemini-cli", "cursor", "vscode", "claude-desktop")
+CLIENTS = (
+    "opencode",
+    "claude-code",
+    "codex",
+    "gemini-cli",
+    "qwen-code",
+    "openclaw",
+    "cline",
+    "kilo",
+    "crush",
+    "goose",
+    "cursor",
+    "vscode",
+    "zed",
+    "windsurf",
+    "continue",
+    "claude-desktop",
+    "librechat",
+    "open-webui",
+)
 SHELLS = ("bash", "zsh", "fish")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 KEY_ACTIONS = ("create", "list", "change", "revoke", "import", "log")
@@ -216,7 +235,12 @@ def _search_arguments(parser: CommandParser) -> None:
     add("--format", choices=BIBLIOGRAPHIES, help="only the sources, as a bibliography")
     add("--no-stream", action="store_true", help="show nothing before the answer is complete")
     add("--verify", action="store_true", help="read the cited pages, and say what they do not support")
-    add("--resolve", action="store_true", help="the addresses of pages instead of Gemini's redirects")
+    add(
+        "--resolve",
+        action="store_true",
+        default=None,
+        help="the addresses of pages instead of Gemini's redirects",
+    )
     _answer_options(parser)
     _data_dir(parser)
 
@@ -305,7 +329,12 @@ def _verify(parser: CommandParser) -> None:
         "--pages", metavar="FOLDER", default="", help="stored pages: FOLDER/HOST/PATH, as wget -x writes them"
     )
     add("--follow", action="store_true", help="follow redirects to other sites")
-    add("--resolve", action="store_true", help="the addresses of pages instead of Gemini's redirects")
+    add(
+        "--resolve",
+        action="store_true",
+        default=None,
+        help="the addresses of pages instead of Gemini's redirects",
+    )
     add("--allow", metavar="DOMAIN…", action="extend", type=domains, help="sources must be of these sites")
     add("--block", metavar="DOMAIN…", action="extend", type=domains, help="sources must not be of these")
     _data_dir(parser)
@@ -426,7 +455,12 @@ def _mcp(parser: CommandParser) -> None:
 
 def _connect(parser: CommandParser) -> None:
     add = parser.add_argument
-    add("client", choices=CLIENTS, help="the program to connect")
+    add("client", nargs="?", choices=CLIENTS, metavar="PROGRAM", help="the program; --list names all")
+    add(
+        "--list",
+        action="store_true",
+        help="list the programs: which are installed, and where their files are",
+    )
     add("--write", action="store_true", help="edit its file, and keep a copy of what was there")
     add("--undo", action="store_true", help="put back what was there")
     add = parser.add_argument_group("which way (default: groundwire mcp, started by the client)").add_argument
@@ -460,6 +494,7 @@ def _keys(parser: CommandParser) -> None:
     add("action", choices=KEY_ACTIONS, help="what to do")
     add("which", nargs="?", default="", metavar="KEY", help="change, revoke: its id or its name")
     add("--name", default="", help="create: whose key it is, for the list")
+    add("--keep-children", action="store_true", help="revoke: not the keys that it has created")
     add("--json", action="store_true", help="as JSON")
     add = parser.add_argument_group(
         "create, change", "What the key may do; without an option, everything. `any` and `none` lift one."
@@ -671,10 +706,11 @@ COMMANDS: dict[str, CommandSpec] = {
         "groundwire mcp --all --lang de",
     ),
     "connect": CommandSpec(
-        "connect OpenCode, Claude Code, Codex and others",
+        "connect Claude Code, Codex, Cline, Zed and others",
         _connect,
         "Show what a client needs in its configuration to search with groundwire, or put it there.\n"
         "Comments and order are kept; a copy of the file is kept next to it until --undo.",
+        "groundwire connect --list",
         "groundwire connect claude-code",
         "groundwire connect codex --write",
         "groundwire connect opencode --tools --write",

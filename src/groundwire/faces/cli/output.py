@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from groundwire.client_protocol import Quota
 from groundwire.config.kinds import format_time
 from groundwire.dialects.extras import (
     FIELD,
@@ -60,9 +61,10 @@ class SearchQuestion:
     """In USD."""
 
 
-def as_json(answer: Answer, question: SearchQuestion) -> str:
-    """The answer as one JSON object."""
-    return escape_invisible_json(dump_json(encode_answer(answer, question)))
+def as_json(answer: Answer, question: SearchQuestion, quotas: Sequence[Quota] = ()) -> str:
+    """The answer as one JSON object, with what is left of the provider's rate limits if it reports them."""
+    limits: JsonObject = {"rate_limits": [_encode_quota(quota) for quota in quotas]} if quotas else {}
+    return escape_invisible_json(dump_json({**encode_answer(answer, question), **limits}))
 
 
 def as_line(event: Event) -> str:
@@ -129,6 +131,10 @@ def encode_answer(answer: Answer, question: SearchQuestion) -> JsonObject:
         "error": None if answer.error is None else encode_error(answer.error),
         **({} if verification is None else {VERIFICATION: verification}),
     }
+
+
+def _encode_quota(quota: Quota) -> JsonObject:
+    return {name: getattr(quota, name) for name in field_names(Quota)}
 
 
 def encode_error(error: GroundwireError) -> JsonObject:
