@@ -58,7 +58,7 @@ def samples(folder: Path, subjects: tuple[Subject, ...]) -> list[Sample]:
     with open_index(folder / "index") as index:
         stage = open_stage(index)
         for part, question in questions:
-            if folder.name == "handbook" and question.kind in ABOUT_THE_USER:
+            if folder.name.startswith("handbook") and question.kind in ABOUT_THE_USER:
                 continue
             query = split_question(" ".join(question.text.split()))[0]
             ranked = find_passages(index, query, SearchOptions(), 20, stage)

@@ -116,7 +116,7 @@ class Tensors(NamedTuple):
 def tensors(rows: Sequence[Sample]) -> Tensors:
     """The questions that have right and wrong passages."""
     rows = [row for row in rows if any(row.is_right)]
-    shape = (len(rows), RERANKED)
+    shape = (len(rows), max(len(row.features) for row in rows))
     features = np.zeros((*shape, len(PassageFeatures._fields)))
     right, passages = np.zeros(shape), np.zeros(shape)
     for at, row in enumerate(rows):

@@ -17,11 +17,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-Part: TypeAlias = Literal["tuning", "tuning_2", "tuning_3", "tuning_4", "held_out"]
+Part: TypeAlias = Literal["tuning", "tuning_2", "tuning_3", "tuning_4", "tuning_5", "held_out"]
 Subject: TypeAlias = Literal["python", "handbook", "unanswerable"]
 
 PARTS: tuple[Part, ...] = get_args(Part)
-TUNING: tuple[Part, ...] = ("tuning", "tuning_2", "tuning_3", "tuning_4")
+TUNING: tuple[Part, ...] = ("tuning", "tuning_2", "tuning_3", "tuning_4", "tuning_5")
 """The parts that may be looked at."""
 SUBJECTS: tuple[Subject, ...] = get_args(Subject)
 FOLDER = Path(__file__).parent / "questions"
@@ -29,6 +29,10 @@ HANDBOOK = Path(__file__).parent / "handbook"
 """The documents of an invented company that makes sensors."""
 HANDBOOK_2 = Path(__file__).parent / "handbook_2"
 """The documents of an invented university library."""
+WITHOUT: frozenset[tuple[Part, Subject]] = frozenset(
+    {("tuning_5", "python"), ("tuning_5", "unanswerable"), ("held_out", "handbook")}
+)
+"""Parts without questions about a subject."""
 HANDBOOKS = (HANDBOOK, HANDBOOK_2)
 """All handbooks. A file name is in one of them only."""
 
@@ -57,11 +61,18 @@ class Question(NamedTuple):
 
 def handbook_of(part: Part) -> Path:
     """The handbook that the questions of a part are about."""
-    return HANDBOOK_2 if part == "held_out" else HANDBOOK
+    return HANDBOOK_2 if part in ("tuning_5", "held_out") else HANDBOOK
+
+
+def parts_about(subject: Subject) -> list[Part]:
+    """The parts with questions about a subject."""
+    return [part for part in PARTS if (part, subject) not in WITHOUT]
 
 
 def load_questions(part: Part, subject: Subject) -> list[Question]:
-    """The questions of one file, in its order."""
+    """The questions of one file, in its order; none if the part has none about the subject."""
+    if (part, subject) in WITHOUT:
+        return []
     text = (FOLDER / f"{part}_{subject}.toml").read_text("utf-8")
     return [decode_question(row) for row in tomllib.loads(text)["question"]]
 

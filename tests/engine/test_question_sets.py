@@ -9,7 +9,17 @@ import pytest
 
 from tests.engine.cited_text import DOCUMENTATION, handbook_text, page_anchors, section_text
 from tests.engine.grading import contains
-from tests.engine.question_sets import HANDBOOKS, PARTS, SUBJECTS, Part, Subject, handbook_of, load_questions
+from tests.engine.question_sets import (
+    FOLDER,
+    HANDBOOKS,
+    PARTS,
+    SUBJECTS,
+    Part,
+    Subject,
+    handbook_of,
+    load_questions,
+    parts_about,
+)
 
 KINDS = {"how_to", "concept", "comparison", "error", "german", "misspelt", "multi_part"}
 LEAST_PYTHON = 120
@@ -18,7 +28,12 @@ LEAST_HANDBOOK = 40
 LEAST_UNANSWERABLE = 30
 
 
-@pytest.mark.parametrize("part", PARTS)
+def test_every_part_has_the_files_of_its_subjects_and_no_others() -> None:
+    named = {f"{part}_{subject}.toml" for subject in SUBJECTS for part in parts_about(subject)}
+    assert {path.name for path in FOLDER.iterdir()} == named
+
+
+@pytest.mark.parametrize("part", parts_about("python"))
 def test_questions_about_python_are_of_all_kinds(part: Part) -> None:
     questions = load_questions(part, "python")
     counts = Counter(question.kind for question in questions)
@@ -28,14 +43,14 @@ def test_questions_about_python_are_of_all_kinds(part: Part) -> None:
     assert all(question.pages for question in questions)
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", parts_about("unanswerable"))
 def test_questions_that_no_page_answers_name_no_page(part: Part) -> None:
     questions = load_questions(part, "unanswerable")
     assert len(questions) >= LEAST_UNANSWERABLE
     assert not any(question.is_answerable for question in questions)
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", parts_about("handbook"))
 def test_the_handbook_has_what_its_answers_must_contain_in_the_named_section(part: Part) -> None:
     questions = [question for question in load_questions(part, "handbook") if question.is_answerable]
     assert len(questions) >= LEAST_HANDBOOK

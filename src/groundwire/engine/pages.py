@@ -41,6 +41,16 @@ class Page:
     """The structure of the text, encoded by `groundwire.engine.outline`; empty if it is not known."""
 
 
+class ClosestSentence(NamedTuple):
+    """The sentence of a passage that is closest to the question in meaning."""
+
+    start: int
+    end: int
+    """Offsets in the text of the passage, end exclusive."""
+    similarity: float
+    """At most 1."""
+
+
 @value
 class Passage:
     """A range of a page's text that matches a query. Scores are comparable within one search only."""
@@ -63,6 +73,8 @@ class Passage:
     between 0 and 1; 0 if nothing is known."""
     similarity: float = 0.0
     """How close its meaning is to that of the question, at most 1; 0 if that is not known."""
+    closest: ClosestSentence | None = None
+    """None if its sentences were not compared."""
 
 
 @value

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from groundwire.engine.compose.answer import NOT_INDEXED, Composition, QuestionPart, compose, compose_parts
 from groundwire.engine.compose.clean import clean_sentence, visible
 from groundwire.engine.compose.select import MOST_CHARACTERS, MOST_STATEMENTS
-from groundwire.engine.pages import Passage
+from groundwire.engine.pages import ClosestSentence, Passage
 from groundwire.engine.words import analyse, query_terms
 from groundwire.model import Span
+from groundwire.model.value import replace
 from tests.engine.compose.passages import check, documentation, passage
 from tests.model.strategies import cases, texts
 
@@ -428,3 +429,40 @@ def test_a_page_of_which_only_the_address_is_known_is_referred_to_and_not_quoted
     assert len(alone.citations) == 1
     behind = compose_parts([QuestionPart("what is a generator", "what is a generator", [close, page], True)])
     assert NOT_INDEXED not in codes(behind)
+
+
+def answer_to(query: str, *passages: Passage) -> Composition:
+    """The answer if the engine trusts the order of the passages."""
+    return compose_parts([QuestionPart(query, query, passages, is_answer=True, probability=0.9)])
+
+
+def test_a_sentence_that_means_the_same_in_other_words_opens_the_answer() -> None:
+    text = "The hall is heated. Cars may stay in the yard for 18 euros. Bicycles go into the cellar."
+    start = text.index("Cars")
+    closest = ClosestSentence(start, text.index(" Bicycles"), 0.5)
+    parking = replace(passage(text, start=40), closest=closest)
+    other = passage("What a vehicle costs is decided by the dealer.", "b", score=0.5)
+    answer = answer_to("what does it cost to leave my vehicle here", parking, other)
+    assert answer.text.startswith("Cars may stay in the yard for 18 euros.")
+    assert answer.citations[0].evidence[0].source.url == parking.url
+    check(answer, [parking, other])
+
+
+def test_the_best_page_opens_the_answer_even_if_it_shares_no_word_with_the_question() -> None:
+    best = passage("Ring 4100 at any hour. The porter comes within ten minutes.")
+    other = passage("Keys are cut by the locksmith. Keys are numbered.", "b", score=0.4)
+    assert cited(answer_to("keys gone", best, other))[0] == ("a",)
+
+
+def test_a_short_section_of_the_user_is_quoted_as_a_whole() -> None:
+    text = "Overtime\n\nOvertime is added to the account. From 40 hours on, it is paid out. Ask payroll."
+    section = replace(passage(text), section="Rules\nOvertime")
+    assert answer_to("what happens to my overtime", section).text.endswith("paid out. Ask payroll.")
+    without_headings = passage(text)
+    assert "payroll" not in answer_to("what happens to my overtime", without_headings).text
+
+
+def test_a_long_section_is_not_quoted_as_a_whole() -> None:
+    rest = " ".join(f"Rule number {number} is about something else entirely." for number in range(20))
+    section = replace(passage(f"Overtime is added to the account. {rest}"), section="Rules")
+    assert len(answer_to("what happens to my overtime", section).text) < MOST_CHARACTERS

@@ -200,3 +200,29 @@ def test_damaged_vectors_are_reported_and_computed_again(index: Index) -> None:
         stage.search("vacation", ANY, 5)
     assert complete_vectors(index, finder=fake_encoders) == 1
     assert urls(stage, "vacation") == [HOLIDAYS.url]
+
+
+def test_the_closest_sentence_of_a_passage_is_found(index: Index) -> None:
+    text = (
+        "Rules for everybody.\n\nLogin names are short. Everyone has 28 days of vacation. Ask the team first."
+    )
+    stage = stage_of(index, FakeEncoder(is_fast=True))
+    passages = [Passage("https://team.example/rules", "Rules", part, 0) for part in (text, "", "Spesen.")]
+    found, nothing, expenses = stage.closest_sentences("Ferien", passages)
+    assert found is not None
+    assert text[found.start : found.end] == "Everyone has 28 days of vacation."
+    assert nothing is None
+    assert expenses is not None
+    assert found.similarity > expenses.similarity
+
+
+def test_sentences_are_encoded_once_and_only_by_an_encoder_that_is_fast(index: Index) -> None:
+    passage = Passage("https://team.example/rules", "Rules", "Everyone has 28 days of vacation.", 0)
+    fast, slow = FakeEncoder(is_fast=True), FakeEncoder()
+    stage = stage_of(index, fast)
+    first = stage.closest_sentences("Ferien", [passage])
+    encoded = len(fast.encoded)
+    assert stage.closest_sentences("Ferien", [passage]) == first
+    assert len(fast.encoded) == encoded
+    assert stage_of(index, slow).closest_sentences("Ferien", [passage]) == [None]
+    assert passage.text not in slow.encoded

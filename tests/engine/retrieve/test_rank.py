@@ -124,3 +124,13 @@ def test_a_section_of_the_documentation_that_the_index_lacks_is_known_by_its_add
     index.put([Page(first.url, "Generators", "A generator is a function with yield.")])
     texts = [passage.text for passage in find(index, question).passages if passage.url == first.url]
     assert texts == ["A generator is a function with yield."]
+
+
+def test_pages_of_the_user_are_compared_however_many_built_in_pages_share_their_words(index: Index) -> None:
+    index.put(
+        Page(local_address(f"m{n}.check"), f"m{n}.check — Python 3.11.7", f"Check the list of names {n}.")
+        for n in range(90)
+    )
+    index.put([Page("https://handbook.example/door", "Doors", "Names of guests are on a list at reception.")])
+    found = find_passages(index, "check the list of names", SearchOptions(), 60)
+    assert "https://handbook.example/door" in [passage.url for passage in found.passages]

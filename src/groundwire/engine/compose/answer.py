@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from groundwire.engine.compose.arrange import Entry, arrange
 from groundwire.engine.compose.clean import clean_line, one_line
 from groundwire.engine.compose.exhibits import Layout
-from groundwire.engine.compose.score import score_statements
+from groundwire.engine.compose.score import first_statements, score_statements
 from groundwire.engine.compose.select import SelectedStatement, Selection, least_coverage, select_statements
 from groundwire.engine.compose.statements import Excerpt, Statement, join_passages, mentions, read_statements
 from groundwire.engine.knowledge.addresses import documentation_link, documentation_title, titled_name
@@ -138,6 +138,9 @@ def _select(part: QuestionPart, max_sources: int | None) -> tuple[list[Excerpt],
     excerpts = join_passages(part.passages)
     statements = read_statements(excerpts)
     scored = score_statements(part.query, excerpts, statements)
+    if part.is_answer and not any(excerpts[item.statement.excerpt].score >= 1.0 for item in scored):
+        # The passages were found by other evidence than their words.
+        scored = first_statements(excerpts, statements) + scored
     least = 0.0 if part.is_answer else least_coverage(len(query_terms(part.query)))
     is_thin = part.probability is not None and part.probability < _FIRM_PROBABILITY
     selection = select_statements(

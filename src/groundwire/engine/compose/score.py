@@ -37,6 +37,9 @@ nearly as good as in the sentence."""
 _IN_HEADING = 0.7
 """The same for a term in the headings above the sentence. Chosen as for a purpose in the title: a heading
 says what its section is about."""
+_BY_MEANING = 1.0
+"""Coverage of the whole query by a sentence that means the same in other words, relative to the similarity of
+their meanings."""
 _NAMED = 1.2
 """Bonus for a documented name that matches the query. ±25 %: 0 to +1 question."""
 _TOGETHER = 0.15
@@ -181,20 +184,27 @@ def score_statements(
         shares = _shares(statement, own, title, before)
         before = own
         covered = sum(weights[term] * share for term, share in shares.items()) / total
-        about = excerpts[statement.excerpt].about
-        if statement.is_lead:
-            covered = max(covered, about)
-        if covered >= LEAST_COVERAGE and (own or statement.is_lead):
+        excerpt = excerpts[statement.excerpt]
+        about, closeness = excerpt.about, excerpt.closeness(statement)
+        covered = max(covered, _BY_MEANING * closeness, about if statement.is_lead else 0.0)
+        if covered >= LEAST_COVERAGE and (own or closeness or statement.is_lead):
             bonus = _name_bonus([fit], weights) / total
             if statement.subject in ("", head):
                 bonus = max(bonus, purpose_bonuses[statement.excerpt], about)
-            factor = style.factor(statement, head) * _position_factor(statement, excerpts[statement.excerpt])
+            factor = style.factor(statement, head) * _position_factor(statement, excerpt)
             if statement.is_lead and title.opened and asks_meaning:
                 factor *= _DEFINED
             factor *= (1 + _NAMED * bonus) * _DEEP ** max(0, statement.subject.count(".") - 1)
             scored.append(ScoredStatement(covered * factor, covered, statement))
     scored.sort(key=lambda item: -item.score)
     return scored
+
+
+def first_statements(excerpts: Sequence[Excerpt], statements: Sequence[Statement]) -> list[ScoredStatement]:
+    """The statement with which the best excerpt begins, whatever words it has."""
+    best = max(range(len(excerpts)), key=lambda index: excerpts[index].score, default=0)
+    first = next((item for item in statements if item.excerpt == best), None)
+    return [ScoredStatement(excerpts[best].score, LEAST_COVERAGE, first)] if first else []
 
 
 def _name_bonus(fits: Iterable[NameMatch], weights: Mapping[str, float]) -> float:

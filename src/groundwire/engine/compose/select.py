@@ -45,6 +45,8 @@ _ADJACENT_BONUS = 1.25
 _SHORT_STATEMENT = 220
 """Characters of a sentence that may be added for context."""
 _FEW_WORDS = 4
+_WHOLE_SECTION = 500
+"""Characters of the sentences of a section that is quoted as a whole. Chosen by reading answers."""
 _BRIEF_ANSWER = 70
 """Characters; a shorter answer gets the sentence that follows."""
 
@@ -92,6 +94,8 @@ def select_statements(  # noqa: PLR0913  each is a fact about the evidence
         return Selection()
     everything = [statement for unit in picked for statement in unit.statements]
     everything += _next_sentence(everything, statements)
+    if ranked and ranked[picked[0].item.statement.excerpt].section:
+        everything += _rest_of_section(picked[0], everything, statements)
     pages = list(dict.fromkeys(statement.url for statement in everything))
     allowed = None if max_sources is None else max(0, max_sources - len(pages))
     chosen = _with_corroboration(everything, pool, pages, allowed)
@@ -130,6 +134,24 @@ def _next_sentence(chosen: Sequence[Statement], statements: Sequence[Statement])
         and _is_short(other)
         and len(other.words.order) > _FEW_WORDS
     ]
+
+
+def _rest_of_section(
+    opening: _Unit, chosen: Sequence[Statement], statements: Sequence[Statement]
+) -> list[Statement]:
+    """The other sentences of the section that opens the answer, if the user added its page and it is short:
+    a rule is told with its conditions and exceptions, in sentences that share no word with the question."""
+    first = opening.statements[0]
+    if is_built_in(first.url) or first.kind == "row":
+        return []
+    of_page = [item for item in statements if item.excerpt == first.excerpt]
+    start = max((item.number for item in of_page if item.is_lead and item.number <= first.number), default=0)
+    end = min((item.number for item in of_page if item.is_lead and item.number > first.number), default=None)
+    section = [item for item in of_page if start <= item.number and (end is None or item.number < end)]
+    if sum(len(item.quote) for item in section) > _WHOLE_SECTION:
+        return []
+    taken = {(item.url, item.offset) for item in chosen}
+    return [item for item in section if item.kind != "row" and (item.url, item.offset) not in taken]
 
 
 def least_coverage(query_length: int) -> float:

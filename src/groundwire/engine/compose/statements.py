@@ -9,7 +9,7 @@ from groundwire.engine.compose.clean import clean_sentence, one_line, without_ma
 from groundwire.engine.compose.exhibits import Exhibit, find_exhibits
 from groundwire.engine.compose.sentences import Segment, derive_blocks, split_blocks, split_sentences
 from groundwire.engine.outline import decode_outline
-from groundwire.engine.pages import Passage
+from groundwire.engine.pages import ClosestSentence, Passage
 from groundwire.engine.words import TextTerms, analyse, word_list
 from groundwire.model.value import replace, value
 
@@ -49,6 +49,14 @@ class Excerpt:
     published: str = ""
     about: float = 0.0
     """How well the subject of its page is known to match the question; see `Passage`."""
+    closest: tuple[ClosestSentence, ...] = ()
+    """The sentences of its passages that are closest to the question in meaning. Offsets in the page."""
+
+    def closeness(self, statement: Statement) -> float:
+        """How close a statement is to the question in meaning, if it is one of the closest; else 0."""
+        end = statement.offset + len(statement.quote)
+        near = (item.similarity for item in self.closest if item.start < end and statement.offset < item.end)
+        return max(near, default=0.0)
 
 
 @value
@@ -91,7 +99,7 @@ def join_passages(passages: Iterable[Passage]) -> list[Excerpt]:
         score = passage.score / best if best > 0 else 1.0 / (1 + position)
         new = Excerpt(
             *(passage.url, passage.title, passage.text, passage.start, min(1.0, max(0.0, score))),
-            *(passage.section, passage.outline, passage.published, passage.about),
+            *(passage.section, passage.outline, passage.published, passage.about, _in_page(passage)),
         )
         for index, known in enumerate(excerpts):
             joined = _joined(known, new)
@@ -101,6 +109,13 @@ def join_passages(passages: Iterable[Passage]) -> list[Excerpt]:
         else:
             excerpts.append(new)
     return excerpts
+
+
+def _in_page(passage: Passage) -> tuple[ClosestSentence, ...]:
+    if passage.closest is None:
+        return ()
+    start, end, similarity = passage.closest
+    return (ClosestSentence(passage.start + start, passage.start + end, similarity),)
 
 
 def read_statements(excerpts: Sequence[Excerpt]) -> list[Statement]:
@@ -140,9 +155,11 @@ def _joined(known: Excerpt, new: Excerpt) -> Excerpt | None:
         return None
     score = max(first.score, second.score)
     about = max(first.about, second.about)
+    closest = first.closest + second.closest
     if overlap >= len(second.text):
-        return replace(first, score=score, about=about)
-    return replace(first, text=first.text + second.text[overlap:], score=score, about=about, outline="")
+        return replace(first, score=score, about=about, closest=closest)
+    text = first.text + second.text[overlap:]
+    return replace(first, text=text, score=score, about=about, outline="", closest=closest)
 
 
 def exhibits_of(excerpt: Excerpt) -> list[Exhibit]:

@@ -28,7 +28,7 @@ from groundwire.engine.knowledge.addresses import (
 )
 from groundwire.engine.knowledge.prior import package_of, page_prior
 from groundwire.engine.knowledge.purposes import PurposeMatch, purpose_index
-from groundwire.engine.pages import Page, Passage, page_passages
+from groundwire.engine.pages import ClosestSentence, Page, Passage, page_passages
 from groundwire.engine.retrieve.filters import date_range
 from groundwire.engine.retrieve.gate import (
     THRESHOLD,
@@ -62,6 +62,10 @@ from groundwire.text.domains import admits
 
 _CANDIDATES = 3
 """Passages that are searched for each one that is returned."""
+_DEEP = 200
+_OWN = 10
+"""Passages that are searched for pages that the user added, and how many of these are compared beyond those
+that are found anyway: a handbook is small next to what is built in, which shares its everyday words."""
 _LEXICAL = 0.5
 _PURPOSE = 1.0
 _NAMED = 0.6
@@ -126,6 +130,10 @@ class MeaningSearch(Protocol):
         """The similarities of passages; None for those without a vector."""
         ...
 
+    def closest_sentences(self, query: str, passages: Sequence[Passage]) -> list[ClosestSentence | None]:
+        """In each passage the sentence that is closest in meaning; None where none was compared."""
+        ...
+
     def purposes(self, query: str, limit: int) -> list[PurposeMatch]:
         """The names and pages whose purposes are closest in meaning, best first."""
         ...
@@ -187,7 +195,11 @@ def candidates(
 ) -> list[Candidate]:
     """The best passages of the first stage, best first."""
     meaning = source.meaning
-    found = source.index.search(query, options, _CANDIDATES * limit)
+    deep = source.index.search(query, options, _DEEP)
+    found = deep[: _CANDIDATES * limit]
+    own = [passage for passage in deep[len(found) :] if not is_built_in(passage.url)]
+    has_own = bool(own) or any(not is_built_in(passage.url) for passage in found)
+    alike = meaning.search(query, options, _DEEP if has_own else limit) if meaning else []
     highest = max((passage.score for passage in found), default=1.0) or 1.0
     targets = _targets(query, meaning)
     words = frozenset(tokenize(query))
@@ -195,7 +207,9 @@ def candidates(
     passages = [
         *_target_passages(source.index, targets, options),
         *found,
-        *(replace(item, score=0.0) for item in (meaning.search(query, options, limit) if meaning else ())),
+        *own[:_OWN],
+        *(replace(item, score=0.0) for item in alike[:limit]),
+        *[replace(item, score=0.0) for item in alike[limit:] if not is_built_in(item.url)][:_OWN],
     ]
     similarities = meaning.similarities(query, passages) if meaning else [None] * len(passages)
     for passage, similarity in zip(passages, similarities, strict=True):
@@ -209,15 +223,30 @@ def candidates(
         about = max(about, _described(passage, weights))
         features = PassageFeatures(passage.score / highest * prior, (similarity or 0.0) * prior)
         score = _LEXICAL * features.lexical + _MEANING * features.meaning + about
-        key = (passage.url, passage.start)
+        key = _position(passage)
         if key not in known or score > known[key].passage.score:
             scored = replace(passage, score=score, about=min(1.0, about), similarity=similarity or 0.0)
             known[key] = Candidate(scored, features)
-    best = list(_without_doubles(_by_score(item.passage for item in known.values())))[:limit]
+    best = list(_without_doubles(_by_score(item.passage for item in known.values())))
+    best = best[:limit] + [item for item in best[limit:] if not is_built_in(item.url)][:_OWN]
+    support = page_support(best)
+    best = _with_closest_sentences(query, best, meaning) if meaning else best
     return [
-        _compared(passage, known[passage.url, passage.start].features, support, weights, targets, words)
-        for passage, support in zip(best, page_support(best), strict=True)
+        _compared(passage, known[passage.url, passage.start].features, share, weights, targets, words)
+        for passage, share in zip(best, support, strict=True)
     ]
+
+
+def _with_closest_sentences(query: str, passages: Sequence[Passage], meaning: MeaningSearch) -> list[Passage]:
+    """The passages; those of pages that the user added with the sentence that is closest to the question.
+    Documentation is found by the purposes of what it documents."""
+    own = [passage for passage in passages if passage.text and not is_built_in(passage.url)]
+    closest = dict(zip(map(_position, own), meaning.closest_sentences(query, own), strict=True))
+    return [replace(passage, closest=closest.get(_position(passage))) for passage in passages]
+
+
+def _position(passage: Passage) -> tuple[str, int]:
+    return passage.url, passage.start
 
 
 def _described(passage: Passage, weights: WordWeights) -> float:
@@ -265,6 +294,8 @@ def _compared(
         described=max(target.described, _described(passage, weights)),
         named=named_share(passage, words),
         own_meaning=0.0 if is_built_in(passage.url) else features.meaning,
+        own_sentence=passage.closest.similarity if passage.closest else 0.0,
+        own=float(not is_built_in(passage.url)),
     )
     return Candidate(replace(passage, about=features.about), features)
 
