@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from groundwire.engine.compose.corroborate import conflicts, supports
 from groundwire.engine.compose.score import ScoredStatement
@@ -94,6 +95,7 @@ def select_statements(  # noqa: PLR0913  each is a fact about the evidence
         return Selection()
     everything = [statement for unit in picked for statement in unit.statements]
     everything += _next_sentence(everything, statements)
+    answering = {(statement.url, statement.offset) for statement in everything}
     if ranked and ranked[picked[0].item.statement.excerpt].section:
         everything += _rest_of_section(picked[0], everything, statements)
     pages = list(dict.fromkeys(statement.url for statement in everything))
@@ -104,19 +106,25 @@ def select_statements(  # noqa: PLR0913  each is a fact about the evidence
         for url in dict.fromkeys(item.statement.url for item in chosen)
     )
     best = {unit.item.statement.url: unit for unit in reversed(picked)}
-    ordered = tuple(_in_order(group, best.get(group[0].statement.url)) for group in paragraphs)
+    ordered = tuple(_in_order(group, best.get(group[0].statement.url), answering) for group in paragraphs)
     return Selection(ordered, max(unit.item.coverage for unit in picked))
 
 
-def _in_order(group: Sequence[SelectedStatement], best: _Unit | None) -> tuple[SelectedStatement, ...]:
+def _in_order(
+    group: Sequence[SelectedStatement], best: _Unit | None, answering: AbstractSet[tuple[str, int]]
+) -> tuple[SelectedStatement, ...]:
     """The statements of a page in its order, from the one that answers best; others follow it, unless they
-    lead up to it without a gap."""
+    answer too and lead up to it without a gap. What announces code or a list needs what is before it."""
     group = sorted(group, key=lambda item: item.statement.offset)
     if best is None:
         return tuple(group)
     first = best.statements[0]
     start = next(index for index, item in enumerate(group) if item.statement.offset == first.offset)
+    announces = first.quote.endswith(":")
     while start and _are_adjacent(group[start - 1].statement, group[start].statement):
+        before = group[start - 1].statement
+        if not announces and (before.url, before.offset) not in answering:
+            break
         start -= 1
     return (*group[start:], *group[:start])
 
