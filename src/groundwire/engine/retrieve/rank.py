@@ -296,6 +296,7 @@ def _compared(
         own_meaning=0.0 if is_built_in(passage.url) else features.meaning,
         own_sentence=passage.closest.similarity if passage.closest else 0.0,
         own=float(not is_built_in(passage.url)),
+        own_lexical=0.0 if is_built_in(passage.url) else features.lexical,
     )
     return Candidate(replace(passage, about=features.about), features)
 

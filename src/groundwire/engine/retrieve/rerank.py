@@ -50,15 +50,17 @@ class PassageFeatures(NamedTuple):
     """That of the closest sentence of such a page."""
     own: float = 0.0
     """Did the user add the page?"""
+    own_lexical: float = 0.0
+    """The lexical score of such a page, relative to the best one."""
 
 
 BY_WORDS = PassageFeatures(
     *(1.4, 0.0, 4.6, 1.75, 9.12, 1.76, 0.48, 1.51, 5.0, -1.81),
-    *(1.06, 4.41, 0.94, 0.0, 0.0, 0.0),
+    *(1.06, 4.41, 0.94, 0.0, 0.0, -1.0, 2.0),
 )
 BY_MEANING = PassageFeatures(
     *(0.51, 2.81, 4.92, 1.7, 4.75, 0.64, 0.97, 1.02, 4.24, -1.49),
-    *(0.25, 4.89, 0.79, 11.06, 5.21, -1.23),
+    *(0.25, 4.89, 0.79, 11.06, 5.21, -2.23, 2.0),
 )
 """Weights without vectors and with them: the probability that a passage is the best one grows with the
 exponential of the weighted sum. Fitted by `bench/rerank.py` on the tuning questions of
