@@ -1019,7 +1019,7 @@ class CitationSettler:
         if name not in self._warned_files:
             self._warned_files.add(name)
             message = (
-                f"The answer cites {name}, which has no URL. Only clients of the Responses API can show it."
+                f"The answer refers to {name}, which has no URL. Only clients of the Responses API can show it."
             )
             self._queue.emit(Warned("file_citation", message))
 
