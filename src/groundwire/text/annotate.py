@@ -40,10 +40,11 @@ _UNFINISHED = re.compile("\ue200[^\ue200\ue201\n]{0,200}$|【[^】\ue200\ue201\n
 _UNFINISHED_PRIVATE = re.compile("\ue200[^\ue200\ue201\n]{0,200}$")
 
 # How answers number the sources they list: `[1]` (Perplexity, Qwen), `[ref_1]` (GLM, Qwen), `[doc1]` (Azure),
-# `[citation:1]` (DeepSeek), `^[1]^` (Baidu), `[^1^]` (Kimi), `【1】`, and `[1,2](@ref)` (Hunyuan).
+# `[citation:1]` (DeepSeek), `^[1]^` (Baidu), `[^1^]` (Kimi), `【1】`, `[1, 2]`, and `[1,2](@ref)` (Hunyuan).
 NUMBERED = (
     r"\^?(?<!\[)\[\^?(?:ref_|doc|citation:)?(\d{1,3})\^?\](?![(\]])\^?"
     r"|\[(\d{1,3}(?:, ?\d{1,3}){0,9})\]\(@ref\)"
+    r"|(?<!\[)\[(\d{1,3}(?:, ?\d{1,3}){1,9})\](?![(\]])"
     r"|【(?:ref_)?(\d{1,3})】"
 )
 # Numbers in code are not citations; a number that is the label of a link is part of that link.

@@ -6,7 +6,18 @@ import pytest
 
 from groundwire.dialects.openai_responses import DIALECT
 from groundwire.dialects.registry import DIALECTS, dialect
-from groundwire.model import Answer, Citation, Evidence, JsonObject, SearchCall, Source, Span, Text, assemble
+from groundwire.model import (
+    Answer,
+    Citation,
+    Evidence,
+    Json,
+    JsonObject,
+    SearchCall,
+    Source,
+    Span,
+    Text,
+    assemble,
+)
 from tests.dialects.openai_responses.wire import (
     END,
     PAGE,
@@ -20,6 +31,7 @@ from tests.dialects.openai_responses.wire import (
     decode_whole,
     items_of,
     message,
+    response,
     search,
     sse,
     text_events,
@@ -180,6 +192,8 @@ FILES: list[JsonObject] = [
     },
     {"type": "file_path", "file_id": "file_2", "index": 3},
 ]
+
+
 def streamed_files() -> Answer:
     events = [created(), *text_events([FILE_TEXT], FILES), completed(message(text_part(FILE_TEXT, *FILES)))]
     return assemble(decode_events(sse(events)))
@@ -255,3 +269,21 @@ def test_the_next_turn_has_file_citations_too() -> None:
     annotations = value_at(sent, "content", 0, "annotations")
     assert isinstance(annotations, list)
     assert sorted(annotations, key=repr) == sorted(FILES, key=repr)
+
+
+LISTED: list[Json] = ["https://a.example/", {"url": "https://b.example/", "title": "B"}, "no address", 7]
+
+
+def test_urls_listed_next_to_the_output_are_cited_for_the_whole_answer() -> None:
+    # xAI's lists of sources; an answer with annotations has its citations there.
+    body = response(message(text_part("It rains.")), citations=LISTED)
+    answer = assemble(DIALECT.decode_response(body))
+    (found,) = answer.citations
+    assert found.span is None
+    assert [item.source.url for item in found.evidence] == ["https://a.example/", "https://b.example/"]
+
+
+def test_listed_urls_are_not_citations_of_an_answer_with_annotations() -> None:
+    body = response(message(text_part("It rains.", citation(0, 9))), citations=LISTED)
+    answer = assemble(DIALECT.decode_response(body))
+    assert [item.evidence[0].source.url for item in answer.citations] == [PAGE]
