@@ -65,6 +65,8 @@ _FENCES = ("```", "~~~")
 
 _LINE_PREFIX = re.compile(r"[\s>#|*+-]*(?:\d+[.)])?\s*")
 """Markdown block syntax before the first word of a line."""
+# Links that are not to the web, such as `[plot.png](sandbox:/mnt/data/plot.png)` for a file of OpenAI.
+_OTHER_LINK = re.compile(r"\[[^\[\]\n]{0,300}\]\((?!https?:)[^()\s]{1,500}\)")
 _BRACKETS = ("⸨⸩", "⦗⦘", "⧼⧽", "⟮⟯")
 
 NumberOf: TypeAlias = Callable[[Source], int | None]
@@ -395,6 +397,8 @@ def _end_of_word_before(text: str, offset: int) -> int:
 
 def _move_out_of_links(text: str) -> Callable[[int], int]:
     spans = [link.span for link in find_links(text)]
+    if "](" in text:
+        spans = sorted({*spans, *(Span(*match.span()) for match in _OTHER_LINK.finditer(text))})
     starts = [span.start for span in spans]
 
     def move(offset: int) -> int:

@@ -287,3 +287,11 @@ def test_listed_urls_are_not_citations_of_an_answer_with_annotations() -> None:
     body = response(message(text_part("It rains.", citation(0, 9))), citations=LISTED)
     answer = assemble(DIALECT.decode_response(body))
     assert [item.evidence[0].source.url for item in answer.citations] == [PAGE]
+
+
+def test_the_number_of_a_generated_file_is_written_after_its_link() -> None:
+    # OpenAI's offsets of such a file are those of the link's target.
+    text = "See [plot.png](sandbox:/mnt/data/plot.png) for it."
+    note: JsonObject = {**FILES[1], "start_index": text.index("sandbox"), "end_index": text.index(")")}
+    body = dialect("websearch").encode_response(decode_whole(message(text_part(text, note))), REPLY)
+    assert "See [plot.png](sandbox:/mnt/data/plot.png)[1] for it." in str(body["llmContent"])
