@@ -130,7 +130,11 @@ def _with_spans(answer: Answer, pick: Callable[[int, int, Evidence], object]) ->
 def cited_files(answer: Answer) -> list[Json]:
     """The file annotations of an answer, as Responses has them: of citations, and others of a text part."""
     found: list[Json] = [
-        {**own, "start": citation.span and citation.span.start, "end": citation.span and citation.span.end}
+        {
+            **own,
+            "start": citation.span.start if citation.span else None,
+            "end": citation.span.end if citation.span else None,
+        }
         for citation, item in _evidence(answer)
         if "file_id" in (own := item.extras.get("openai_responses", {}))
     ]
