@@ -145,10 +145,9 @@ _CONTROLS = " \t\x0b\x0c\x1c\x1d\x1e\x85\x7f control \\u0041 \"quotes\" 'and' \\
 def _grounded() -> Iterator[Sample]:
     yield Sample("plain text", make_answer("Nothing was searched."))
     yield Sample("nothing at all", make_answer())
-    report: JsonObject = {"type": "file_citation", "file_id": "file_1", "filename": "a.pdf", "index": 9}
-    yield Sample(
-        "a file", make_answer(Text("It is so.", extras={"openai_responses": {"annotations": [report]}}))
-    )
+    report: JsonObject = {"type": "file_citation", "file_id": "file_1", "filename": "a.pdf"}
+    file = Evidence(Source("", "a.pdf", "cited"), extras={"openai_responses": report})
+    yield Sample("a file", make_answer("It is so.", cites=[Citation(Span(8, 8), (file,))]))
     yield Sample(
         "claims after a search",
         make_answer(

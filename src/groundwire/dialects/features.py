@@ -47,7 +47,7 @@ class Feature(Enum):
     UNPLACED = "citations of the answer as a whole"
     QUOTES = "the quoted passage of a page"
     CONFIDENCE = "confidence of a citation"
-    FILE_CITATIONS = "citations of files, which have no URL"
+    FILE_CITATIONS = "ids of cited files, and files that the answer offers"
     TITLES = "titles of cited pages"
     QUERIES = "the queries searched for"
     SEARCH_CALLS = "which queries belong to one search"
@@ -128,8 +128,16 @@ def _with_spans(answer: Answer, pick: Callable[[int, int, Evidence], object]) ->
 
 
 def cited_files(answer: Answer) -> list[Json]:
-    """The file annotations of an answer. Only Responses has them; they are extras of their text part."""
-    found: list[Json] = []
+    """The file annotations of an answer, as Responses has them: of citations, and others of a text part."""
+    found: list[Json] = [
+        {
+            **own,
+            "start": citation.span.start if citation.span else None,
+            "end": citation.span.end if citation.span else None,
+        }
+        for citation, item in _evidence(answer)
+        if "file_id" in (own := item.extras.get("openai_responses", {}))
+    ]
     for part in answer.parts:
         if isinstance(part, Text):
             kept = part.extras.get("openai_responses", {}).get("annotations")

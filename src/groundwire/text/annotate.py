@@ -40,10 +40,11 @@ _UNFINISHED = re.compile("\ue200[^\ue200\ue201\n]{0,200}$|【[^】\ue200\ue201\n
 _UNFINISHED_PRIVATE = re.compile("\ue200[^\ue200\ue201\n]{0,200}$")
 
 # How answers number the sources they list: `[1]` (Perplexity, Qwen), `[ref_1]` (GLM, Qwen), `[doc1]` (Azure),
-# `[citation:1]` (DeepSeek), `^[1]^` (Baidu), `[^1^]` (Kimi), `【1】`, and `[1,2](@ref)` (Hunyuan).
+# `[citation:1]` (DeepSeek), `^[1]^` (Baidu), `[^1^]` (Kimi), `【1】`, `[1, 2]`, and `[1,2](@ref)` (Hunyuan).
 NUMBERED = (
     r"\^?(?<!\[)\[\^?(?:ref_|doc|citation:)?(\d{1,3})\^?\](?![(\]])\^?"
     r"|\[(\d{1,3}(?:, ?\d{1,3}){0,9})\]\(@ref\)"
+    r"|(?<!\[)\[(\d{1,3}(?:, ?\d{1,3}){1,9})\](?![(\]])"
     r"|【(?:ref_)?(\d{1,3})】"
 )
 # Numbers in code are not citations; a number that is the label of a link is part of that link.
@@ -64,6 +65,8 @@ _FENCES = ("```", "~~~")
 
 _LINE_PREFIX = re.compile(r"[\s>#|*+-]*(?:\d+[.)])?\s*")
 """Markdown block syntax before the first word of a line."""
+# Links that are not to the web, such as `[plot.png](sandbox:/mnt/data/plot.png)` for a file of OpenAI.
+_OTHER_LINK = re.compile(r"\[[^\[\]\n]{0,300}\]\((?!https?:)[^()\s]{1,500}\)")
 _BRACKETS = ("⸨⸩", "⦗⦘", "⧼⧽", "⟮⟯")
 
 NumberOf: TypeAlias = Callable[[Source], int | None]
@@ -394,6 +397,8 @@ def _end_of_word_before(text: str, offset: int) -> int:
 
 def _move_out_of_links(text: str) -> Callable[[int], int]:
     spans = [link.span for link in find_links(text)]
+    if "](" in text:
+        spans = sorted({*spans, *(Span(*match.span()) for match in _OTHER_LINK.finditer(text))})
     starts = [span.start for span in spans]
 
     def move(offset: int) -> int:

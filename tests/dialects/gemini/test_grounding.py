@@ -440,3 +440,37 @@ def test_every_citation_survives_in_any_script(answer: Answer) -> None:
         (item.span, evidence.source.url) for item in again.citations for evidence in item.evidence
     } == expected
     assert again.warnings == ()
+
+
+def recited(*entries: JsonObject, key: str = "citationSources") -> JsonObject:
+    return chunk({"text": CITY}, finishReason="STOP", citationMetadata={key: [*entries]})
+
+
+@pytest.mark.parametrize("key", ["citationSources", "citations"])
+def test_recited_text_is_cited_by_its_bytes_and_no_search_is_invented(key: str) -> None:
+    # The Gemini API and Vertex name the list differently, and list passages without a source too.
+    second = len(FIRST.encode()) + 1
+    answer = whole(
+        recited(
+            {"startIndex": second, "endIndex": second + len(SECOND.encode()), "uri": "https://a.test"},
+            {"endIndex": len(FIRST.encode()), "title": "A book", "license": "mit"},
+            {"startIndex": 3, "endIndex": 9},
+            {"startIndex": 3, "endIndex": 9_999, "uri": "https://b.test"},
+            key=key,
+        )
+    )
+    assert cited(answer) == [(FIRST, [""]), (SECOND, ["https://a.test"]), (None, ["https://b.test"])]
+    assert warned(answer) == ["citation_unplaced"]
+    assert [type(part) for part in answer.parts] == [Text]
+
+
+def test_recited_text_of_a_stream_is_cited_once() -> None:
+    entry: JsonObject = {"endIndex": 4, "uri": "https://a.test"}
+    first = chunk({"text": "Kiel "}, citationMetadata={"citationSources": [entry]})
+    other: JsonObject = {"startIndex": 5, "endIndex": 10, "uri": "https://b.test"}
+    next_one = chunk({"text": "liegt."}, citationMetadata={"citationSources": [entry, other]})
+    last = chunk({"text": " Dort."}, finishReason="STOP", citationMetadata={"citationSources": [entry]})
+    assert cited(streamed(first, next_one, last)) == [
+        ("Kiel", ["https://a.test"]),
+        ("liegt", ["https://b.test"]),
+    ]

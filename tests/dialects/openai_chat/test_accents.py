@@ -474,3 +474,101 @@ def test_a_marker_without_a_known_source_is_never_a_citation() -> None:
         assert [warning.message for warning in answer.warnings] == [
             "citation markers without a known source: 1, for example 【9:1†source】"
         ]
+
+
+_ANTHROPIC = {
+    "type": "web_search_result_location",
+    "url": A,
+    "title": "A",
+    "cited_text": "so said the page",
+    "supported_text": "Beta is two.",
+}
+_GROUNDING = {
+    "groundingChunks": [{"web": {"uri": A, "title": "A"}}, {"web": {"uri": B, "title": "B"}}],
+    "groundingSupports": [
+        {"segment": {"endIndex": 13, "text": "Älpha is one."}, "groundingChunkIndices": [0]},
+        {
+            "segment": {"startIndex": 15, "endIndex": 27, "text": "Beta is two."},
+            "groundingChunkIndices": [1, 9],
+        },
+    ],
+}
+_TWO = "Älpha is one. Beta is two."
+
+
+def test_litellm_passes_on_the_citations_of_anthropic() -> None:
+    # A list for each text block; `supported_text` is the text of the block in newer versions.
+    plain = {key: value for key, value in _ANTHROPIC.items() if key != "supported_text"} | {"url": B}
+    document = {"type": "char_location", "document_title": "a.pdf", "cited_text": "x", "document_index": 0}
+    fields = {"citations": [[_ANTHROPIC], None, [plain], [document]], "thinking_blocks": None}
+    answer = _decode_body({"content": _TWO, "provider_specific_fields": fields})
+    assert _cited(answer) == [("Beta is two.", [A]), (None, [B, ""])]
+    assert [item.quote for citation in answer.citations for item in citation.evidence] == [
+        "so said the page",
+        "so said the page",
+        "x",
+    ]
+    assert answer.warnings == ()
+
+
+def test_litellm_streams_the_citations_of_anthropic_one_by_one() -> None:
+    chunks = [_delta({"content": piece}) for piece in _split(_TWO)]
+    noted = _delta({"content": "", "provider_specific_fields": {"citation": _ANTHROPIC}})
+    answer = _decode_stream(*chunks[:2], noted, noted, *chunks[2:], _delta({}, "stop"))
+    assert _cited(answer) == [("Beta is two.", [A])]
+
+
+def test_litellm_passes_on_the_grounding_of_gemini() -> None:
+    answer = _decode_body({"content": _TWO}, vertex_ai_grounding_metadata=[_GROUNDING])
+    assert _cited(answer) == [("Älpha is one.", [A]), ("Beta is two.", [B])]
+
+
+def test_citations_that_a_proxy_has_also_as_annotations_are_not_cited_twice() -> None:
+    note = {"type": "url_citation", "url_citation": {"start_index": 14, "end_index": 26, "url": A}}
+    fields = {"citations": [[_ANTHROPIC]]}
+    answer = _decode_body({"content": _TWO, "annotations": [note], "provider_specific_fields": fields})
+    assert _cited(answer) == [("Beta is two.", [A])]
+
+
+@pytest.mark.parametrize("nonsense", [None, 7, "x", [], {}, {"citations": 7}, {"citations": [[[7]]]}])
+def test_other_fields_of_a_proxy_are_ignored(nonsense: object) -> None:
+    answer = _decode_body(
+        {"content": _TWO, "provider_specific_fields": nonsense}, vertex_ai_grounding_metadata=nonsense
+    )
+    assert answer.citations == ()
+
+
+def test_volcengine_lists_its_pages_as_references() -> None:
+    pages = [{"url": A, "title": "A", "summary": "s"}, {"url": B, "title": "B"}]
+    answer = _decode_body({"content": "One.[1] Two."}, references=pages)
+    assert _cited(answer) == [("[1]", [A])]
+    assert {source.url for source in answer.sources} == {A, B}
+
+
+def test_one_marker_may_name_several_sources() -> None:
+    answer = _decode_body({"content": "One.[1, 2] Two.[2,3] Three.[3]"}, citations=[A, B, C])
+    assert _cited(answer) == [("[1, 2]", [A, B]), ("[2,3]", [B, C]), ("[3]", [C])]
+
+
+@pytest.mark.parametrize("text", ["From [0, 1] on.", "The pair [1, 7].", "`[1, 2]`", "[[1, 2]]", "[1, 2](x)"])
+def test_numbers_that_are_not_all_listed_are_no_marker(text: str) -> None:
+    answer = _decode_body({"content": text}, citations=[A, B])
+    assert all(citation.span is None for citation in answer.citations)
+
+
+def test_a_file_is_cited_by_its_name() -> None:
+    notes = [
+        {"type": "file_citation", "file_citation": {"file_id": "f1", "filename": "a.pdf", "end_index": 13}},
+        {
+            "type": "file_citation",
+            "text": "【4:0†b.pdf】",
+            "start_index": 26,
+            "end_index": 37,
+            "file_citation": {"file_id": "f2"},
+        },
+    ]
+    answer = _decode_body({"content": _TWO + "【4:0†b.pdf】", "annotations": notes})
+    found = [
+        (citation.span, item.source.title) for citation in answer.citations for item in citation.evidence
+    ]
+    assert found == [((0, 13), "a.pdf"), ((26, 37), "f2")]

@@ -6,7 +6,18 @@ import pytest
 
 from groundwire.dialects.openai_responses import DIALECT
 from groundwire.dialects.registry import DIALECTS, dialect
-from groundwire.model import Answer, Citation, Evidence, JsonObject, SearchCall, Source, Span, Text, assemble
+from groundwire.model import (
+    Answer,
+    Citation,
+    Evidence,
+    Json,
+    JsonObject,
+    SearchCall,
+    Source,
+    Span,
+    Text,
+    assemble,
+)
 from tests.dialects.openai_responses.wire import (
     END,
     PAGE,
@@ -20,6 +31,7 @@ from tests.dialects.openai_responses.wire import (
     decode_whole,
     items_of,
     message,
+    response,
     search,
     sse,
     text_events,
@@ -180,7 +192,6 @@ FILES: list[JsonObject] = [
     },
     {"type": "file_path", "file_id": "file_2", "index": 3},
 ]
-FILE_NAMES = ("report.pdf", "plot.png", "file_2")
 
 
 def streamed_files() -> Answer:
@@ -191,26 +202,96 @@ def streamed_files() -> Answer:
 @pytest.mark.parametrize(
     "answer", [decode_whole(message(text_part(FILE_TEXT, *FILES))), streamed_files()], ids=["whole", "stream"]
 )
-def test_a_file_is_warned_of_once_and_cited_without_a_url(answer: Answer) -> None:
-    assert [warning.code for warning in answer.warnings] == ["file_citation"] * 3
-    assert all(name in warning.message for name, warning in zip(FILE_NAMES, answer.warnings, strict=True))
-    assert answer.citations == ()
+def test_a_file_is_cited_by_its_name_where_the_claim_ends(answer: Answer) -> None:
+    # Recorded answers of OpenAI: `index` is the offset at which the claim ends.
+    cited = [(citation.span, item.source) for citation in answer.citations for item in citation.evidence]
+    assert cited == [
+        (Span(0, 5), Source("", "plot.png", "cited")),
+        (Span(20, 20), Source("", "report.pdf", "cited")),
+    ]
+    assert ["file_2" in warning.message for warning in answer.warnings] == [True]
+
+
+@pytest.mark.parametrize(
+    ("index", "span"), [(0, None), (None, None), (500, None), (20, Span(20, 20))], ids=repr
+)
+def test_a_file_without_a_usable_offset_is_cited_for_the_whole_answer(
+    index: int | None, span: Span | None
+) -> None:
+    note: JsonObject = {"type": "file_citation", "file_id": "file_1", "index": index}
+    (found,) = decode_whole(message(text_part(FILE_TEXT, note))).citations
+    assert (found.span, found.evidence[0].source.title) == (span, "file_1")
+
+
+def test_two_files_at_one_place_are_two_sources_and_a_repeated_one_is_one() -> None:
+    notes: list[JsonObject] = [
+        {"type": "file_citation", "file_id": name, "filename": "notes.txt", "index": 9}
+        for name in ("file_1", "file_2", "file_1")
+    ]
+    answer = decode_whole(message(text_part(FILE_TEXT, *notes)))
+    body = DIALECT.encode_response(answer, REPLY)
+    assert value_at(body, "output", 0, "content", 0, "annotations") == notes[:2]
+
+
+@pytest.mark.parametrize("name", [name for name in DIALECTS if name != "websearch"])
+def test_a_cited_file_reaches_the_clients_of_every_dialect(name: str) -> None:
+    ours = dialect(name)
+    body = ours.encode_response(decode_whole(message(text_part(FILE_TEXT, FILES[0]))), REPLY)
+    answer = assemble(ours.decode_response(body))
+    assert [item.source.title for citation in answer.citations for item in citation.evidence] == [
+        "report.pdf"
+    ]
 
 
 def test_clients_of_responses_get_file_citations_verbatim() -> None:
     page = "https://example.org/a"
     web = citation(0, 2, page, groundwire={"anchor": "claim"})
     body = DIALECT.encode_response(decode_whole(message(text_part(FILE_TEXT, *FILES, web))), REPLY)
-    assert value_at(body, "output", 0, "content", 0, "annotations") == [web, *FILES]
+    annotations = value_at(body, "output", 0, "content", 0, "annotations")
+    assert isinstance(annotations, list)
+    assert sorted(annotations, key=repr) == sorted([web, *FILES], key=repr)
 
 
 @pytest.mark.parametrize("name", [name for name in DIALECTS if name not in ("openai_responses", "websearch")])
-def test_other_clients_find_file_citations_in_the_extension(name: str) -> None:
+def test_other_clients_find_the_ids_of_files_in_the_extension(name: str) -> None:
     body = dialect(name).encode_response(decode_whole(message(text_part(FILE_TEXT, *FILES))), REPLY)
-    assert items_of(body["groundwire"], "files") == FILES
+    assert [value_at(file, "file_id") for file in items_of(body["groundwire"], "files")] == [
+        "cfile_1",
+        "file_1",
+        "file_2",
+    ]
 
 
 def test_the_next_turn_has_file_citations_too() -> None:
     turn = message(text_part(FILE_TEXT, *FILES))
     request = DIALECT.decode_request({"model": "m", "input": [turn]})
-    assert items_of(DIALECT.encode_request(request).body, "input") == [turn]
+    (sent,) = items_of(DIALECT.encode_request(request).body, "input")
+    annotations = value_at(sent, "content", 0, "annotations")
+    assert isinstance(annotations, list)
+    assert sorted(annotations, key=repr) == sorted(FILES, key=repr)
+
+
+LISTED: list[Json] = ["https://a.example/", {"url": "https://b.example/", "title": "B"}, "no address", 7]
+
+
+def test_urls_listed_next_to_the_output_are_cited_for_the_whole_answer() -> None:
+    # xAI's lists of sources; an answer with annotations has its citations there.
+    body = response(message(text_part("It rains.")), citations=LISTED)
+    answer = assemble(DIALECT.decode_response(body))
+    (found,) = answer.citations
+    assert found.span is None
+    assert [item.source.url for item in found.evidence] == ["https://a.example/", "https://b.example/"]
+
+
+def test_listed_urls_are_not_citations_of_an_answer_with_annotations() -> None:
+    body = response(message(text_part("It rains.", citation(0, 9))), citations=LISTED)
+    answer = assemble(DIALECT.decode_response(body))
+    assert [item.evidence[0].source.url for item in answer.citations] == [PAGE]
+
+
+def test_the_number_of_a_generated_file_is_written_after_its_link() -> None:
+    # OpenAI's offsets of such a file are those of the link's target.
+    text = "See [plot.png](sandbox:/mnt/data/plot.png) for it."
+    note: JsonObject = {**FILES[1], "start_index": text.index("sandbox"), "end_index": text.index(")")}
+    body = dialect("websearch").encode_response(decode_whole(message(text_part(text, note))), REPLY)
+    assert "See [plot.png](sandbox:/mnt/data/plot.png)[1] for it." in str(body["llmContent"])

@@ -235,8 +235,8 @@ def test_a_generated_image_is_an_image() -> None:
     assert encode_items(answer) == [item]
 
 
-def test_annotations_of_files_stay_with_their_text() -> None:
-    file: JsonObject = {"type": "file_citation", "file_id": "file_1", "filename": "a.txt", "index": 3}
+def test_annotations_that_cite_nothing_stay_with_their_text() -> None:
+    file: JsonObject = {"type": "file_path", "file_id": "file_1", "index": 3}
     answer = decode_whole(message(text_part(TEXT, file, citation())))
     assert len(answer.citations) == 1
     assert value_at(encode_items(answer)[0], "content", 0, "annotations") == [citation(), file]

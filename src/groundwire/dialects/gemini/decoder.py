@@ -350,6 +350,7 @@ class GroundingReader:
         self.raw: JsonObject = {}
         """The `groundingMetadata` verbatim; merged from all chunks of a stream."""
         self._supports: list[GroundingSupport] = []
+        self._recited: set[tuple[int, int | None, str, str]] = set()
 
     def add(self, fields: Fields) -> None:
         """Add the `groundingMetadata` of a chunk."""
@@ -366,6 +367,22 @@ class GroundingReader:
             self.extras["sdkBlob"] = blob
         if rest := fields.rest(*_GROUNDING_FIELDS):
             self.extras["groundingMetadata"] = {**as_object(self.extras.get("groundingMetadata")), **rest}
+
+    def add_recited(self, metadata: Fields) -> None:
+        """Add the `citationMetadata` of a chunk: sources of recited text, whose offsets are bytes.
+
+        The Gemini API lists `citationSources`, Vertex `citations`. Many entries name no source.
+        """
+        for entry in (*many(metadata, "citationSources"), *many(metadata, "citations")):
+            uri = entry.text("uri")
+            url = safe_url(uri)
+            source = Source(url, entry.text("title") or ("" if url else uri))
+            start, end = entry.offset("startIndex") or 0, entry.offset("endIndex")
+            key = (start, end, source.url, source.title)
+            if (source.url or source.title) and key not in self._recited:
+                self._recited.add(key)
+                self._supports.append(GroundingSupport(start, end, "", 0, (len(self.sources),), ()))
+                self.sources.append(source)
 
     def _add_raw(self, metadata: JsonObject) -> None:
         if not self.raw:
@@ -511,6 +528,7 @@ class ResponseReader:
         self._emit = emit
         self._content = ContentReader(emit)
         self._grounding = GroundingReader()
+        self._recited = GroundingReader()
         self._pages: list[tuple[str, str]] = []
         self._opened: set[str] = set()
         self._usage_chunk: Json = None
@@ -593,6 +611,9 @@ class ResponseReader:
         if candidate.get("groundingMetadata"):  # empty in every chunk of Gemini 2 but the last
             self._grounding.add(candidate.obj("groundingMetadata"))
 
+    def _read_recited(self, candidate: Fields) -> None:
+        self._recited.add_recited(candidate.obj("citationMetadata"))
+
     def _read_pages(self, candidate: Fields) -> None:
         pages = many(candidate.obj("urlContextMetadata"), "urlMetadata")
         listed = [(page.text("retrievedUrl"), page.text("urlRetrievalStatus")) for page in pages]
@@ -604,8 +625,9 @@ class ResponseReader:
             return
         self._settled = True
         self._emit_searches()
-        for event in self._grounding.citation_events(self._content.text, self._content.part_starts):
-            self._emit(event)
+        for reader in (self._grounding, self._recited):
+            for event in reader.citation_events(self._content.text, self._content.part_starts):
+                self._emit(event)
         for part in self._content.text_parts:
             self._emit(TextSettled(part))
         usage = self.usage()
@@ -726,6 +748,7 @@ _CANDIDATE_READERS = either_spelling(
         "finishReason": ResponseReader._read_finish,
         "groundingMetadata": ResponseReader._read_grounding,
         "urlContextMetadata": ResponseReader._read_pages,
+        "citationMetadata": ResponseReader._read_recited,
     }
 )
 

@@ -28,6 +28,7 @@ from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.json import dump_json, load_json
 from groundwire.dialects.openai_chat.errors import decode_finish, decode_stream_error
 from groundwire.dialects.openai_chat.history import (
+    PROXIED_FIELDS,
     REASONING_DETAILS,
     ChatAnnotation,
     ReasoningDetails,
@@ -159,6 +160,7 @@ class Decoder(StreamDecoder):
             self.emit(Started(chunk.text("id"), chunk.text("model")))
         if not _HAS_NO_LISTS(raw):
             self._lists.read(raw)
+            self._sources.add_proxied(raw)
         if raw.get("usage") is not None:
             self._usage = decode_usage(chunk.obj("usage"))
         elif as_object(raw.get("x_groq")).get("usage") is not None:
@@ -208,6 +210,9 @@ class Decoder(StreamDecoder):
 
     def _on_lists(self, message: Fields) -> None:
         self._lists.read(message.raw)
+
+    def _on_proxied(self, message: Fields) -> None:
+        self._sources.add_proxied(message.raw)
 
     def _on_tools(self, message: Fields) -> None:
         for search in self._searches.read_tools(message):
@@ -385,7 +390,7 @@ class Decoder(StreamDecoder):
 _RESERVED_PARTS = 100
 """Part numbers reserved for searches, so that they precede the text however late they arrive."""
 
-_HAS_NO_LISTS = frozenset(LIST_FIELDS).isdisjoint
+_HAS_NO_LISTS = frozenset((*LIST_FIELDS, *PROXIED_FIELDS)).isdisjoint
 _TEXT_CHUNK_FIELDS = frozenset(
     {
         "id",
@@ -423,6 +428,7 @@ def _plain_text_delta(chunk: Json) -> str:
 
 _FIELD_READERS: Mapping[str, Callable[[Decoder, Fields], None]] = {
     **dict.fromkeys(LIST_FIELDS, Decoder._on_lists),
+    **dict.fromkeys(PROXIED_FIELDS, Decoder._on_proxied),
     "executed_tools": Decoder._on_tools,
     "reasoning_steps": Decoder._on_steps,
     "reasoning_content": Decoder._on_reasoning_content,

@@ -30,10 +30,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from types import MappingProxyType
 
-from groundwire.dialects.fields import Fields
+from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.foreign_history import is_native, readable_parts
 from groundwire.dialects.json import dump_json
-from groundwire.dialects.openai_chat.search import NAME, SourceLists, as_extras, own_extras
+from groundwire.dialects.openai_chat.search import NAME, SourceLists, as_extras, decode_page, own_extras
 from groundwire.dialects.openai_chat.tools import (
     WireCall,
     decode_call,
@@ -42,6 +42,7 @@ from groundwire.dialects.openai_chat.tools import (
     encode_legacy_call,
     is_legacy,
 )
+from groundwire.errors import UpstreamWireError
 from groundwire.model import (
     Citation,
     Cited,
@@ -67,7 +68,7 @@ from groundwire.model.source import MAX_EVIDENCE, Anchor
 from groundwire.model.value import replace, value
 from groundwire.text.annotate import find_dagger_markers, find_number_markers, is_dagger
 from groundwire.text.links import find_markdown_links
-from groundwire.text.spans import LinkLocator, anchor_at
+from groundwire.text.spans import LinkLocator, QuoteLocator, anchor_at
 from groundwire.text.urls import canonical_url, safe_url
 
 _ROLES: dict[str, Role] = {"user": "user", "system": "system", "developer": "developer"}
@@ -87,6 +88,14 @@ _ASSISTANT_FIELDS = (
     *REASONING_FIELDS,
 )
 _RESULT_FIELDS = ("role", "content", "tool_call_id", "name")
+_CITATION_TYPES = {
+    "url_citation": ("title",),
+    "file_citation": ("filename", "file_name", "title", "file_id"),
+}
+"""Citations, and the fields that name their source."""
+_PROVIDER_FIELDS = "provider_specific_fields"
+_VERTEX_GROUNDING = "vertex_ai_grounding_metadata"
+PROXIED_FIELDS = (_PROVIDER_FIELDS, _VERTEX_GROUNDING)
 _BROWSER_MARKER = re.compile(r"【(\d{1,4})†")
 
 
@@ -476,6 +485,8 @@ class ChatAnnotation:
     end: int
     label: str = ""
     """The marker in the text that the annotation refers to, if it names one."""
+    claim: str = ""
+    """The cited text, where the offsets are in another unit or missing."""
 
     @property
     def has_span(self) -> bool:
@@ -484,11 +495,13 @@ class ChatAnnotation:
 
 
 def decode_annotation(annotation: Fields) -> ChatAnnotation | None:
-    """Decode a web citation; None for other types, and for one without URL and title."""
-    if annotation.text("type", "url_citation") != "url_citation":
+    """Decode a citation of a page or a file; None for other types, and for one without URL and name."""
+    kind = annotation.text("type", "url_citation")
+    if kind not in _CITATION_TYPES:
         return None
-    body = annotation.obj("url_citation") if annotation.has("url_citation") else annotation
-    source = Source(safe_url(body.text("url")), body.text("title"), "cited")
+    body = annotation.obj(kind) if annotation.has(kind) else annotation
+    names = (body.text(key) for key in _CITATION_TYPES[kind])
+    source = Source(safe_url(body.text("url")), next(filter(None, names), ""), "cited")
     if not source.url and not source.title:
         return None
     indices = body if body.has("end_index") else annotation
@@ -498,6 +511,44 @@ def decode_annotation(annotation: Fields) -> ChatAnnotation | None:
     return ChatAnnotation(
         evidence_for(source, body.text("content")), start, end, label if is_dagger(label) else ""
     )
+
+
+def decode_proxied(fields: JsonObject) -> Iterator[ChatAnnotation]:
+    """Decode the citations that LiteLLM passes on in the form of the vendor.
+
+    `provider_specific_fields` has those of Anthropic: `citations`, a list for each text block, in a message,
+    and `citation` in a delta. `vertex_ai_grounding_metadata` has those of Gemini.
+    """
+    own = as_object(fields.get(_PROVIDER_FIELDS))
+    for item in _flat([own.get("citations"), own.get("citation")]):
+        citation = Fields(item, UpstreamWireError)
+        names = (citation.text(key) for key in ("title", "document_title", "source"))
+        source = Source(safe_url(citation.text("url")), next(filter(None, names), ""), "cited")
+        if source.url or source.title:
+            evidence = evidence_for(source, citation.text("cited_text"))
+            yield ChatAnnotation(evidence, 0, 0, claim=citation.text("supported_text"))
+    for item in _flat([fields.get(_VERTEX_GROUNDING)]):
+        yield from _decode_grounding(Fields(item, UpstreamWireError))
+
+
+def _decode_grounding(metadata: Fields) -> Iterator[ChatAnnotation]:
+    pages = [as_object(chunk.raw.get("web")) for chunk in metadata.objs("groundingChunks")]
+    for support in metadata.objs("groundingSupports"):
+        segment = support.obj("segment")
+        start, end = segment.offset("startIndex") or 0, segment.offset("endIndex") or 0
+        for index in support.items("groundingChunkIndices"):
+            if type(index) is int and 0 <= index < len(pages):
+                source = decode_page(pages[index], "cited")
+                if source.url or source.title:
+                    yield ChatAnnotation(evidence_for(source), start, end, claim=segment.text("text"))
+
+
+def _flat(items: Iterable[Json]) -> Iterator[JsonObject]:
+    for item in items:
+        if isinstance(item, dict):
+            yield item
+        elif isinstance(item, list):
+            yield from _flat(item)
 
 
 def encode_annotation(item: Evidence, span: Span | None) -> JsonObject:
@@ -521,11 +572,21 @@ def evidence_for(source: Source, quote: str = "") -> Evidence:
 class SourceCollector:
     """Collects the annotations and source lists of a response while it arrives."""
 
-    __slots__ = ("_counts", "annotations", "has_annotations", "lists", "other_annotations", "references")
+    __slots__ = (
+        "_counts",
+        "annotations",
+        "has_annotations",
+        "lists",
+        "other_annotations",
+        "proxied",
+        "references",
+    )
 
     def __init__(self) -> None:
         self.annotations: list[ChatAnnotation] = []
         self.other_annotations: list[Json] = []
+        self.proxied: dict[tuple[str | int, ...], ChatAnnotation] = {}
+        """Citations in the form of another vendor, used if there are no annotations."""
         self.has_annotations = False
         self.lists = SourceLists()
         self.references: list[tuple[int, int]] = []
@@ -547,6 +608,13 @@ class SourceCollector:
                 self.annotations.append(annotation)
             else:
                 self.other_annotations.append(item.raw)
+
+    def add_proxied(self, fields: JsonObject) -> None:
+        """Add the citations that a proxy passes on in the form of another vendor; chunks repeat them."""
+        for item in decode_proxied(fields):
+            source = item.evidence.source
+            key = (source.url, source.title, item.evidence.quote, item.claim, item.start, item.end)
+            self.proxied.setdefault(key, item)
 
     def files(self) -> list[Json]:
         """OpenRouter's parsed documents; returning them with the history saves parsing them again."""
@@ -591,6 +659,8 @@ def _resolve_all(
     links = LinkLocator(text)
     markers = _DaggerMarkers(text, links)
     without_span: list[Evidence] = []
+    if not sources.annotations:
+        yield from _resolve_proxied(text, sources.proxied.values())
     for annotation in sources.annotations:
         if markers.has_label(annotation.label):
             markers.add_annotation(annotation, position_of)
@@ -599,7 +669,7 @@ def _resolve_all(
                 yield markers.note_citation(event)
         else:
             without_span.append(annotation.evidence)
-    if not sources.annotations:
+    if not sources.annotations and not sources.proxied:
         yield from _match_markers_and_links(
             text, _numbered_sources(text, sources), keep_unmatched=not sources.lists.pages
         )
@@ -610,6 +680,13 @@ def _resolve_all(
         )
     yield from markers.resolve(browser_pages)
     yield from _resolve_references(sources, position_of)
+
+
+def _resolve_proxied(text: str, proxied: Iterable[ChatAnnotation]) -> Iterator[Cited]:
+    quotes = QuoteLocator(text)
+    for annotation in proxied:
+        span = quotes.locate(annotation.start, annotation.end, annotation.claim) if annotation.claim else None
+        yield Cited(Citation(span, (annotation.evidence,)))
 
 
 class _DaggerMarkers:
@@ -744,7 +821,8 @@ def _verify_span(text: str, start: int, end: int, url: str, links: LinkLocator) 
 def _match_markers_and_links(
     text: str, listed: Iterable[tuple[int, Evidence]], *, keep_unmatched: bool, numbered: bool = True
 ) -> Iterator[Cited]:
-    numbers = _number_markers(text) if numbered else {}
+    listed = list(listed)
+    numbers = _number_markers(text, frozenset(number for number, _ in listed)) if numbered else {}
     links: dict[str, list[Span]] = {}
     for link in find_markdown_links(text):
         links.setdefault(canonical_url(link.url), []).append(link.span)
@@ -758,9 +836,12 @@ def _match_markers_and_links(
             yield Cited(Citation(None, (item,)))
 
 
-def _number_markers(text: str) -> dict[int, list[Span]]:
+def _number_markers(text: str, listed: frozenset[int] | None = None) -> dict[int, list[Span]]:
+    """Markers by number. With `listed`, `[0, 1]` is a marker only if both are listed: it may be a list."""
     found: dict[int, list[Span]] = {}
     for span, numbers in find_number_markers(text):
+        if listed is not None and len(numbers) > 1 and not listed.issuperset(numbers):
+            continue
         for number in numbers:
             found.setdefault(number, []).append(span)
     return found

@@ -509,7 +509,7 @@ def encode_page(source: Source) -> JsonObject:
 
 _CITATIONS = "citations"
 _NESTED_LISTS = {"search_info": "search_results", "context": "citations"}
-LIST_FIELDS = (_CITATIONS, "search_results", "search_info", "web_search", "context")
+LIST_FIELDS = (_CITATIONS, "search_results", "search_info", "web_search", "context", "references")
 _REFERENCE = re.compile(r"\D*(\d{1,3})\D*")
 
 
@@ -523,6 +523,7 @@ class SourceLists:
     | `search_info.search_results` | Qwen (DashScope), Tencent Hunyuan | pages with an `index` |
     | `web_search` | GLM (Z.ai) | pages with a `link`, which may be empty, and `refer` (`ref_1`) |
     | `context.citations` | Azure OpenAI on your data | passages of documents |
+    | `references` | Volcengine Ark (Doubao) | pages |
 
     They are fields of the response or of its message. A stream has them once, in the first and last chunk, or
     in every chunk. Markers in the text refer to entries by number: the number in the entry, else its list

@@ -50,6 +50,7 @@ from groundwire.dialects.openai_responses.search import (
     NAME,
     decode_fetch_call,
     decode_fetch_result,
+    decode_listed_sources,
     decode_numbered_results,
     decode_search_item,
 )
@@ -61,6 +62,7 @@ from groundwire.model import (
     NO_EXTRAS,
     Citation,
     Cited,
+    Evidence,
     Extras,
     ExtrasSeen,
     Failed,
@@ -168,6 +170,7 @@ class Decoder(StreamDecoder):
         else:
             # Our own responses list their citations explicitly, even if there are none.
             has_citations = "citations" in as_object(response.get(FIELD))
+            self._settler.listed = decode_listed_sources(response)
             self._settler.finish(derive_citations=not has_citations)
             self.emit(self._finish(response))
 
@@ -983,6 +986,8 @@ class CitationSettler:
         self._warned_files: set[str] = set()
         self.has_searched = False
         self.numbered: dict[str, Source] = {}
+        self.listed: tuple[Source, ...] = ()
+        """Sources that the response lists next to its output."""
 
     def open(self, item_id: str, phase: Phase) -> TextPartReader:
         """Open a new text part."""
@@ -1018,9 +1023,7 @@ class CitationSettler:
         name = next((name for name in names if isinstance(name, str) and name), annotation.text("type"))
         if name not in self._warned_files:
             self._warned_files.add(name)
-            message = (
-                f"The answer cites {name}, which has no URL. Only clients of the Responses API can show it."
-            )
+            message = f"The answer refers to {name}. Only clients of the Responses API can show it."
             self._queue.emit(Warned("file_citation", message))
 
     def emit_certain(self, text: TextPartReader) -> None:
@@ -1047,17 +1050,24 @@ class CitationSettler:
         for text in self._texts:
             text.complete()
             text.is_done = text.is_last = True
-        has_no_annotations = self.has_searched and not self._is_annotated
+        has_no_annotations = not self._is_annotated
+        derives = derive_citations and has_no_annotations and self.has_searched
         self._is_annotated = True
-        start = 0
-        for text in self._texts if derive_citations and has_no_annotations else ():
+        start = found = 0
+        for text in self._texts if derives else ():
             text.start = start
             if text.phase != "refusal":
-                self._emit_citations(
-                    text,
-                    [*citations_from_links(text.text), *citations_from_numbers(text.text, self.numbered)],
-                )
+                citations = [
+                    *citations_from_links(text.text),
+                    *citations_from_numbers(text.text, self.numbered),
+                ]
+                self._emit_citations(text, citations)
+                found += len(citations)
             start += text.length
+        if derive_citations and has_no_annotations and not found:
+            for source in self.listed:
+                evidence = Evidence(source, extras={NAME: {"derived": True}})
+                self._queue.emit(Cited(Citation(None, (evidence,))))
         self.advance()
 
     def _may_have_link_citations(self, text: TextPartReader) -> bool:

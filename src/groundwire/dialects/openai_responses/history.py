@@ -78,6 +78,16 @@ _TEXT_FIELDS = ("type", "text", "refusal", "annotations", "logprobs")
 _MESSAGE_FIELDS = ("id", "status", "type", "role", "content", "phase")
 _NON_TEXT_EXTRAS = ("id", "status", "item", "annotations", "logprobs")
 _ANNOTATION_FIELDS = ("type", "start_index", "end_index", "url", "title", "content")
+_FILE_OFFSETS: dict[str, tuple[str, str]] = {
+    "file_citation": ("index", "index"),
+    "container_file_citation": ("start_index", "end_index"),
+}
+"""Citations of files, which have names and no URL, and the fields of their offsets.
+
+OpenAI's reference calls `index` the index of the file in a list; recorded answers have the offset at which
+the claim ends. `file_path` is not a citation: it names a file that the answer offers.
+"""
+_KEY_FIELDS = (*_ANNOTATION_FIELDS, "index", "file_id", "filename")
 _ANCHORS: dict[str, Anchor] = {"claim": "claim", "marker": "marker"}
 _WHOLE_ANSWER = "answer"
 _NUMBER_MARKER = re.compile(r"\[(?:web:)?(\d{1,4})\](?!\()")
@@ -570,12 +580,16 @@ class UrlCitation:
     @property
     def key(self) -> AnnotationKey:
         """Identity of an annotation that the `done` events repeat."""
-        return self.start, self.end, self.url, self.evidence.quote, self.anchor, self.whole_span
+        name = self.url or _file_key(self.evidence.extras) or self.evidence.source.title
+        return self.start, self.end, name, self.evidence.quote, self.anchor, self.whole_span
 
 
 def decode_annotation(fields: Fields) -> UrlCitation | None:
-    """Decode a web citation; None for citations of files, which are kept verbatim."""
-    if fields.text("type", "url_citation") != "url_citation":
+    """Decode a citation of a page or a file; None for other annotations, which are kept verbatim."""
+    kind = fields.text("type", "url_citation")
+    if kind in _FILE_OFFSETS:
+        return _decode_file_citation(fields, *_FILE_OFFSETS[kind])
+    if kind != "url_citation":
         return None
     body = fields.obj("url_citation") if fields.has("url_citation") else fields
     url = body.text("url")
@@ -595,6 +609,25 @@ def decode_annotation(fields: Fields) -> UrlCitation | None:
         anchor if anchor in _ANCHORS or anchor == _WHOLE_ANSWER else "",
         None if start is None or end is None else Span(start, end),
     )
+
+
+def _decode_file_citation(fields: Fields, start: str, end: str) -> UrlCitation | None:
+    name = fields.text("filename") or fields.text("title") or fields.text("file_id")
+    if not name:
+        return None
+    evidence = Evidence(Source("", name, "cited"), extras={NAME: fields.rest(start, end, FIELD)})
+    return UrlCitation(fields.offset(start) or 0, fields.offset(end) or 0, "", evidence)
+
+
+def file_offsets(evidence: Evidence) -> tuple[str, str] | None:
+    """Names of the offsets in the annotation of a file; None for the evidence of a page."""
+    kind = own_extras(evidence.extras).get("type")
+    return _FILE_OFFSETS.get(kind) if isinstance(kind, str) else None
+
+
+def _file_key(extras: Extras) -> str:
+    file_id = own_extras(extras).get("file_id")
+    return file_id if isinstance(file_id, str) else ""
 
 
 def resolve_annotation(
@@ -700,7 +733,7 @@ class AnnotationList(list[JsonObject]):
     def _add(self, annotations: Iterable[JsonObject]) -> list[JsonObject]:
         new: list[JsonObject] = []
         for annotation in annotations:
-            key = (*(annotation.get(name) for name in _ANNOTATION_FIELDS), repr(annotation.get(FIELD)))
+            key = (*(annotation.get(name) for name in _KEY_FIELDS), repr(annotation.get(FIELD)))
             if key not in self._keys:
                 self._keys.add(key)
                 new.append(annotation)
@@ -725,6 +758,8 @@ def encode_history_annotations(
 
 
 def _add_extensions(annotation: JsonObject, evidence: Evidence, citation: Citation, text: str) -> JsonObject:
+    if file_offsets(evidence):
+        return annotation
     if evidence.quote:
         annotation["content"] = evidence.quote
     span = citation.span
@@ -739,6 +774,9 @@ def _add_extensions(annotation: JsonObject, evidence: Evidence, citation: Citati
 
 def _encode_annotation(evidence: Evidence, start: int, end: int) -> JsonObject:
     extras = {key: value for key, value in own_extras(evidence.extras).items() if key != "derived"}
+    offsets = file_offsets(evidence)
+    if offsets is not None:
+        return {**extras, offsets[0]: start, offsets[1]: end}
     return {
         "type": "url_citation",
         "start_index": start,

@@ -300,6 +300,17 @@ def decode_numbered_results(item: Fields) -> dict[str, Source]:
     }
 
 
+def decode_listed_sources(response: Fields) -> tuple[Source, ...]:
+    """Decode the list `citations` of a response: URLs, or objects with one (xAI, proxies)."""
+    found: dict[str, Source] = {}
+    for item in response.items("citations"):
+        page = as_object(item)
+        url = safe_url(item if isinstance(item, str) else _first_text(page, ("url",)))
+        if url:
+            found.setdefault(url, Source(url, _first_text(page, ("title",)), "cited"))
+    return tuple(found.values())
+
+
 def decode_fetch_call(url: str, call_id: str) -> SearchCall:
     """Decode a page of Perplexity's `fetch_url_results` as a call."""
     return SearchCall(call_id, kind="open", url=safe_url(url), extras={NAME: {"type": "fetch_url_results"}})
