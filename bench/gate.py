@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 from answers import Indexes
-from tests.engine.question_sets import TUNING, Part, Subject, load_questions
+from tests.engine.question_sets import HANDBOOK_2, TUNING, Part, Subject, handbook_of, load_questions
 
 from groundwire.engine.dense.location import open_stage
 from groundwire.engine.index.location import open_index
@@ -53,7 +53,11 @@ def samples(folder: Path, subjects: tuple[Subject, ...]) -> list[Sample]:
     """All questions about some subjects, searched in one index."""
     found: list[Sample] = []
     questions = [
-        (part, item) for part in TUNING for subject in subjects for item in load_questions(part, subject)
+        (part, item)
+        for part in TUNING
+        for subject in subjects
+        if subject != "handbook" or handbook_of(part).name == folder.name
+        for item in load_questions(part, subject)
     ]
     with open_index(folder / "index") as index:
         stage = open_stage(index)
@@ -110,7 +114,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         indexes = Indexes(arguments.index or Path(temporary))
         rows = samples(indexes.plain(), ("python", "unanswerable"))
-        for folder, subject in ((indexes.documentation(), "python"), (indexes.handbook(), "handbook")):
+        others = (
+            (indexes.documentation(), "python"),
+            (indexes.handbook(), "handbook"),
+            (indexes.handbook(HANDBOOK_2), "handbook"),
+        )
+        for folder, subject in others:
             if folder is None:
                 print(f"Not run: the index for {subject} cannot be built here.", file=sys.stderr)
             else:

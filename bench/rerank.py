@@ -26,7 +26,7 @@ import numpy as np
 from answers import Indexes
 from tests.engine.grading import is_right
 from tests.engine.library_questions import COUNT, Fact, questions
-from tests.engine.question_sets import TUNING, Part, Question, load_questions
+from tests.engine.question_sets import HANDBOOK_2, TUNING, Part, Question, handbook_of, load_questions
 
 from groundwire.engine.dense.location import open_stage
 from groundwire.engine.index.location import open_index
@@ -40,6 +40,9 @@ from groundwire.engine.retrieve.rerank import PassageFeatures
 from groundwire.model import SearchOptions
 
 Array: TypeAlias = np.typing.NDArray[np.float64]
+OWN = ("own_coverage", "own_meaning", "own_sentence", "own")
+"""The weights of pages that the user added. They do not matter where there are none."""
+NO_WEIGHTS = PassageFeatures()
 HAND_MADE = PassageFeatures(0.5, 1.0, 1.0, 0.5, 0.5)
 FOLDS = 5
 ROUNDS = 250
@@ -63,13 +66,15 @@ class Sample(NamedTuple):
 Judge: TypeAlias = Callable[[Passage], bool]
 
 
-def asked(subject: str) -> Iterator[tuple[Part, str, Judge]]:
-    """The questions about a subject, each with what makes a passage right."""
+def asked(folder: Path, subject: str) -> Iterator[tuple[Part, str, Judge]]:
+    """The questions about a subject for one index, each with what makes a passage right."""
     if subject == "docstrings":
         for number, item in enumerate(questions(COUNT)):
             yield TUNING[number // len(TUNING) % len(TUNING)], item.text, partial(_documents, item.fact)
         return
     for part in TUNING:
+        if subject == "handbook" and handbook_of(part).name != folder.name:
+            continue
         for question in load_questions(part, "handbook" if subject == "handbook" else "python"):
             if question.is_answerable:
                 yield part, question.text, partial(_answers, question)
@@ -91,7 +96,7 @@ def samples(folder: Path, subject: str, *, by_meaning: bool) -> list[Sample]:
     with open_index(folder / "index") as index:
         stage = open_stage(index) if by_meaning else None
         source = PassageSource(index, lru_cache(maxsize=None)(index.words_with_prefix), stage)
-        for part, text, judge in asked(subject):
+        for part, text, judge in asked(folder, subject):
             typed = split_question(" ".join(text.split()))[0]
             query = find_passages(index, typed, options, RERANKED, stage).interpretation.text
             weights = word_weights(query, source.words_with_prefix)
@@ -126,23 +131,32 @@ def tensors(rows: Sequence[Sample]) -> Tensors:
     return Tensors(features, right, passages, np.array([len(rows) / counts[row.where] for row in rows]))
 
 
-def fit(rows: Sequence[Sample]) -> PassageFeatures:
-    """The weights under which right passages are most probably the first ones (Adam, full batches)."""
+def fit(
+    rows: Sequence[Sample], start: PassageFeatures = NO_WEIGHTS, free: Sequence[str] = ()
+) -> PassageFeatures:
+    """The weights under which right passages are most probably the first ones (Adam, full batches). With
+    `free`, only these weights are fitted; the others stay as they are in `start`."""
     data = tensors(rows)
     scale = data.features[data.is_passage > 0].std(0)
     scale[scale == 0] = 1.0
     scaled, share = data.features / scale, data.weights / data.weights.mean()
-    weights, mean, square = (np.zeros(len(scale)) for _ in range(3))
+    is_free = np.array([not free or name in free for name in PassageFeatures._fields], float)
+    weights, mean, square = np.array(start) * scale, np.zeros(len(scale)), np.zeros(len(scale))
     for step in range(1, ROUNDS + 1):
         scores = np.where(data.is_passage > 0, scaled @ weights, -np.inf)
         chances = np.exp(scores - scores.max(1, keepdims=True))
         right = chances * data.is_right
         error = right / right.sum(1, keepdims=True) - chances / chances.sum(1, keepdims=True)
         gradient = np.einsum("qp,qpf->f", error * share[:, None], scaled) - SHRINKAGE * weights
+        gradient *= is_free
         mean, square = 0.9 * mean + 0.1 * gradient, 0.99 * square + 0.01 * gradient**2
         pace = RATE * (1 - step / ROUNDS)
         weights += pace * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.99**step)) + 1e-8)
     return PassageFeatures(*(weights / scale).tolist())
+
+
+def _rounded(weights: PassageFeatures, names: Sequence[str]) -> dict[str, float]:
+    return {name: round(weight, 2) for name, weight in weights._asdict().items() if name in names}
 
 
 def first_is_right(row: Sample, weights: PassageFeatures) -> bool:
@@ -160,6 +174,8 @@ def print_table(rows: Sequence[Sample], used: PassageFeatures) -> None:
     for where in dict.fromkeys(row.where for row in rows):
         for part in TUNING:
             mine = [row for row in rows if (row.where, row.part) == (where, part)]
+            if not mine:
+                continue
             hits = (
                 [first_is_right(row, HAND_MADE) for row in mine],
                 [first_is_right(row, used) for row in mine],
@@ -184,6 +200,7 @@ def main() -> None:
             (indexes.plain(), "python"),
             (indexes.documentation(), "python"),
             (indexes.handbook(), "handbook"),
+            (indexes.handbook(HANDBOOK_2), "handbook"),
             (indexes.handbook(), "python"),
         ]
         for by_meaning, used in ((True, rerank.BY_MEANING), (False, rerank.BY_WORDS)):
@@ -197,8 +214,10 @@ def main() -> None:
             ]
             print(f"\n### {'By words and meaning' if by_meaning else 'By words'}\n")
             print_table(rows, used)
-            fitted = PassageFeatures(*(round(weight, 2) for weight in fit(rows)))
+            fitted = _rounded(fit(rows), PassageFeatures._fields)
             print(f"\nFitted to all: {fitted}")
+            own = fit([row for row in rows if row.where.startswith("handbook")], used, OWN)
+            print("Fitted for pages of the user, the others as they are:", _rounded(own, OWN))
 
 
 if __name__ == "__main__":
