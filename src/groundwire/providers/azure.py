@@ -54,6 +54,7 @@ AZURE = ProviderSpec(
     ),
     headers=headers,
     key_hint="A key is valid for its own resource only: compare it with AZURE_OPENAI_ENDPOINT",
+    background=True,
     models_page="https://ai.azure.com (the deployments of your resource)",
     capabilities=Capabilities(
         options={
