@@ -17,7 +17,7 @@ def test_text_citations_and_queries_are_decoded(documented: DocumentedAnswer) ->
             for citation in answer.citations
             for item in citation.evidence
         }
-        assert (answer.text, cited) == (documented.text, documented.cited), recording.name
+        assert (answer.text, cited) == (documented.text, {*documented.cited}), recording.name
         assert tuple(search.query for search in answer.searches) == documented.queries, recording.name
         assert (answer.finish, answer.error, answer.warnings) == ("stop", None, ()), recording.name
         assert (answer.usage.input_tokens, answer.usage.output_tokens) == (11, 7), recording.name
