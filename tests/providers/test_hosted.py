@@ -21,12 +21,20 @@ from groundwire.model import JsonObject, Request, SearchOptions, Source
 from groundwire.model.value import replace
 from groundwire.providers.catalog import CATALOG
 from groundwire.providers.hosted import adjust_for_groq, adjust_for_perplexity, adjust_for_xai
+from groundwire.providers.pricing import load_prices
 from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
 from tests.providers.harness import VENDORS, built_in, case_named, question, world
 
 pytestmark = pytest.mark.server
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _prices() -> None:
+    """Load the prices first: otherwise a thread still does when a request fails at once."""
+    load_prices()
+
 
 EVENTS = answer_events("Long.", Source("https://alpha.example/"), query="nile")
 NOTHING = Request(())
