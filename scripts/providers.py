@@ -44,8 +44,8 @@ _OTHERS = {
     "copilot": "the login of its own CLI; off unless named, or `providers.copilot.enabled = true`",
     "searxng": "none; `SEARXNG_URL` is the URL of the server",
     "azure": (
-        "`AZURE_OPENAI_API_KEY`, `AZURE_OPENAI_AD_TOKEN`, `groundwire login azure`; `AZURE_OPENAI_ENDPOINT` is "
-        "the address"
+        "`AZURE_OPENAI_API_KEY`, `AZURE_OPENAI_AD_TOKEN`, `groundwire login azure`; "
+        "`AZURE_OPENAI_ENDPOINT` is the address"
     ),
     "vertex": "`VERTEX_ACCESS_TOKEN`, or application default credentials; `GOOGLE_CLOUD_PROJECT`",
     "vertex_claude": "as `vertex`; `ANTHROPIC_VERTEX_PROJECT_ID` comes first",

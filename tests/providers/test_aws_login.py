@@ -15,6 +15,7 @@ from botocore.session import Session
 from botocore.tokens import SSOTokenProvider
 
 from groundwire.errors import AuthRejected, ConfigError
+from groundwire.model import JsonObject
 from groundwire.providers.aws_credentials import find_keys
 from groundwire.providers.aws_login import AwsLogins, find_login
 from groundwire.testing.script import ScriptedResponse, json_response
@@ -25,7 +26,12 @@ pytestmark = pytest.mark.server
 
 KEYS = ("ASIATEMPORARY", "secret/of+the=role", "token-of-the-role")
 EXPIRES = "2099-01-02T03:04:05Z"
-JSON_KEYS = {"AccessKeyId": KEYS[0], "SecretAccessKey": KEYS[1], "Token": KEYS[2], "Expiration": EXPIRES}
+JSON_KEYS: JsonObject = {
+    "AccessKeyId": KEYS[0],
+    "SecretAccessKey": KEYS[1],
+    "Token": KEYS[2],
+    "Expiration": EXPIRES,
+}
 CONFIG = f"""
 [profile base]
 aws_access_key_id = AKIDBASE
