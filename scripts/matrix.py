@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "matrix.md"
 sys.path.insert(0, str(ROOT))
 
+from tests.contracts.documented import DOCUMENTED, documented  # noqa: E402
 from tests.faces.gateway.matrix import (  # noqa: E402
     INBOUND,
     MatrixCell,
@@ -34,13 +35,15 @@ from tests.faces.gateway.turns import NextTurn, play_turns, with_citations  # no
 
 from groundwire.faces.gateway.rendering import RENDERINGS, Rendering  # noqa: E402
 
+_DOCUMENTED_VENDORS = frozenset(item.vendor for item in DOCUMENTED)
 _HEAD = """\
 # Compatibility matrix
 
 This page shows how completely answers of each provider reach each client through the gateway. Recorded
 responses of real providers are requested through the gateway in each dialect, and decoded by the official
 client of that dialect (`anthropic`, `openai` for Responses and Chat, `google-genai` for Gemini and
-Interactions).
+Interactions, `botocore` for Bedrock Converse). Rows in italics are vendors of which there are no recordings:
+their answers are written in the shapes that their own SDKs document.
 
 Each cell shows how many answers arrived complete, out of how many, and in brackets how many citations the
 client found in them. An answer is complete if the client has its text, every cited URL on the right words,
@@ -91,7 +94,8 @@ def _table(
     for row in rows:
         cells = [scores.get(MatrixCell(inbound, row, stream, rendering), Score()) for inbound in INBOUND]
         if any(cell.total for cell in cells):
-            yield _line(row.folder, f"`{row.dialect}`", *map(str, cells))
+            name = f"*{row.folder}*" if row.folder in _DOCUMENTED_VENDORS else row.folder
+            yield _line(name, f"`{row.dialect}`", *map(str, cells))
 
 
 def _next_turns(turns: Mapping[NextTurn, Score]) -> Iterator[str]:
@@ -120,7 +124,7 @@ def _line(*cells: str) -> str:
 
 def play_rendering(rendering: Rendering) -> dict[MatrixCell, Score]:
     """Play all recordings in one rendering, in a separate process."""
-    return asyncio.run(play(all_recordings(), renderings=(rendering,)))
+    return asyncio.run(play([*all_recordings(), *documented()], renderings=(rendering,)))
 
 
 def play_next() -> dict[NextTurn, Score]:
@@ -145,7 +149,7 @@ def main(arguments: Sequence[str]) -> int:
     began = perf_counter()
     scores, turns = played()
     print(f"played in {perf_counter() - began:.0f} s", file=sys.stderr)
-    page = render(scores, turns, rows_of(recordings))
+    page = render(scores, turns, rows_of([*recordings, *documented()]))
     faults = [
         f"{cell}: {fault}" for cell, score in (*scores.items(), *turns.items()) for fault in score.faults
     ]

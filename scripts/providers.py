@@ -43,12 +43,16 @@ _SUPPORT = {"native": "yes", "emulated": "prompt", "ignored": "–", "refused": 
 _OTHERS = {
     "copilot": "the login of its own CLI; off unless named, or `providers.copilot.enabled = true`",
     "searxng": "none; `SEARXNG_URL` is the URL of the server",
-    "azure": "`AZURE_OPENAI_API_KEY`, `groundwire login azure`; `AZURE_OPENAI_ENDPOINT` is the address",
+    "azure": (
+        "`AZURE_OPENAI_API_KEY`, `AZURE_OPENAI_AD_TOKEN`, `groundwire login azure`; "
+        "`AZURE_OPENAI_ENDPOINT` is the address"
+    ),
     "vertex": "`VERTEX_ACCESS_TOKEN`, or application default credentials; `GOOGLE_CLOUD_PROJECT`",
     "vertex_claude": "as `vertex`; `ANTHROPIC_VERTEX_PROJECT_ID` comes first",
     "bedrock": (
         "`AWS_BEARER_TOKEN_BEDROCK`, OpenCode (`amazon-bedrock`, api), `groundwire login bedrock`, or an "
-        "access key: `AWS_ACCESS_KEY_ID`, `~/.aws` (`AWS_PROFILE`); `AWS_REGION` or the profile's region"
+        "access key: `AWS_ACCESS_KEY_ID`, `~/.aws` (`AWS_PROFILE`), a role, a container; `AWS_REGION` or the "
+        "profile's region"
     ),
     "google_pse": "`GOOGLE_PSE_API_KEY`, `groundwire login google_pse`; `GOOGLE_PSE_ENGINE_ID`",
     "ollama": "none; found on port 11434",
@@ -89,12 +93,18 @@ search = "engine:web"
 
 **Azure.** `AZURE_OPENAI_ENDPOINT` or `providers.azure.base_url` is the address of the resource, like
 `https://NAME.openai.azure.com`. The model is the name of a deployment; set `providers.azure.model` for a
-default.
+default. Instead of a key, `AZURE_OPENAI_AD_TOKEN` can hold a token of Entra ID.
 
 **Vertex AI** uses Gemini in a project of Google Cloud. `GOOGLE_CLOUD_PROJECT` names it, and
 `GOOGLE_CLOUD_LOCATION` the region (`global` by default). Credentials are an access token in
 `VERTEX_ACCESS_TOKEN`, or the file of `gcloud auth application-default login`, or that of a service account
-in `GOOGLE_APPLICATION_CREDENTIALS`, which needs the package `cryptography`.
+in `GOOGLE_APPLICATION_CREDENTIALS`, which needs the package `cryptography`. On a machine of Google Cloud
+(Compute Engine, Cloud Run, GKE), the service account of the machine is used.
+
+**Bedrock** takes a key of its own (`AWS_BEARER_TOKEN_BEDROCK`) or the credentials of AWS: an access key, a
+profile (also one with a role, a single sign-on after `aws sso login`, or `credential_process`), a web
+identity (EKS), or the credentials of a container (ECS, EKS Pod Identity). The role of an EC2 instance is not
+read.
 
 **Regions.** A key of DashScope (`qwen`), Z.ai or Moonshot is valid in one region. For the other one, set
 `base_url`; the error about a rejected key says to what.

@@ -46,6 +46,7 @@ from groundwire.model import (
 )
 from groundwire.model.cost import Cost
 from groundwire.model.value import replace
+from groundwire.providers.background import BackgroundProvider
 from groundwire.providers.catalog import CATALOG
 from groundwire.providers.count_tokens import can_count, count_tokens
 from groundwire.providers.engine_factory import (
@@ -665,7 +666,8 @@ class Groundwire:
             return await self._credential(row)
 
         renew = self._refresher.after_refusal
-        http_provider = HttpProvider(row, self._http, credential, self._redactor, renew=renew)
+        form = BackgroundProvider if row.background else HttpProvider
+        http_provider = form(row, self._http, credential, self._redactor, renew=renew)
         http_provider.quotas = self._quotas
         provider: Provider = http_provider
         if row.is_local and not row.model:

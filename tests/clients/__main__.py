@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from tests.clients.network_namespace import INSIDE, isolated, raise_loopback
-from tests.clients.packages import PACKAGES, NotInstalled, install
+from tests.clients.packages import PACKAGES, NotInstalled, install, install_types
 
 _PROOFS = ("-o", "python_files=proof_*.py", "-p", "no:cacheprovider", "tests/clients")
 
@@ -20,6 +20,7 @@ def main(words: list[str]) -> int:
     try:
         for package in PACKAGES:
             install(package)
+        install_types()
     except NotInstalled as error:
         sys.stderr.write(f"{error}\n")
         return 1

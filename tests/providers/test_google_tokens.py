@@ -6,7 +6,7 @@ import json
 from base64 import urlsafe_b64decode
 from importlib import import_module
 from pathlib import Path
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -14,9 +14,9 @@ from groundwire.client import Groundwire
 from groundwire.config.schema import Config, ProviderSettings
 from groundwire.errors import AuthRejected, ConfigError, MissingCredential
 from groundwire.model import Source
-from groundwire.providers.google_tokens import GoogleTokens
+from groundwire.providers.google_tokens import GoogleTokens, metadata_url
 from groundwire.testing.answers import answer_events
-from groundwire.testing.script import answer, json_response
+from groundwire.testing.script import Script, answer, json_response
 from groundwire.testing.upstream import Upstream
 from groundwire.transport.http import Http
 
@@ -43,6 +43,41 @@ async def test_a_token_of_the_environment_is_used_as_it_is(tmp_path: Path) -> No
             "environment VERTEX_ACCESS_TOKEN",
         )
         assert await GoogleTokens(http, {}, str(tmp_path)).credential() is None
+
+
+async def test_a_machine_of_google_cloud_has_a_token_of_its_service_account(tmp_path: Path) -> None:
+    response = json_response({"access_token": "ya29.machine", "expires_in": 3599, "token_type": "Bearer"})
+    async with Upstream(response) as upstream, Http({}) as http:
+        env = {"GCE_METADATA_HOST": upstream.url.removeprefix("http://")}
+        tokens = GoogleTokens(http, env, str(tmp_path))
+        assert tokens.origin == "the service account of this machine"
+        for _ in range(2):
+            credential = await tokens.credential()
+            assert credential is not None
+            assert credential.secret.reveal() == "ya29.machine"
+        (sent,) = upstream.requests
+        upstream.script = Script((json_response({}, 404),))
+        with pytest.raises(AuthRejected, match="the service account of this machine"):
+            await GoogleTokens(http, env, str(tmp_path)).credential()
+    assert (sent.method, sent.headers["metadata-flavor"]) == ("GET", "Google")
+    assert sent.path == "/computeMetadata/v1/instance/service-accounts/default/token"
+
+
+@pytest.mark.parametrize(
+    ("env", "product", "host"),
+    [
+        ({}, "Google Compute Engine\n", "metadata.google.internal"),
+        ({"K_SERVICE": "run"}, "", "metadata.google.internal"),
+        ({"K_SERVICE": "run", "NO_GCE_CHECK": "true"}, "Google", ""),
+        ({}, "Standard PC", ""),
+    ],
+)
+def test_a_machine_of_google_cloud_is_recognised(
+    env: dict[str, str], product: str, host: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "product_name"
+    file.write_text(product)
+    assert urlsplit(metadata_url(env, file)).netloc == host
 
 
 async def test_a_login_is_exchanged_for_a_token_that_is_kept_until_it_expires(tmp_path: Path) -> None:

@@ -8,17 +8,33 @@ import pytest
 
 from groundwire.client import Groundwire
 from groundwire.config.schema import Config, ProviderSettings
-from groundwire.errors import AuthRejected, ConfigError, GroundwireError, MissingCredential, NotFound
+from groundwire.credentials.secret import Credential, Secret
+from groundwire.errors import (
+    AuthRejected,
+    ConfigError,
+    GroundwireError,
+    MissingCredential,
+    NotFound,
+    Unreachable,
+)
 from groundwire.model import JsonObject, Request, SearchOptions, Source
 from groundwire.model.value import replace
 from groundwire.providers.catalog import CATALOG
 from groundwire.providers.hosted import adjust_for_groq, adjust_for_perplexity, adjust_for_xai
+from groundwire.providers.pricing import load_prices
 from groundwire.testing.answers import answer_events
-from groundwire.testing.script import ScriptedResponse, answer, json_response
+from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
 from tests.providers.harness import VENDORS, built_in, case_named, question, world
 
 pytestmark = pytest.mark.server
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _prices() -> None:
+    """Load the prices first: otherwise a thread still does when a request fails at once."""
+    load_prices()
+
 
 EVENTS = answer_events("Long.", Source("https://alpha.example/"), query="nile")
 NOTHING = Request(())
@@ -169,6 +185,7 @@ async def test_an_unknown_model_is_answered_with_the_list_of_models(name: str, t
         ("https://x.openai.azure.com/openai/deployments/gpt-5/chat/completions", "address of a deployment"),
         ("https://x.openai.azure.com/openai/v1?api-version=2025-01-01", "address of a deployment"),
         ("https://westeurope.api.cognitive.microsoft.com", "address of a region"),
+        ("x.openai.azure.com", "does not begin with https://"),
     ],
 )
 async def test_an_address_of_azure_in_another_form_is_explained(
@@ -196,6 +213,36 @@ async def test_azure_needs_an_address_and_a_deployment(tmp_path: Path) -> None:
     assert groundwire.usable()["azure"]
     error = await failed(groundwire, "azure")
     assert "azure has no default model" in error.message
+    error = await failed(client(tmp_path, {}), "azure")
+    assert "azure has no default model" in error.message
+    assert "Set AZURE_OPENAI_ENDPOINT" in error.message
+
+
+def test_azure_takes_a_key_or_a_token_of_entra_id() -> None:
+    row = built_in("azure")
+    assert row.headers(Credential(Secret("k"), "api", "environment AZURE_OPENAI_API_KEY")) == {"api-key": "k"}
+    token = Credential(Secret("t"), "api", "environment AZURE_OPENAI_AD_TOKEN")
+    assert row.headers(token) == {"authorization": "Bearer t"}
+
+
+async def test_a_rejected_key_is_named_by_its_origin(tmp_path: Path) -> None:
+    error = await rejected(tmp_path, "groq", WRONG_KEY)
+    assert error.message == "Invalid key. The key comes from environment GROQ_API_KEY."
+
+
+async def test_a_local_server_that_is_not_running_is_named(tmp_path: Path) -> None:
+    async with Upstream(Script(port_state="closed")) as upstream:
+        settings = ProviderSettings(base_url=f"{upstream.url}/v1", model="llama")
+        error = await failed(client(tmp_path, {}, ollama=settings), "ollama")
+    assert isinstance(error, Unreachable)
+    assert error.message.startswith("Ollama is not running: cannot reach 127.0.0.1")
+    assert error.message.endswith("Start Ollama, or set providers.ollama.base_url.")
+
+
+async def test_the_address_of_a_search_service_without_a_scheme_is_explained(tmp_path: Path) -> None:
+    error = await failed(client(tmp_path, {"SEARXNG_URL": "localhost:8888"}), "searxng")
+    assert isinstance(error, ConfigError)
+    assert error.message.startswith("SEARXNG_URL or providers.searxng.base_url does not begin with https://")
 
 
 def test_every_vendor_is_in_the_catalog_once() -> None:

@@ -187,6 +187,8 @@ class Request:
     """Text that the request refers to and that only one vendor has."""
     links_only: bool = False
     """True if the pages that a search finds are enough: a search engine then composes no answer."""
+    background: bool = False
+    """True if the answer may take longer than a connection lasts: a vendor with a background mode uses it."""
 
     @property
     def query(self) -> str:

@@ -1,8 +1,7 @@
 """Credentials and region for Amazon's web services, as its own programs find them.
 
 An access key comes from the environment, or from a profile in `~/.aws/credentials` or `~/.aws/config`. The
-region comes from the environment or the profile. Profiles that log in through SSO, a role or a program are
-not read: `aws configure export-credentials` turns them into environment variables.
+region comes from the environment or the profile. `aws_login` requests temporary keys.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from groundwire.errors import ConfigError
 from groundwire.providers.aws_signature import AwsKeys
 
 REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
-_OTHER_LOGINS = ("sso_session", "sso_start_url", "role_arn", "credential_process", "login_session")
 
 
 class FoundKeys(NamedTuple):
@@ -37,7 +35,7 @@ def find_region(env: Mapping[str, str], home: str) -> str:
 
 
 def find_keys(env: Mapping[str, str], home: str) -> FoundKeys | None:
-    """An access key; None if there is none. Raises `ConfigError` for a profile that cannot be used."""
+    """An access key; None if there is none. Raises `ConfigError` for a file that cannot be read."""
     variables = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
     if keys := _keys(*(env.get(name, "") for name in variables)):
         return FoundKeys(keys, "environment AWS_ACCESS_KEY_ID")
@@ -51,12 +49,12 @@ def find_keys(env: Mapping[str, str], home: str) -> FoundKeys | None:
     for path, profile in profiles:
         if keys := _keys(*(profile.get(field, "") for field in fields)):
             return FoundKeys(keys, f"{path} ({name})")
-    if any(field in profile for _, profile in profiles for field in _OTHER_LOGINS):
-        raise ConfigError(
-            f"the AWS profile {name} has no access key of its own; run "
-            f'`eval "$(aws configure export-credentials --profile {name} --format env)"` first'
-        )
     return None
+
+
+def profile_named(env: Mapping[str, str], home: str, section: str = "") -> tuple[str, Mapping[str, str]]:
+    """The name of the profile, and its fields in the configuration file, or those of another section."""
+    return _profile_name(env), _profile(_config_file(env, home), section or _config_section(env))
 
 
 def _keys(key_id: str, secret: str, token: str) -> AwsKeys | None:

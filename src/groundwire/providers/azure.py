@@ -14,9 +14,10 @@ from groundwire.credentials.secret import Credential
 from groundwire.errors import ConfigError
 from groundwire.model import Request
 from groundwire.providers.policy import Capabilities
-from groundwire.providers.spec import ProviderSpec
+from groundwire.providers.spec import ProviderSpec, bearer
 
 _VERSION = "/openai/v1"
+_TOKEN_VARIABLE = "AZURE_OPENAI_AD_TOKEN"  # noqa: S105  a name
 _SETTING = "AZURE_OPENAI_ENDPOINT or providers.azure.base_url"
 _EXAMPLE = "write the address of the resource, like https://NAME.openai.azure.com"
 
@@ -25,6 +26,8 @@ def url(base: str, _: Request) -> str:
     """The address of the resource with the path of the API. Raises `ConfigError` for other addresses."""
     parts = urlsplit(base)
     host = parts.hostname or ""
+    if parts.scheme not in ("https", "http"):
+        raise ConfigError(f"{_SETTING} does not begin with https://; {_EXAMPLE}")
     if parts.query or "/deployments" in parts.path:
         raise ConfigError(f"{_SETTING} is the address of a deployment; {_EXAMPLE}")
     if host.endswith(".api.cognitive.microsoft.com"):
@@ -34,7 +37,9 @@ def url(base: str, _: Request) -> str:
 
 
 def headers(credential: Credential | None) -> Mapping[str, str]:
-    """Azure's own header: `Authorization` is for tokens of Entra ID."""
+    """Azure's own header for keys; `Authorization` is for tokens of Entra ID."""
+    if credential is not None and credential.origin.endswith(_TOKEN_VARIABLE):
+        return bearer(credential)
     return {} if credential is None else {"api-key": credential.secret.reveal()}
 
 
@@ -46,7 +51,11 @@ AZURE = ProviderSpec(
     base_url_env="AZURE_OPENAI_ENDPOINT",
     url=url,
     model="",
-    lookups=(Lookup("environment", "AZURE_OPENAI_API_KEY"), Lookup("own", "azure")),
+    lookups=(
+        Lookup("environment", "AZURE_OPENAI_API_KEY"),
+        Lookup("environment", _TOKEN_VARIABLE),
+        Lookup("own", "azure"),
+    ),
     missing="MISSING_AZURE_OPENAI_API_KEY",
     advice=(
         "Set AZURE_OPENAI_ENDPOINT to the address of your resource, and AZURE_OPENAI_API_KEY; the model is "
@@ -54,6 +63,7 @@ AZURE = ProviderSpec(
     ),
     headers=headers,
     key_hint="A key is valid for its own resource only: compare it with AZURE_OPENAI_ENDPOINT",
+    background=True,
     models_page="https://ai.azure.com (the deployments of your resource)",
     capabilities=Capabilities(
         options={

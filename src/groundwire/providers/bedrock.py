@@ -17,6 +17,7 @@ from groundwire.errors import ConfigError, MissingCredential
 from groundwire.model import Request
 from groundwire.model.value import replace
 from groundwire.providers.aws_credentials import FoundKeys, find_keys, find_region
+from groundwire.providers.aws_login import AwsLogins, find_login
 from groundwire.providers.aws_signature import sign
 from groundwire.providers.http import HttpProvider
 from groundwire.providers.policy import Capabilities
@@ -122,6 +123,7 @@ class _Signer:
         self._region = region
         self._found: FoundKeys | None = None
         self.clock: Callable[[], float] = time.time
+        self._logins = AwsLogins(context.http, context.environment, context.home, self.clock)
 
     def reason(self) -> str:
         """Where the credentials come from, or what is missing."""
@@ -140,7 +142,8 @@ class _Signer:
     def _origin(self) -> str:
         if key := self._context.credential(self._row.lookups):
             return key.origin
-        found = find_keys(self._context.environment, self._context.home)
+        place = (self._context.environment, self._context.home)
+        found = find_keys(*place) or find_login(*place)
         return found.origin if found else ""
 
     async def credential(self) -> Credential | None:
@@ -148,7 +151,10 @@ class _Signer:
         self._found = None
         if key := self._context.credential(self._row.lookups):
             return key
-        self._found = find_keys(self._context.environment, self._context.home)
+        place = (self._context.environment, self._context.home)
+        self._found = find_keys(*place)
+        if self._found is None and (login := find_login(*place)):
+            self._found = await self._logins.keys(login)
         if self._found is None:
             missing = MissingCredential(f"no credentials for {self._row.title}. {self._row.advice}")
             missing.code = self._row.missing

@@ -1,8 +1,9 @@
 """Access tokens for Google Cloud: a token of the environment, or application default credentials.
 
 The default credentials are a file: of a user, made by `gcloud auth application-default login`, or of a
-service account, named by `GOOGLE_APPLICATION_CREDENTIALS`. A token from it is kept until a minute before it
-expires. Tokens are requested from Google's own address, whatever the file says.
+service account, named by `GOOGLE_APPLICATION_CREDENTIALS`. On a machine of Google Cloud (Compute Engine,
+Cloud Run, GKE), they are those of its service account. A token is kept until a minute before it expires. With
+a file, tokens are requested from Google's own address, whatever the file says.
 """
 
 from __future__ import annotations
@@ -26,7 +27,31 @@ _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _DEADLINES = Deadlines(connect=5.0, first_byte=10.0, idle=10.0, total=15.0)
 _LIFETIME = 3600
+_MACHINE = "the service account of this machine"
 _MARGIN = 60.0
+
+
+_METADATA_HOST = "metadata.google.internal"
+_METADATA_PATH = "/computeMetadata/v1/instance/service-accounts/default/token"
+_METADATA_DEADLINES = Deadlines(connect=2.0, first_byte=5.0, idle=5.0, total=8.0)
+_PRODUCT_FILE = Path("/sys/class/dmi/id/product_name")
+
+
+def metadata_url(env: Mapping[str, str], product_file: Path = _PRODUCT_FILE) -> str:
+    """Where a machine of Google Cloud gets its tokens; empty on any other machine. Nothing is requested."""
+    if env.get("NO_GCE_CHECK", "").lower() == "true":
+        return ""
+    host = env.get("GCE_METADATA_HOST", "")
+    if host or env.get("K_SERVICE") or _is_googles(product_file):
+        return f"http://{host or _METADATA_HOST}{_METADATA_PATH}"
+    return ""
+
+
+def _is_googles(product_file: Path) -> bool:
+    try:
+        return product_file.read_text(encoding="utf-8").startswith("Google")
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def credentials_file(env: Mapping[str, str], home: str) -> Path:
@@ -64,7 +89,9 @@ class GoogleTokens:
         if variable:
             return f"environment {variable}"
         path = credentials_file(self._env, self._home)
-        return str(path) if path.is_file() else ""
+        if path.is_file():
+            return str(path)
+        return _MACHINE if metadata_url(self._env) else ""
 
     async def credential(self) -> Credential | None:
         """An access token; None if there is nothing to get one with."""
@@ -72,21 +99,30 @@ class GoogleTokens:
             if text := self._env.get(name, "").strip():
                 return Credential(sendable(text), "api", f"environment {name}")
         path = credentials_file(self._env, self._home)
-        if not path.is_file():
+        if self._token is not None and self._clock() < self._expires and self.origin == self._token.origin:
+            return self._token
+        if path.is_file():
+            body = urlencode(_grant(_read(path), int(self._clock()))).encode()
+            headers = {"content-type": "application/x-www-form-urlencoded", "accept": "application/json"}
+            await self._request(HttpRequest("POST", self._url, headers, body), _DEADLINES, str(path))
+        elif url := metadata_url(self._env):
+            call = HttpRequest("GET", url, {"metadata-flavor": "Google"})
+            await self._request(call, _METADATA_DEADLINES, _MACHINE)
+        else:
             return None
-        if self._token is None or self._clock() >= self._expires:
-            await self._request(_read(path), str(path))
         return self._token
 
-    async def _request(self, account: Fields, origin: str) -> None:
+    async def _request(self, call: HttpRequest, deadlines: Deadlines, origin: str) -> None:
         now = self._clock()
-        body = urlencode(_grant(account, int(now))).encode()
-        headers = {"content-type": "application/x-www-form-urlencoded", "accept": "application/json"}
-        async with self._http.open(HttpRequest("POST", self._url, headers, body), _DEADLINES) as response:
+        async with self._http.open(call, deadlines) as response:
             if response.status != 200:
+                how = (
+                    "Give it one with access to Vertex AI."
+                    if origin == _MACHINE
+                    else "Log in again with `gcloud auth application-default login`."
+                )
                 raise AuthRejected(
-                    f"Google refused the credentials in {origin} (HTTP {response.status}). Log in again with "
-                    "`gcloud auth application-default login`.",
+                    f"Google refused the credentials in {origin} (HTTP {response.status}). {how}",
                     status=response.status,
                 )
             answer = Fields.of(load_json(await response.body(), UpstreamWireError), UpstreamWireError)

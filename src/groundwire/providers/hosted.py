@@ -174,6 +174,8 @@ PERPLEXITY_RESPONSES = ProviderSpec(
     missing="MISSING_PERPLEXITY_API_KEY",
     advice=_advice("perplexity", "PERPLEXITY_API_KEY"),
     adjust=adjust_for_perplexity,
+    # Its items for pages would be messages without content for OpenAI's clients.
+    passes_through=False,
     models_page=_PERPLEXITY_MODELS,
     capabilities=Capabilities(
         both_domain_lists=False,

@@ -21,6 +21,7 @@ from groundwire.errors import (
     ConfigError,
     GroundwireError,
     NotFound,
+    Unreachable,
     UnsupportedFeature,
     UpstreamError,
 )
@@ -151,6 +152,8 @@ class HttpProvider:
                         ]
                         yield OpeningBatch(checked, fast_path)
         except GroundwireError as error:
+            if isinstance(error, Unreachable) and self._row.is_local:
+                error.message = f"{self._row.title} is not running: {error.message}. {self._row.advice}"
             raise self._redactor.cleaned(error) from None
 
     def _completed(self, request: Request) -> Request:
@@ -165,8 +168,9 @@ class HttpProvider:
         changes = {name: item for name, item in changes.items() if item is not getattr(request, name)}
         completed = replace(request, **changes) if changes else request
         if row.needs_model and not completed.model:
+            how = f" {row.advice}" if not row.base_url else ""
             raise ConfigError(
-                f"{self.name} has no default model; name one, or set providers.{self.name}.model"
+                f"{self.name} has no default model; name one, or set providers.{self.name}.model.{how}"
             )
         return completed
 
@@ -239,8 +243,10 @@ class HttpProvider:
         row, message = self._row, error.message.rstrip(". ")
         if error.status == 401 and _is_session(credential) and row.advice:
             error.message = f"{error.message}; the session of {credential.origin} is over. {row.advice}"
-        elif isinstance(error, AuthRejected) and row.key_hint:
-            error.message = f"{message}. {row.key_hint}."
+        elif isinstance(error, AuthRejected):
+            where = credential.origin if credential is not None and credential.origin != row.title else ""
+            hints = (f"The key comes from {where}" if where else "", row.key_hint)
+            error.message = ". ".join(filter(None, (message, *hints))) + ("." if any(hints) else "")
         elif isinstance(error, NotFound) and row.models_page:
             error.message = f"{message}. If {row.title} has no {model}, choose one of {row.models_page}."
         return error

@@ -46,6 +46,7 @@ OPENAI = ProviderSpec(
     lookups=_KEY_LOOKUPS,
     missing="MISSING_OPENAI_API_KEY",
     advice=_ADVICE,
+    background=True,
     capabilities=Capabilities(options=_SEARCH_OPTIONS),
 )
 

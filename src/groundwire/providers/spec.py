@@ -103,6 +103,8 @@ class ProviderSpec:
     """The headers that sign a request, for vendors that take a signature instead of a key."""
     is_local: bool = False
     """Is it a server on this machine, which may not be running?"""
+    background: bool = False
+    """Does it run answers in the background, by OpenAI's API for that?"""
 
 
 class Provider(Protocol):

@@ -18,7 +18,8 @@ def connection_error(error: Exception, host: str) -> GroundwireError:
     """The `GroundwireError` for an error before the response head."""
     match error:
         case InvalidUrl():
-            return ConfigError(f"{host!r} is not a valid web address; check the base_url")
+            what = f"{host!r} is not a valid web address" if host else "the address is not that of a website"
+            return ConfigError(f"{what}; check the base_url, which begins with https:// or http://")
         case ProxyRefused(status=status):
             return Unreachable(f"the proxy refused a connection to {host}: HTTP {status}")
         case InvalidProxy():

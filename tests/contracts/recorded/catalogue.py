@@ -88,11 +88,15 @@ class Recording(NamedTuple):
     name: str
     dialect: str
     kind: Kind
+    vendor: str = ""
+    """The provider that reads it, if that is not any provider of the dialect."""
+    content: bytes = b""
+    """The bytes of an answer that is not in a file."""
 
     @property
     def data(self) -> bytes:
         """The bytes as the provider sent them; streams kept line by line get their framing back."""
-        data = (RECORDINGS / self.name).read_bytes()
+        data = self.content or (RECORDINGS / self.name).read_bytes()
         return sse_of_lines(data) if self.name.endswith(".events.jsonl") else data
 
 

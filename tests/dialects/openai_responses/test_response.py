@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundwire.dialects.openai_responses import DIALECT
+from groundwire.dialects.openai_responses.response import encode_head
 from groundwire.errors import NotFound, Overloaded, QuotaExhausted, UpstreamWireError
 from groundwire.model import (
     Answer,
@@ -30,6 +31,7 @@ from groundwire.model import (
     ToolCall,
     assemble,
 )
+from groundwire.model.value import replace
 from tests.dialects.openai_responses.wire import (
     END,
     PAGE,
@@ -459,3 +461,11 @@ def test_an_id_is_given_to_one_item_only() -> None:
     answer = Answer((Opaque(NATIVE, item), Text("Hi."), Reasoning(""), Text("Ho.")), finish="stop")
     ids = [entry["id"] for entry in encode_items(answer)]
     assert ids == ["msg_9_0", "msg_9_1", "rs_9_0", "msg_9_2"]
+
+
+def test_sampling_that_was_not_requested_is_echoed_as_the_default() -> None:
+    head = encode_head(Answer(), REPLY)
+    assert (head["temperature"], head["top_p"]) == (1.0, 1.0)  # Open Responses accepts no null
+    limits = Limits(temperature=0.0, top_p=0.5)
+    chosen = encode_head(Answer(), replace(REPLY, request=replace(REPLY.request, limits=limits)))
+    assert (chosen["temperature"], chosen["top_p"]) == (0.0, 0.5)

@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from groundwire.config.schema import ProviderSettings
 from groundwire.dialects.base import Dialect
 from groundwire.dialects.features import Feature, project
 from groundwire.dialects.registry import dialect
@@ -24,6 +25,7 @@ from groundwire.routing.continuation import add_usage
 from groundwire.testing.answers import answer_events
 from groundwire.testing.script import DOCUMENT, EVENTS, Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
+from tests.contracts.amazon_frames import BINARY
 from tests.contracts.recorded.catalogue import Recording, answer_of, recordings_of
 from tests.contracts.recorded.frames import is_sse
 from tests.faces.gateway.sdk_readers import SdkAnswer, SdkClients
@@ -73,6 +75,17 @@ _FINISHES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "filtered": ("failed",),
         "tool_calls": ("requires_action",),
     },
+}
+MESSAGES = "application/vnd.amazon.eventstream"
+VENDOR_KEYS = {
+    "AWS_REGION": "us-east-1",
+    **dict.fromkeys(
+        (
+            *("AWS_BEARER_TOKEN_BEDROCK", "CO_API_KEY", "MISTRAL_API_KEY", "DASHSCOPE_API_KEY"),
+            *("ZAI_API_KEY", "GROQ_API_KEY", "PERPLEXITY_API_KEY"),
+        ),
+        "key-of-the-vendor",
+    ),
 }
 _REST = answer_events("That is all.", model="scripted-1")
 """The continuation of a turn that its provider paused."""
@@ -142,8 +155,15 @@ def all_recordings() -> list[Recording]:
     return recordings_of("body", "stream")
 
 
+def model_of(recording: Recording) -> str:
+    """The model that is requested: of Bedrock's, only Nova searches."""
+    return "us.amazon.nova-2-lite-v1:0" if recording.vendor == "bedrock" else "model-1"
+
+
 def response_of(recording: Recording) -> ScriptedResponse:
     """The recording as its provider sent it."""
+    if recording.kind == "stream" and recording.dialect in BINARY:
+        return ScriptedResponse(headers={"content-type": MESSAGES}, body=recording.data, framing="chunked")
     streams = recording.kind == "stream" and is_sse(recording.data)
     kind = EVENTS if streams else DOCUMENT
     return ScriptedResponse(
@@ -162,7 +182,9 @@ async def play(
     async with AsyncExitStack() as stack:
         upstream = await stack.enter_async_context(Upstream(Script()))
         providers = {f"my_{name}": provider_at(name, upstream.url) for name in PROVIDERS}
-        here = await stack.enter_async_context(serving(providers))
+        vendors = {recording.vendor for recording in recordings if recording.vendor}
+        providers |= {name: ProviderSettings(base_url=upstream.url) for name in vendors}
+        here = await stack.enter_async_context(serving(providers, env=VENDOR_KEYS))
         direct = await stack.enter_async_context(SdkClients(upstream.url))
         for rendering in renderings:
             through = await stack.enter_async_context(SdkClients(here.url, {RENDER: rendering}))
@@ -191,11 +213,12 @@ async def _ask(
 ) -> None:
     through, direct = clients
     _script(upstream, recording)
-    read = await through.ask(cell.inbound, f"my_{recording.dialect}/model-1", stream=cell.stream)
+    provider = recording.vendor or f"my_{recording.dialect}"
+    read = await through.ask(cell.inbound, f"{provider}/{model_of(recording)}", stream=cell.stream)
     native = cell.stream == (recording.kind == "stream") and is_sse(recording.data) == cell.stream
     faults: list[str] = []
     own = SdkAnswer()
-    if cell.inbound == recording.dialect and native:
+    if cell.inbound == recording.dialect and native and not recording.vendor:
         _script(upstream, recording)
         own = await direct.ask(cell.inbound, "model-1", stream=cell.stream)
         faults = list(differences(read, own)) if cell.rendering == "structured" else []

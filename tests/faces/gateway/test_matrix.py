@@ -12,6 +12,7 @@ import pytest
 from groundwire.dialects.registry import dialect
 from groundwire.faces.gateway.rendering import RENDERINGS, Rendering
 from groundwire.model.value import replace
+from tests.contracts.documented import documented
 from tests.contracts.recorded.catalogue import Recording, answer_of
 from tests.faces.gateway.matrix import (
     INBOUND,
@@ -61,6 +62,16 @@ def test_an_answer_reaches_every_client_as_its_provider_gave_it(recordings: Path
 @by_provider
 def test_a_body_for_a_streaming_request_and_the_reverse_are_decoded(recordings: Path, provider: str) -> None:
     assert not faults_of(chosen(of(provider, all_recordings()), 1), crossed=True)
+
+
+def test_answers_in_the_documented_shapes_of_vendors_reach_every_client() -> None:
+    assert not faults_of(documented())
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("crossed", [False, True])
+def test_documented_answers_reach_every_client_in_every_rendering(crossed: bool) -> None:
+    assert not faults_of(documented(), crossed=crossed, renderings=RENDERINGS)
 
 
 @pytest.mark.parametrize("rendering", IN_THE_TEXT)

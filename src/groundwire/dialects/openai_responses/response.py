@@ -107,6 +107,7 @@ def encode_response(answer: Answer, reply: Reply) -> JsonObject:
 def encode_head(answer: Answer, reply: Reply) -> JsonObject:
     """Encode a response that has just begun."""
     request = reply.request
+    limits = request.limits
     extras = own_extras(request.extras)
     reasoning = encode_reasoning_options(request)
     return {
@@ -118,17 +119,17 @@ def encode_head(answer: Answer, reply: Reply) -> JsonObject:
         "error": None,
         "incomplete_details": None,
         "instructions": "\n\n".join(part.text for part in request.system) or None,
-        "max_output_tokens": request.limits.max_output_tokens,
+        "max_output_tokens": limits.max_output_tokens,
         "max_tool_calls": extras.get("max_tool_calls", _max_searches(request)),
         "model": reply.model or answer.model,
         "output": [],
         "previous_response_id": request.previous_id or None,
         "reasoning": {"effort": reasoning.get("effort"), "summary": reasoning.get("summary")},
-        "temperature": request.limits.temperature,
+        "temperature": 1.0 if limits.temperature is None else limits.temperature,
         "text": {"format": {"type": "text"}, **encode_text_options(request)},
         "tool_choice": encode_echoed_choice(request),
         "tools": encode_echoed_tools(request),
-        "top_p": request.limits.top_p,
+        "top_p": 1.0 if limits.top_p is None else limits.top_p,
         "usage": None,
         **{key: extras.get(key, default) for key, default in _ECHOED_FIELDS.items()},
     }

@@ -179,6 +179,9 @@ class ApiEngine:
         row = self._row
         if not row.base_url:
             raise _missing(row, f"no address for {row.title}. {row.advice}")
+        if not row.base_url.startswith(("https://", "http://")):
+            setting = " or ".join(filter(None, (row.base_url_env, f"providers.{row.name}.base_url")))
+            raise ConfigError(f"{setting} does not begin with https:// or http://. {row.advice}")
         if unset := [name for name in row.variables if not row.settings.get(name)]:
             raise _missing(row, f"{' and '.join(unset)} is not set for {row.title}. {row.advice}")
         credential = await self._credential() if row.lookups else None

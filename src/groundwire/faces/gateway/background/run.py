@@ -50,10 +50,16 @@ def is_background(request: Request) -> bool:
 
 
 def foreground_request(parsed: ParsedRequest) -> ParsedRequest:
-    """The request as a provider gets it: the gateway runs it in the background, and not the provider."""
+    """The request as a provider gets it: the gateway runs it, and the vendor too if it can."""
     extras = dict(own_extras(parsed.request.extras))
     extras.pop(_FIELD, None)
-    request = replace(parsed.request, wire=None, stream=True, extras={**parsed.request.extras, NAME: extras})
+    request = replace(
+        parsed.request,
+        wire=None,
+        stream=True,
+        background=True,
+        extras={**parsed.request.extras, NAME: extras},
+    )
     return replace(parsed, request=request)
 
 
