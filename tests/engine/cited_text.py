@@ -13,6 +13,7 @@ import platform
 import re
 import sysconfig
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -30,6 +31,7 @@ _SOURCE = re.compile(
     rf"https://github\.com/python/cpython/blob/v{re.escape(VERSION)}/Lib/(?P<path>[^#]+)#L(?P<line>\d+)"
 )
 _OBJECT = re.compile(rf"local:python/{re.escape(VERSION)}/(?P<name>[\w.]+)")
+_UNDERLINE = re.compile(r"[=~-]{3,}")
 _HEADING = re.compile(r"^(?:#+ +|\d+\. )?(?P<heading>\S.*?)$")
 _MARKUP = re.compile(r"^\s*```.*$|\]\([^)]*\)|[*`\[\]|\\]|^[#>\s-]+|^\s*\d+\.\s|:?-{3,}:?|--:", re.MULTILINE)
 
@@ -208,9 +210,9 @@ def section_text(name: str, heading: str) -> str | None:
     lines = text.splitlines()
     is_heading = _is_markdown_heading if name.endswith(".md") else _is_text_heading
     starts = [at for at in range(len(lines)) if is_heading(lines, at)]
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for start, end in pairwise([*starts, len(lines)]):
         named = _HEADING.match(lines[start])
-        if named and named["heading"] == heading:
+        if named and heading in (named["heading"], lines[start].strip()):
             return "\n".join(lines[start + 1 : end])
     return None
 
@@ -220,9 +222,13 @@ def _is_markdown_heading(lines: list[str], at: int) -> bool:
 
 
 def _is_text_heading(lines: list[str], at: int) -> bool:
-    """A line on its own, without the end of a sentence."""
-    around = (lines[at - 1 : at] or [""])[0], (lines[at + 1 : at + 2] or [""])[0]
-    return bool(lines[at].strip()) and not any(line.strip() for line in around) and lines[at][-1] not in ".:"
+    """A line on its own or underlined, without the end of a sentence; or a line after an empty one that is
+    numbered or in capitals."""
+    line, before = lines[at].strip(), (lines[at - 1 : at] or [""])[0].strip()
+    after = (lines[at + 1 : at + 2] or [""])[0].strip()
+    if not line or before or _UNDERLINE.fullmatch(line) or line[-1] in ".:":
+        return False
+    return not after or _UNDERLINE.fullmatch(after) is not None or line.isupper()
 
 
 def _html_section(text: str, heading: str) -> str | None:

@@ -29,11 +29,11 @@ HANDBOOK = Path(__file__).parent / "handbook"
 """The documents of an invented company that makes sensors."""
 HANDBOOK_2 = Path(__file__).parent / "handbook_2"
 """The documents of an invented university library."""
-WITHOUT: frozenset[tuple[Part, Subject]] = frozenset(
-    {("tuning_5", "python"), ("tuning_5", "unanswerable"), ("held_out", "handbook")}
-)
+HANDBOOK_3 = Path(__file__).parent / "handbook_3"
+"""The documents of a third invented organisation; nobody who tunes the engine reads them."""
+WITHOUT: frozenset[tuple[Part, Subject]] = frozenset({("tuning_5", "python"), ("tuning_5", "unanswerable")})
 """Parts without questions about a subject."""
-HANDBOOKS = (HANDBOOK, HANDBOOK_2)
+HANDBOOKS = (HANDBOOK, HANDBOOK_2, HANDBOOK_3)
 """All handbooks. A file name is in one of them only."""
 
 
@@ -61,7 +61,7 @@ class Question(NamedTuple):
 
 def handbook_of(part: Part) -> Path:
     """The handbook that the questions of a part are about."""
-    return HANDBOOK_2 if part in ("tuning_5", "held_out") else HANDBOOK
+    return {"tuning_5": HANDBOOK_2, "held_out": HANDBOOK_3}.get(part, HANDBOOK)
 
 
 def parts_about(subject: Subject) -> list[Part]:
