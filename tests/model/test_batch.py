@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groundwire.model import Finished, ReasoningDelta, Started, TextDelta, Warned
+from groundwire.model import Event, Finished, ReasoningDelta, Started, TextDelta, Warned
 from groundwire.model.batch import FastPath, OpeningBatch, TextRun, is_content, join_texts, with_path_of
 
 
@@ -22,12 +22,23 @@ def test_a_changed_batch_loses_the_fast_path_unless_it_is_given_on() -> None:
 
 
 def test_consecutive_texts_of_a_part_are_joined() -> None:
-    events = [TextDelta(0, "a"), TextRun(0, ["b", "c"]), ReasoningDelta(0, "d"), ReasoningDelta(0, "e")]
+    events: list[Event | TextRun] = [
+        TextDelta(0, "a"),
+        TextRun(0, ["b", "c"]),
+        ReasoningDelta(0, "d"),
+        ReasoningDelta(0, "e"),
+    ]
     assert join_texts(events) == [TextDelta(0, "abc"), ReasoningDelta(0, "de")]
 
 
 def test_texts_of_other_parts_and_phases_and_texts_around_other_events_are_not_joined() -> None:
-    events = [TextDelta(0, "a"), TextDelta(1, "b"), TextDelta(1, "c", "commentary"), Started(), Started()]
+    events: list[Event] = [
+        TextDelta(0, "a"),
+        TextDelta(1, "b"),
+        TextDelta(1, "c", "commentary"),
+        Started(),
+        Started(),
+    ]
     events += [TextDelta(1, "d", "commentary"), Finished()]
     assert join_texts(events) == events
 
