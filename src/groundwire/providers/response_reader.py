@@ -45,7 +45,7 @@ _INVISIBLE = (Started, Warned, UsageSeen)
 _LONG = 4096
 """Bytes from which frames of content are separated from the others."""
 _FIRST_FRAMES = 12
-"""How many frames are looked at one by one until an answer begins."""
+"""How many frames are looked at one by one until an answer begins, and between its frames of content."""
 _INCOMPLETE = "the stream ended before the answer was complete"
 
 
@@ -201,13 +201,18 @@ class FrameStream:
             return self._scan(received)
         events: list[Event] = []
         start = 0
+        has_begun = False
         for _ in range(_FIRST_FRAMES):
             if self._scanner.only_scans:
+                has_begun = True
                 end = self._check.end_of_content(received, start)
                 if end > start:
                     events.append(Verbatim(self._redact(received[start:end])))
                 start = end
-                break
+                if len(received) - start < _LONG:
+                    break
+            elif has_begun:
+                break  # the answer is complete
             end = end_of_frame(received, start)
             scanned, rest = self._scan(received[start:end])
             events += scanned

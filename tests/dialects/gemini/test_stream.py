@@ -38,6 +38,7 @@ from groundwire.model import (
     Warned,
     assemble,
 )
+from groundwire.model.batch import join_texts
 from groundwire.model.value import replace
 from tests.dialects.gemini.bodies import REPLY, at, chunk, events_of, parts_of, sent, streamed, support, web
 
@@ -51,7 +52,7 @@ def decoded(data: bytes, size: int = 1 << 20) -> list[Event]:
     events: list[Event] = []
     for start in range(0, len(data), size):
         events += decoder.feed(data[start : start + size])
-    return events + decoder.close()
+    return join_texts(events + decoder.close())
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\n"])

@@ -73,6 +73,9 @@ def _last_end(data: bytes | bytearray, start: int) -> int:
 
 def end_of_frame(data: bytes, start: int) -> int:
     """The end of the frame around an offset."""
+    end = data.find(b"\n\n", start)
+    if data.find(b"\r", start, end if end >= 0 else len(data)) < 0:
+        return end + 2 if end >= 0 else len(data)
     match = _BLANK_LINE.search(data, start)
     return match.end() if match else len(data)
 
@@ -99,6 +102,11 @@ def with_line_end(frame: bytes) -> bytes:
 
 def frame_data(frame: bytes) -> list[bytes]:
     """The `data` fields of a frame; none for a comment."""
+    if b"\r" not in frame:
+        first, _, second = frame.removesuffix(b"\n\n").partition(b"\n")
+        line, rest = (second, b"") if first.startswith(b"event: ") else (first, second)
+        if line.startswith(b"data: ") and b"\n" not in line and not rest:
+            return [line[6:].strip()]
     reader = SseReader()
     return [event.data.strip() for event in (*reader.feed(frame), *reader.close())]
 
@@ -119,10 +127,26 @@ def valid_length(whole: bytes) -> int:
 def are_plain_frames(whole: bytes) -> bool:
     """Does every frame end with `}`, and every line of data begin with `data: {`? Counting is cheaper than
     looking at each frame."""
-    if b"\r" in whole or whole.count(b"\n\n") != whole.count(b"}\n\n"):
+    if b"\r" in whole:
+        return False
+    if whole.endswith(b"}\n\n") and _are_alike(whole):
+        return True
+    if whole.count(b"\n\n") != whole.count(b"}\n\n"):
         return False
     lines = b"\n" + whole
     return lines.count(b"\ndata") == lines.count(b"\ndata: {")
+
+
+def _are_alike(whole: bytes) -> bool:
+    """Do the frames have nothing but one line of data each, or nothing but its name and one line of data?"""
+    if whole.startswith(b"data: {"):
+        return whole.count(b"\n") == 2 * whole.count(b"}\n\ndata: {") + 2
+    frames = whole.count(b"}\n\nevent: ") + 1
+    return (
+        whole.startswith(b"event: ")
+        and whole.count(b"\n") == 3 * frames
+        and whole.count(b"\ndata: {") == frames
+    )
 
 
 def is_plain_frame(frame: bytes) -> bool:

@@ -7,7 +7,7 @@ which are decoded by the dialect's own decoder.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from groundwire.model import (
     SearchCalled,
     SearchReturned,
     Started,
+    Usage,
     UsageSeen,
 )
 from groundwire.model.value import value
@@ -83,6 +84,9 @@ class ScanRules:
     """What may follow an error, besides the sentinel."""
     usage_in_every_frame: bool = False
     """Then the usage is read once the answer is complete."""
+    usage_type: str | None = None
+    """The type of the frames that have their usage where a whole body has it; empty if these are all. None
+    where such frames must be decoded."""
     searched: BytePattern | None = None
     """Matches search reports, where the usage may not count searches: such frames are decoded."""
 
@@ -117,6 +121,7 @@ SCAN_RULES = {
         key="type",
         settled=_field(b"stop_reason", value=b'"'),
         end_frame=b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+        usage_type="message_delta",
     ),
     "openai_responses": ScanRules(
         "output",
@@ -134,6 +139,7 @@ SCAN_RULES = {
         end=_SENTINEL,
         settled=_field(b"finish_reason", value=b'"'),
         end_frame=b"data: [DONE]\n\n",
+        usage_type="",
     ),
     "gemini": ScanRules(
         "candidates",
@@ -141,6 +147,7 @@ SCAN_RULES = {
         _field(b"usageMetadata", value=b"{"),
         settled=_field(b"finishReason", b"blockReason", value=b'"'),
         usage_in_every_frame=True,
+        usage_type="",
         searched=_field(b"webSearchQueries", b"groundingChunks", value=b"["),
     ),
     "gemini_interactions": ScanRules(
@@ -246,16 +253,23 @@ class ContentCheck:
 
     def end_of_content(self, data: bytes, start: int) -> int:
         """The end of the frames of content that begin at an offset."""
+        if not self._before:
+            start = self._end_of_next(data, start)
         start = self._end_of_known(data, start)
         if len(data) - start > _MANY_BYTES:
             start = _end_of_many(self._noteworthy, data, start)
-        while (end := data.find(b"\n\n", start) + 2) > 1:
-            frame = data[start:end]
-            if not _is_content_frame(self._noteworthy, frame) or has_unsafe_url(frame):
-                break
-            self._before, self._after = _form_of(frame)
+        while (end := self._end_of_next(data, start)) > start:
             start = self._end_of_known(data, end)
         return start
+
+    def _end_of_next(self, data: bytes, start: int) -> int:
+        """The end of one frame of content, whose form is remembered; the offset if the frame has more."""
+        end = data.find(b"\n\n", start) + 2
+        frame = data[start:end]
+        if end < 2 or not _is_content_frame(self._noteworthy, frame) or has_unsafe_url(frame):
+            return start
+        self._before, self._after = _form_of(frame)
+        return end
 
     def _end_of_known(self, data: bytes, start: int) -> int:
         """The end of the frames of the known form that begin at an offset, a window at a time."""
@@ -324,27 +338,51 @@ def scan_frames(language: Dialect, data: bytes, *, settled: bool = False) -> Sca
     rules = SCAN_RULES[language.name]
     end, length = _first_end(language, rules, data)
     events: list[Event] = []
+    decoded: dict[tuple[int, int], list[Event]] = {}
     settled = settled or is_settled(language, data[:length])
     if (settled or not rules.usage_in_every_frame) and (offsets := rules.usage.find_all(data[:length])):
         start, stop = frame_at(data, offsets[-1])  # usage is cumulative
-        decoder = language.decoder()
-        decoded = decoder.feed(data[start:stop])
-        if end is not None and stop == length and decoded and _is_malformed(decoded[-1]):
-            return ScanResult([decoded[-1]], start, settled)
-        events += (event for event in (*decoded, *decoder.close()) if isinstance(event, UsageSeen))
+        if usage := _plain_usage(language, rules, data[start:stop]):
+            events.append(UsageSeen(usage))
+        else:
+            decoder = language.decoder()
+            fed = decoder.feed(data[start:stop])
+            if end is not None and stop == length and fed and _is_malformed(fed[-1]):
+                return ScanResult([fed[-1]], start, settled)
+            decoded[start, stop] = [*fed, *decoder.close()]
+            events += (event for event in decoded[start, stop] if isinstance(event, UsageSeen))
     if rules.searched is not None:
-        events += _searches_in(language, rules.searched, data[:length])
+        events += _searches_in(language, rules.searched, data[:length], decoded)
     if end is not None:
         events.append(end)
     return ScanResult(events, length, settled)
 
 
-def _searches_in(language: Dialect, pattern: BytePattern, data: bytes) -> list[Event]:
+def _plain_usage(language: Dialect, rules: ScanRules, frame: bytes) -> Usage | None:
+    """The usage of a frame that has it where a whole body has it; None if the frame must be decoded."""
+    if rules.usage_type is None:
+        return None
+    body = _parsed(frame)
+    if "error" in body or (rules.usage_type and body.get(rules.key) != rules.usage_type):
+        return None
+    try:
+        usage = language.usage_of(body)
+    except WireError:
+        return None
+    return None if usage == Usage() else usage
+
+
+def _searches_in(
+    language: Dialect, pattern: BytePattern, data: bytes, decoded: Mapping[tuple[int, int], list[Event]]
+) -> list[Event]:
     """The searches that frames report. A search that is reported twice has the same id."""
     found: list[Event] = []
     for start, stop in dict.fromkeys(frame_at(data, offset) for offset in pattern.find_all(data)):
-        decoder = language.decoder()
-        found += _searches_of([*decoder.feed(with_line_end(data[start:stop])), *decoder.close()])
+        events = decoded.get((start, stop))
+        if events is None:
+            decoder = language.decoder()
+            events = [*decoder.feed(with_line_end(data[start:stop])), *decoder.close()]
+        found += _searches_of(events)
     return found
 
 
@@ -422,7 +460,12 @@ def _finish(rules: ScanRules, data: bytes, offset: int) -> StreamEnd | None:
 def _body(data: bytes, offset: int) -> JsonObject:
     """The JSON object of the frame around an offset; empty if it is malformed."""
     start, stop = frame_at(data, offset)
+    return _parsed(data[start:stop])
+
+
+def _parsed(frame: bytes) -> JsonObject:
+    """The JSON object of a frame; empty if it is malformed."""
     try:
-        return as_object(load_json(b"\n".join(frame_data(data[start:stop])), UpstreamWireError))
+        return as_object(load_json(b"\n".join(frame_data(frame)), UpstreamWireError))
     except UpstreamWireError:
         return {}
