@@ -16,8 +16,11 @@ import logging
 import re
 import socket
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Generator, Iterable
+from contextvars import Context, copy_context
+from functools import partial
 from http import HTTPStatus
+from types import coroutine
 from typing import TYPE_CHECKING, Protocol, cast
 from urllib.parse import unquote
 
@@ -25,6 +28,7 @@ import httptools
 
 from groundwire.server.asgi import CONNECTION_KEY, AsgiMessage, Scope
 from groundwire.server.limits import BODY_RATE, BODY_SECONDS, HEAD_BYTES, HEAD_SECONDS
+from groundwire.transport.direct_future import DirectFuture
 
 if TYPE_CHECKING:
     from groundwire.server.app import HttpApp
@@ -350,6 +354,10 @@ class HttpProtocol(asyncio.Protocol):
     _write_timer: asyncio.TimerHandle | None = None
     _unwritten_since: float | None = None
     _writable: asyncio.Event | None = None
+    _starting: HttpCycle | None = None
+    """A request that is started after the bytes of this read are parsed."""
+    _next_request: DirectFuture | None = None
+    """What the task of this connection waits for between two requests."""
 
     def __init__(self, server: ConnectionServer) -> None:
         self._server = server
@@ -388,6 +396,10 @@ class HttpProtocol(asyncio.Protocol):
                 self._drop_pipeline()
         else:
             self._parse(data)
+            cycle = self._starting
+            if cycle is not None:
+                self._starting = None
+                self._run(cycle)
 
     def eof_received(self) -> None:
         """The client has closed its side: the connection is lost."""
@@ -426,6 +438,8 @@ class HttpProtocol(asyncio.Protocol):
                 timer.cancel()
         self.resume_writing()
         self._cancel_request()
+        if self._next_request is not None:
+            self._next_request.wake_soon()  # its task ends
         # Reference cycles: the parser has the methods of this object, and a cycle has the connection.
         del self._parser
         if self._is_idle():
@@ -662,9 +676,34 @@ class HttpProtocol(asyncio.Protocol):
 
     def _start(self, cycle: HttpCycle) -> None:
         self._active = cycle
-        task = self._loop.create_task(cycle.run(self._app))
+        self._starting = cycle
+
+    def _run(self, cycle: HttpCycle) -> None:
+        """Run the application. The last step of a callback: the task that waits for a request continues."""
+        waiter, self._next_request = self._next_request, None
+        if waiter is not None and not self.lost:
+            self._starting = cycle
+            waiter.wake()
+            return
+        task = self._loop.create_task(self._run_requests(cycle))
         self._server.tasks.add(task)
         task.add_done_callback(self._server.tasks.discard)
+
+    async def _run_requests(self, cycle: HttpCycle | None) -> None:
+        """Answer a request, and those that follow it on this connection: a task for each would cost more, and
+        would begin an iteration of the event loop later."""
+        task = asyncio.current_task()
+        tasks = cast("set[asyncio.Task[object] | None]", self._server.tasks)
+        while cycle is not None:
+            await _in_context(copy_context(), cycle.run(self._app))
+            cycle = None
+            if self._next_request is not None or self.lost or self.transport.is_closing():
+                return
+            waiter = self._next_request = DirectFuture(loop=self._loop)
+            tasks.discard(task)
+            await waiter
+            tasks.add(task)
+            cycle, self._starting = self._starting, None
 
     def response_completed(self) -> None:
         """Continue with the next request, which may have arrived already."""
@@ -682,6 +721,10 @@ class HttpProtocol(asyncio.Protocol):
         elif self._pipelined and self._is_idle() and not self.transport.is_closing():
             data, self._pipelined = self._pipelined, b""
             self._parse(data)
+        cycle = self._starting
+        if cycle is not None:
+            self._starting = None
+            self._loop.call_soon(self._run, cycle)
 
     def linger(self) -> None:
         """Close the sending side, then discard what the client sends until it has read the response."""
@@ -741,6 +784,23 @@ class HttpProtocol(asyncio.Protocol):
         self._cancel_request()
         self.transport.write(response)
         self.linger()
+
+
+@coroutine
+def _in_context(context: Context, work: Coroutine[object, object, None]) -> Generator[object, object, None]:
+    """Await `work`, with a context of its own: a request must not see the context variables of another."""
+    step: Callable[[], object] = partial(work.send, None)
+    while True:
+        try:
+            awaited = context.run(step)
+        except StopIteration:
+            return
+        try:
+            yield awaited
+        except BaseException as error:  # raised in `work`, which may handle it  # noqa: BLE001
+            step = partial(work.throw, error)
+        else:
+            step = partial(work.send, None)
 
 
 def _new_parser(protocol: HttpProtocol) -> httptools.HttpRequestParser:
