@@ -85,7 +85,8 @@ class Connection(asyncio.Protocol):
     def send(self, method: str, data: bytes) -> None:
         """Send a request."""
         self._method = method
-        cast("asyncio.Transport", self._transport).write(data)
+        if self._transport is not None:
+            self._transport.write(data)
 
     async def read_head(self) -> ResponseHead:
         """The head of the response."""
@@ -120,6 +121,11 @@ class Connection(asyncio.Protocol):
             self._paused = False
             cast("asyncio.Transport", self._transport).resume_reading()
         return data
+
+    @property
+    def is_read(self) -> bool:
+        """Has the whole body arrived, and been read?"""
+        return self.is_complete and not self._chunks and self._error is None
 
     @property
     def must_wait(self) -> bool:
