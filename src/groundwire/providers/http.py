@@ -120,7 +120,8 @@ class HttpProvider:
             prepared = prepare(request, self.capabilities, self.name)
             sent = self._completed(prepared.request)
             forwarded = sent.wire is not None and can_forward(request, sent, prepared)
-            warnings, ids = prepared.warnings, None
+            warnings = prepared.warnings
+            ids: ToolCallIds | None = None
             if forwarded:
                 body = self._forwarded(sent)
             else:
