@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from operator import attrgetter
 from typing import Literal, TypeAlias
 
 from groundwire.errors import InvalidArguments, UnsupportedFeature
@@ -43,6 +44,8 @@ OPTIONS = (
 )
 RESTRICTIONS = frozenset({"allowed_domains", "blocked_domains", "live"})
 _DEFAULTS = {name: getattr(SearchOptions(), name) for name in OPTIONS}
+_values = attrgetter(*OPTIONS)
+_DEFAULT_VALUES = _values(SearchOptions())
 
 
 @value
@@ -105,9 +108,18 @@ def prepare(request: Request, capabilities: Capabilities, provider: str) -> Prep
     options = request.search
     if options is None:
         return PreparedRequest(request)
-    check_domains(options)
     if capabilities.search == "none":
+        check_domains(options)
         return _without_search(request, provider)
+    if _values(options) == _DEFAULT_VALUES:
+        return PreparedRequest(request)
+    return _adapted(request, options, capabilities, provider)
+
+
+def _adapted(
+    request: Request, options: SearchOptions, capabilities: Capabilities, provider: str
+) -> PreparedRequest:
+    check_domains(options)
     warnings: list[Warned] = []
     emulated: list[str] = []
     for name in _set_options(options):
@@ -129,14 +141,14 @@ def prepare(request: Request, capabilities: Capabilities, provider: str) -> Prep
                 warnings.append(Warned("option_ignored", f"{provider} has no {name}: it was not used"))
                 options = _without(options, name)
     audited = _audited(options, emulated)
-    system = request.system
+    changes: dict[str, object] = {}
     if emulated:
-        system = (*system, Text(_instruction(options, emulated)))
+        changes["system"] = (*request.system, Text(_instruction(options, emulated)))
         for name in emulated:
             options = _without(options, name)
     if options.live and capabilities.support("live") != "native":
         options = _without(options, "live")  # a provider without the option is always live
-    adapted = request if options is request.search else replace(request, search=options, system=system)
+    adapted = request if options is request.search else replace(request, search=options, **changes)
     return PreparedRequest(adapted, tuple(warnings), audited)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from groundwire.errors import InvalidArguments
@@ -74,8 +75,12 @@ def accepts_vendor_text(headers: Mapping[str, str], dialect: str, configured: st
 
 
 def _client_rendering(agent: str, dialect: str, request: Request) -> Rendering:
-    if is_agent_search(dialect, request):
-        return "structured"
+    rendering = _quirk_of(agent, dialect)
+    return "structured" if rendering != "structured" and is_agent_search(dialect, request) else rendering
+
+
+@lru_cache(maxsize=256)
+def _quirk_of(agent: str, dialect: str) -> Rendering:
     for quirk in QUIRKS:
         if quirk.agent.search(agent) and (not quirk.dialects or dialect in quirk.dialects):
             return quirk.rendering
