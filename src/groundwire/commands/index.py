@@ -81,7 +81,8 @@ def add(arguments: Namespace, console: Console, folder: Path, store: str) -> int
             console.note("Stopped. What is stored stays; the same command goes on from there.")
             raise
         adding.conclude()
-        add_vectors(index, console)
+        if adding.urls:
+            add_vectors(index, adding.urls, console)
     if kind == PYTHON:
         settle_documentation(folder)
     if tally.pages or tally.removed:
@@ -101,6 +102,8 @@ class _IndexAdd:
         self._progress = ProgressLine(console, time.monotonic)
         self._tally = CrawlTally()
         self._unaddressed = False
+        self.urls: list[str] = []
+        """The pages that were read."""
 
     async def run(self, sources: list[CrawlSource]) -> CrawlTally:
         """Crawl and store."""
@@ -183,6 +186,7 @@ class _IndexAdd:
         where = ""
         if isinstance(outcome, CrawledPage):
             where = outcome.page.url
+            self.urls.append(where)
             self._unaddressed |= where.startswith("file:")
         self._progress.show(f"{tally.pages} pages {where}", brief=f"{tally.pages} pages so far")
 
