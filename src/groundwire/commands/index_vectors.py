@@ -19,9 +19,7 @@ def add_vectors(index: Index, pages: Sequence[str], console: Console) -> None:
     try:
         complete_vectors(
             index,
-            lambda done, total: progress.show(
-                f"Preparing search by meaning: {done:,} of {total:,} passages"
-            ),
+            lambda done, total: progress.show(f"Preparing search by meaning: {done:,} of {total:,} passages"),
             pages=pages,
         )
     except MeaningUnavailable as error:

@@ -39,13 +39,13 @@ _COLUMNS: Mapping[str, str] = {
 }
 _SUPPORT_LABELS: Mapping[Support, str] = {
     "native": "yes",
-    "emulated": "asked",
+    "emulated": "prompt",
     "ignored": "-",
     "refused": "no",
 }
 _LEGEND = (
-    "yes: the provider does it   asked: asked for in words; domains are checked in the answer\n"
-    "-: not used, with a warning   no: the request is refused, because it would not be kept"
+    "yes: the provider supports it   prompt: requested in the prompt; domains are checked in the answer\n"
+    "-: not applied, with a warning   no: the request is refused"
 )
 SWITCHED_OFF = "switched off in the configuration"
 

@@ -109,9 +109,7 @@ def _jobs_of_pages(
 ) -> Iterator[_Job]:
     from groundwire.engine.index.embedded import page_texts  # noqa: PLC0415  imports the search engine
 
-    stored = [
-        text for url in pages if (page := index.page(url)) is not None for text in page_texts(page)
-    ]
+    stored = [text for url in pages if (page := index.page(url)) is not None for text in page_texts(page)]
     for encoder in reversed(encoders):
         texts = dict.fromkeys(text.text for text in stored if _suits(encoder, text))
         writing = partial(store.writing_vectors, encoder, PASSAGES)

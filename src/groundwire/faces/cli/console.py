@@ -120,6 +120,8 @@ class Console:
     def note(self, text: str, style: str = "") -> None:
         """Print a line for the user on standard error, sanitised."""
         text = sanitise(text)
+        if self.stderr.isatty():
+            text = _wrapped(text, self.size()[0])
         self.write_note((styled(text, style) if style and self.notes_colored else text) + "\n")
 
     def write_note(self, text: str) -> None:
@@ -127,6 +129,18 @@ class Console:
         self.stdout.flush()
         self.stderr.write(text)
         self.stderr.flush()
+
+
+def _wrapped(text: str, columns: int) -> str:
+    """The text with lines that are broken between words; a longer word, such as an address, stays whole."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        rest = line
+        while len(rest) > columns and (end := rest.rfind(" ", 1, columns + 1)) > 0 and rest[:end].strip():
+            lines.append(rest[:end])
+            rest = rest[end + 1 :]
+        lines.append(rest)
+    return "\n".join(lines)
 
 
 def _checked_text(read: Callable[[], str]) -> str:

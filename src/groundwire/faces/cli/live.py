@@ -119,11 +119,11 @@ class Status:
 def describe(event: Event) -> str:
     """What a searching provider is doing; empty for events that do not say it."""
     if isinstance(event, SearchStarted):
-        return "Searching the web…"
+        return "Searching…"
     if isinstance(event, SearchCalled):
         call = event.call
         if call.kind == "search":
-            return f"Searching: {' · '.join(call.queries)}" if call.queries else "Searching the web…"
+            return f"Searching: {' · '.join(call.queries)}" if call.queries else "Searching…"
         return f"Reading: {call.url}" if call.url else "Reading a page…"
     return ""
 
