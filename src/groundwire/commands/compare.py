@@ -25,6 +25,7 @@ from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.arguments import UsageError
 from groundwire.faces.cli.comparison import write_comparison
 from groundwire.faces.cli.console import Console
+from groundwire.faces.cli.images import encode_image, image_protocol
 from groundwire.faces.cli.live import Status
 from groundwire.text.sanitise import escape_invisible_json
 
@@ -46,7 +47,17 @@ def run_compare(arguments: Namespace, console: Console) -> int:
         console.write(escape_invisible_json(dump_json(encode_comparison(comparison))) + "\n")
     else:
         write_comparison(console, comparison)
+        if not arguments.no_image:
+            _show_image(console, comparison)
     return _exit_code(comparison)
+
+
+def _show_image(console: Console, comparison: Comparison) -> None:
+    """Draw the comparison in the terminal, if that can show images and the extra `pictures` is installed."""
+    protocol = image_protocol(console.env) if console.moves else ""
+    if protocol:
+        with suppress(ConfigError):
+            console.write("\n" + encode_image(draw_png(draw_comparison(comparison)), protocol))
 
 
 def chosen_providers(names: str, client: SearchClient) -> tuple[str, ...]:

@@ -371,6 +371,8 @@ def _remove(index: Index, folder: Path, arguments: Namespace, console: Console) 
         _print_json(console, {"removed": count})
     else:
         console.print(f"removed {_pages(count)}")
+    if not count:
+        console.note("groundwire: no such page is stored; `groundwire index list` shows all")
     return exit_codes.OK if count else exit_codes.NOTHING_FOUND
 
 

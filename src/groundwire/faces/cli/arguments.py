@@ -432,6 +432,11 @@ def _compare(parser: CommandParser) -> None:
     add("--html", metavar="FILE", default="", help="also write a web page")
     add("--svg", metavar="FILE", default="", help="also write a picture")
     add("--png", metavar="FILE", default="", help="the same as PNG; needs groundwire[pictures]")
+    add(
+        "--no-image",
+        action="store_true",
+        help="show no picture in terminals that can (kitty, Ghostty, iTerm2, WezTerm)",
+    )
     add = parser.add_argument_group("search options").add_argument
     add("--allow", metavar="DOMAIN…", action="extend", type=domains, help="search only these sites")
     add("--block", metavar="DOMAIN…", action="extend", type=domains, help="never use these sites")
