@@ -121,7 +121,7 @@ class Console:
         """Print a line for the user on standard error, sanitised."""
         text = sanitise(text)
         if self.stderr.isatty():
-            text = _wrapped(text, self.size()[0])
+            text = "\n".join(wrap_words(text, self.size()[0]))
         self.write_note((styled(text, style) if style and self.notes_colored else text) + "\n")
 
     def write_note(self, text: str) -> None:
@@ -131,16 +131,21 @@ class Console:
         self.stderr.flush()
 
 
-def _wrapped(text: str, columns: int) -> str:
-    """The text with lines that are broken between words; a longer word, such as an address, stays whole."""
+def wrap_words(text: str, columns: int) -> list[str]:
+    """Lines that are broken between words; a longer word, such as an address, stays whole."""
     lines: list[str] = []
     for line in text.split("\n"):
         rest = line
-        while len(rest) > columns and (end := rest.rfind(" ", 1, columns + 1)) > 0 and rest[:end].strip():
+        while len(rest) > columns:
+            end = rest.rfind(" ", 1, columns + 1)
+            if not rest[: max(end, 0)].strip():
+                end = rest.find(" ", columns)
+            if end < 0:
+                break
             lines.append(rest[:end])
             rest = rest[end + 1 :]
         lines.append(rest)
-    return "\n".join(lines)
+    return lines
 
 
 def _checked_text(read: Callable[[], str]) -> str:
