@@ -127,7 +127,7 @@ def test_statistics_for_people(shell: Shell, docs: Path) -> None:
 
 def test_pages_without_a_web_address_are_stored_with_a_word_of_warning(shell: Shell, docs: Path) -> None:
     assert shell.run("add", "docs/install.md") == 0
-    assert "--base-url gives them one" in shell.err
+    assert "Set one with --base-url." in shell.err
     assert shell.run("list") == 0
     assert shell.out == f"file://{docs}/install.md  Install\n"
 
