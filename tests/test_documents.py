@@ -29,8 +29,10 @@ from groundwire.commands.runner import run_command
 from groundwire.config.load import load
 from groundwire.credentials.lookup import Lookup, LookupContext, find
 from groundwire.dialects.websearch.response import decode_response
+from groundwire.faces.cli.arguments import CLIENTS
 from groundwire.faces.cli.console import Console
 from groundwire.model import Source, assemble
+from groundwire.providers.catalog import CATALOG
 from groundwire.testing.answers import answer_events
 from groundwire.testing.script import answer, load_script
 from groundwire.testing.upstream import Upstream
@@ -47,6 +49,7 @@ LINK = re.compile(r"\]\((?!https?:|@)([^)#\s]*)(?:#([^)\s]+))?\)")
 FENCE = re.compile(r"^( *)```([^\n]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 OTHER_PROGRAMS = {"npx", "claude", "curl", "eval", "podman", "kubectl", "helm"}
 NEEDS_NETWORK = {"serve", "mcp", "verify"}
+NUMBERS = {22: "twenty-two", 23: "twenty-three", 24: "twenty-four"}
 EVENTS = answer_events("The Nile is 6650 km long.", Source("https://docs.python.org/3/"), query="nile")
 
 
@@ -130,6 +133,16 @@ async def test_python_blocks_run_unchanged(block: Block, tmp_path: Path) -> None
 
 def translation() -> str:
     return next(block.text for block in of("python") if "encode_response" in block.text)
+
+
+def test_the_readme_counts_right() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert "[more than forty providers]" in text
+    assert len(CATALOG) > 40
+    assert "[eighteen programs]" in text
+    assert len(CLIENTS) == 18
+    programs = len(list((ROOT / "examples").glob("*.py")))
+    assert f"{NUMBERS[programs]} [examples]" in text
 
 
 def test_the_translation_of_the_readme_keeps_the_citation() -> None:

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 _NO_MODEL = (
-    "no model can be asked without searching: {advice}, or configure the key of a model's provider "
+    "no model can answer without searching: {advice}, or configure the key of a model's provider "
     "(see: groundwire doctor)"
 )
 

@@ -120,8 +120,9 @@ def test_a_damaged_archive_changes_nothing(tmp_path: Path, damage: str) -> None:
         archive.unlink()
     else:
         archive.write_bytes(broken[damage])
+    (tmp_path / "second").mkdir()
     second = bench(tmp_path / "second")
-    assert second.run("restore", "all.tar") == 4
+    assert second.run("restore", "all.tar") == (2 if damage == "missing" else 4)
     assert "all.tar" in second.stderr
     assert list((tmp_path / "second").iterdir()) == []
 

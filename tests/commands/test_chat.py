@@ -230,7 +230,7 @@ def test_an_interrupted_answer_is_stored_with_what_came(tmp_path: Path) -> None:
     bench, code = chat(tmp_path, "one\ntwo\n", client=InterruptedClient())
     assert code == 130
     assert bench.stdout == "Half an answer\n"
-    assert "Interrupted. What came is stored." in bench.stderr
+    assert "Interrupted. The received part is stored." in bench.stderr
     assert len(bench.client.requests) == 1
     [(_, [_, answer])] = sessions(tmp_path)
     assert isinstance(answer.content, Answer)
@@ -320,7 +320,7 @@ def test_on_a_terminal_an_answer_is_interrupted_and_the_conversation_goes_on(tmp
             dialogue.until("Half an answer.")
             assert provider.stalled.wait(BOUND)
             dialogue.type("\x03")
-            dialogue.until("Interrupted. What came is stored.")
+            dialogue.until("Interrupted. The received part is stored.")
             assert provider.disconnected.wait(BOUND)
             provider.events, provider.pause = LATE, lambda _: None
             dialogue.until_prompt()

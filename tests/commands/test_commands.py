@@ -145,9 +145,9 @@ def test_providers_are_listed_with_their_capabilities() -> None:
         "no",
         "-",
         "-",
-        "asked",
+        "prompt",
         "-",
-        "asked",
+        "prompt",
         "-",
     ]
 

@@ -85,9 +85,9 @@ class Silent(FakeClient):
 async def test_a_provider_that_breaks_off_or_never_answers_has_failed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(doctor, "_PROBE_TIMEOUT", 0.05)
     (broken,) = await probe_each(FakeClient([TextDelta(0, "o"), Failed(Overloaded("busy"))]), ["gemini"])
     assert broken.error == Overloaded("busy")
+    monkeypatch.setattr(doctor, "_PROBE_TIMEOUT", 0.05)
     (silent,) = await probe_each(Silent(), ["gemini"])
     assert isinstance(silent.error, TimedOut)
 

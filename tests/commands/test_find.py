@@ -56,4 +56,4 @@ def test_nothing_found_and_errors_have_their_exit_codes() -> None:
     assert json.loads(bench.stdout)["error"]["message"] == "no network"
     bench = Bench(FakeClient(LISTED))
     assert bench.run("find", "nile", "--provider", "unknown") == 2
-    assert "known are gemini" in bench.stderr
+    assert "`groundwire providers --all` lists all" in bench.stderr

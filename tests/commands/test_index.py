@@ -127,7 +127,7 @@ def test_statistics_for_people(shell: Shell, docs: Path) -> None:
 
 def test_pages_without_a_web_address_are_stored_with_a_word_of_warning(shell: Shell, docs: Path) -> None:
     assert shell.run("add", "docs/install.md") == 0
-    assert "--base-url gives them one" in shell.err
+    assert "Set one with --base-url." in shell.err
     assert shell.run("list") == 0
     assert shell.out == f"file://{docs}/install.md  Install\n"
 
@@ -151,7 +151,7 @@ def test_a_private_address_is_refused_unless_it_was_allowed(shell: Shell, site: 
     site.put("/", page("start"))
     assert shell.run("add", f"{site.address}/") == 3
     assert "this address is not fetched" in shell.out
-    assert "Then add --private." in shell.err
+    assert "add --private." in shell.err
     assert site.paths == []
 
 
@@ -179,9 +179,9 @@ def test_no_network_has_its_exit_code(shell: Shell) -> None:
         (("show",), "needs an address"),
         (("remove",), "needs addresses, or a collection"),
         (("remove", "https://a.example/", "--collection", "x"), "needs addresses, or a collection"),
-        (("list", "https://a.example/"), "an address does not go with `index list`"),
-        (("stats", "--max-depth", "2"), "--max-depth does not go with `index stats`"),
-        (("show", "x", "--as-html"), "--as-html does not go with `index show`"),
+        (("list", "https://a.example/"), "an address cannot be used with `index list`"),
+        (("stats", "--max-depth", "2"), "--max-depth cannot be used with `index stats`"),
+        (("show", "x", "--as-html"), "--as-html cannot be used with `index show`"),
         (("add", "nothing.md"), "there is no file or folder 'nothing.md'"),
         (("add", "https://"), "is not a web address"),
     ],

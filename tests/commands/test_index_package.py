@@ -173,7 +173,7 @@ def test_pip_itself_finds_a_source_archive(
         ),
         (("package", "a @ file:///x", "--download"), "is neither the name of a package nor a wheel"),
         (("package", "https://a.example/x", "--download"), "is neither the name of a package nor a wheel"),
-        (("package", "lxml", "--max-depth", "2"), "--max-depth does not go with `index add package`"),
+        (("package", "lxml", "--max-depth", "2"), "--max-depth cannot be used with `index add package`"),
         (("package", "lxml", "--all"), "--all needs `index add python`"),
         (("package", "thing-1.2.tar.gz"), "there is no file 'thing-1.2.tar.gz'"),
         (("docs", "--download"), "--download needs `index add package`"),

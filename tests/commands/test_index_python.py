@@ -134,7 +134,7 @@ def test_without_a_network_it_is_said_what_to_do(shell: Shell, archives: Archive
     [
         (("python", "html", "--version", "3.9"), "is the documentation of Python 3.12, not 3.9"),
         (("python", "html", "more"), "takes one path at most"),
-        (("python", "--base-url", "https://a.example/"), "--base-url does not go with `index add python`"),
+        (("python", "--base-url", "https://a.example/"), "--base-url cannot be used with `index add python`"),
         (("html", "--version", "3.12"), "--version needs `index add python`"),
         (("html", "--all"), "--all needs `index add python`"),
     ],

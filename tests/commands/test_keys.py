@@ -81,13 +81,13 @@ def test_a_key_is_created_with_all_rights_and_changed(tmp_path: Path) -> None:
         (("create", "--role", "king"), "--role"),
         (("create", "--owner", "a b"), "--owner: use up to 64"),
         (("create", "--name", "key_0a1b2c3d"), "looks like the id"),
-        (("list", "--provider", "gemini"), "--provider does not go with `keys list`"),
-        (("revoke", "x", "--no-search"), "--no-search does not go with `keys revoke`"),
+        (("list", "--provider", "gemini"), "--provider cannot be used with `keys list`"),
+        (("revoke", "x", "--no-search"), "--no-search cannot be used with `keys revoke`"),
         (("change", "key_1"), "needs something to change"),
         (("change", "--usd-per-day", "5"), "needs the id"),
-        (("change", "key_1", "--owner", "acme"), "--owner does not go with"),
-        (("log", "x"), "does not go with `keys log`"),
-        (("list", "--keep-children"), "--keep-children does not go with `keys list`"),
+        (("change", "key_1", "--owner", "acme"), "--owner cannot be used with"),
+        (("log", "x"), "cannot be used with `keys log`"),
+        (("list", "--keep-children"), "--keep-children cannot be used with `keys list`"),
     ],
 )
 def test_nonsense_is_a_usage_error(tmp_path: Path, words: tuple[str, ...], message: str) -> None:

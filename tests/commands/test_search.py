@@ -208,7 +208,7 @@ def test_a_blank_question_is_refused(query: str) -> None:
 def test_an_unknown_provider_is_refused_with_a_list_of_known_ones() -> None:
     bench = Bench()
     assert bench.run("search", "--provider", "unknown", "q") == 2
-    assert "unknown provider 'unknown'; known are gemini, anthropic, openai" in bench.stderr
+    assert "unknown provider 'unknown'; `groundwire providers --all` lists all" in bench.stderr
 
 
 def test_a_configured_provider_can_be_named() -> None:

@@ -27,6 +27,7 @@ from groundwire.engine.index import page_table
 from groundwire.engine.index.location import PAGES_FILE
 from groundwire.errors import ClientWireError, ConfigError
 from groundwire.faces.cli import exit_codes
+from groundwire.faces.cli.arguments import UsageError
 from groundwire.faces.cli.console import Console
 from groundwire.faces.web.auth import LOGOUTS_FILE
 from groundwire.files.text_file import PRIVATE, make_private_folder, sync_directory
@@ -99,6 +100,8 @@ def run_restore(arguments: Namespace, console: Console) -> int:
     """Put the files of an archive in place."""
     config = load_config(arguments, console)
     archive = Path(console.cwd, arguments.file)
+    if not archive.is_file():
+        raise UsageError(f"there is no file {str(archive)!r}")
     data = Path(config.data_dir)
     with _file_errors(data):
         make_private_folder(data)

@@ -196,7 +196,7 @@ class Conversation:
             if self.answer.error is None or self.sources:
                 save_sources(self._client.config.data_dir, self.sources)
         if state_of(self.answer) == "stopped":
-            console.note("Interrupted. What came is stored.", DIM)
+            console.note("Interrupted. The received part is stored.", DIM)
             return exit_codes.INTERRUPTED
         return report_end(self.answer, shown, console)
 
@@ -297,7 +297,7 @@ class ConversationPrompt:
         """List the commands."""
         for name, command in COMMANDS.items():
             self._console.note(f"  {name:<12}{command.about}")
-        self._console.note("  Ctrl-C      stop the answer and keep what came\n  Ctrl-D      end")
+        self._console.note("  Ctrl-C      stop the answer and keep the received part\n  Ctrl-D      exit")
         return exit_codes.OK
 
     def quit(self, _: str) -> int:
@@ -335,9 +335,11 @@ class ConversationPrompt:
 
 COMMANDS: Mapping[str, ChatCommand] = {
     "/help": ChatCommand(ConversationPrompt.help, "show this list"),
-    "/quit": ChatCommand(ConversationPrompt.quit, "end the conversation"),
+    "/quit": ChatCommand(ConversationPrompt.quit, "exit"),
     "/new": ChatCommand(ConversationPrompt.new, "begin a new conversation"),
     "/sources": ChatCommand(ConversationPrompt.sources, "show the sources of the last answer"),
     "/open": ChatCommand(ConversationPrompt.open, "N: open a source of the last answer"),
-    "/model": ChatCommand(ConversationPrompt.model, "NAME: ask another model; alone: show which one"),
+    "/model": ChatCommand(
+        ConversationPrompt.model, "NAME: use another model; without a name: show the current one"
+    ),
 }

@@ -12,7 +12,7 @@ from typing import Literal
 from groundwire.client import search_request
 from groundwire.client_protocol import SearchClient
 from groundwire.commands.config import open_client
-from groundwire.commands.search import question_text
+from groundwire.commands.search import question_text, unknown_provider
 from groundwire.compare.comparison import Comparison
 from groundwire.compare.encode import encode_comparison
 from groundwire.compare.page import render_page
@@ -20,11 +20,12 @@ from groundwire.compare.picture import draw_comparison
 from groundwire.compare.png import draw_png
 from groundwire.compare.run import ComparePolicy
 from groundwire.dialects.json import dump_json
-from groundwire.errors import ConfigError, RequestError
+from groundwire.errors import ConfigError
 from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.arguments import UsageError
 from groundwire.faces.cli.comparison import write_comparison
 from groundwire.faces.cli.console import Console
+from groundwire.faces.cli.images import encode_image, image_protocol
 from groundwire.faces.cli.live import Status
 from groundwire.text.sanitise import escape_invisible_json
 
@@ -46,7 +47,17 @@ def run_compare(arguments: Namespace, console: Console) -> int:
         console.write(escape_invisible_json(dump_json(encode_comparison(comparison))) + "\n")
     else:
         write_comparison(console, comparison)
+        if not arguments.no_image:
+            _show_image(console, comparison)
     return _exit_code(comparison)
+
+
+def _show_image(console: Console, comparison: Comparison) -> None:
+    """Draw the comparison in the terminal, if that can show images and the extra `pictures` is installed."""
+    protocol = image_protocol(console.env) if console.moves else ""
+    if protocol:
+        with suppress(ConfigError):
+            console.write("\n" + encode_image(draw_png(draw_comparison(comparison)), protocol))
 
 
 def chosen_providers(names: str, client: SearchClient) -> tuple[str, ...]:
@@ -56,7 +67,7 @@ def chosen_providers(names: str, client: SearchClient) -> tuple[str, ...]:
         for name in chosen:
             provider = name.partition("/")[0]
             if provider not in client.names:
-                raise RequestError(f"unknown provider {provider!r}; known are {', '.join(client.names)}")
+                raise unknown_provider(client, provider)
     else:
         usable = client.usable()
         chosen = tuple(name for name in client.names if usable[name] and client.can_search(name))

@@ -66,6 +66,7 @@ async def _probe(client: SearchClient, name: str) -> ProbeResult:
     return ProbeResult(name, time.monotonic() - began, error)
 
 
+_ABSENT = ("not set", "no such file")
 _SYMBOLS: Mapping[CheckState, str] = {"ok": "+", "problem": "!", "note": " "}
 _STYLES: Mapping[CheckState, str] = {"ok": "", "problem": RED, "note": DIM}
 
@@ -131,12 +132,18 @@ def _print_providers(
     for status in statuses:
         symbol = _SYMBOLS["ok" if status.usable else "note"]
         console.print(f"{symbol} {one_line(status.name)}" + ("" if status.usable else f": {status.reason}"))
-        _print_checks(console, credentials(client.findings(status.name), console.clock()), "    ")
+        _print_checks(console, _notable(credentials(client.findings(status.name), console.clock())), "    ")
     for name in switched_off(client.config):
         console.print(f"  {one_line(name)}: {SWITCHED_OFF}")
     if more:
         console.print(f"  {more} more need a key or a server: groundwire providers --all")
     console.write("\n")
+
+
+def _notable(checks: Iterable[Check]) -> Iterable[Check]:
+    """Each check once; none if all places are simply empty, because the reason says what to set."""
+    found = list(dict.fromkeys(checks))
+    return () if all(check.detail in _ABSENT for check in found) else found
 
 
 def _print_answers(console: Console, probes: list[ProbeResult]) -> None:

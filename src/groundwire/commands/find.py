@@ -10,8 +10,9 @@ from groundwire.client import search_request
 from groundwire.client_protocol import SearchClient
 from groundwire.commands.config import open_client
 from groundwire.commands.runner import report_error
+from groundwire.commands.search import check_provider
 from groundwire.dialects.json import dump_json
-from groundwire.errors import GroundwireError, RequestError
+from groundwire.errors import GroundwireError
 from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.console import BOLD, DIM, YELLOW, Console, linked, styled
 from groundwire.faces.cli.last_sources import save_sources
@@ -30,9 +31,7 @@ def run_find(arguments: Namespace, console: Console) -> int:
     """Search, and print the links."""
     try:
         client = open_client(arguments, console)
-        if arguments.provider not in ("auto", *client.names):
-            known = ", ".join(client.names)
-            raise RequestError(f"unknown provider {arguments.provider!r}; known are {known}")
+        check_provider(client, arguments.provider)
         words: list[str] = arguments.query
         query = console.read() if words == ["-"] else " ".join(words)
         found = asyncio.run(_find(client, query.strip(), arguments.provider))

@@ -113,7 +113,7 @@ def create_app(
 
 
 def _on_key_change(shared: SharedAccess, redis: str) -> Callable[[], None]:
-    """A change made here holds here at once, and on other gateways as soon as they are told."""
+    """A change applies to this gateway at once, and to the others as soon as they are notified."""
     announce = announcer(redis)
 
     def changed() -> None:

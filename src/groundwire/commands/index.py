@@ -36,13 +36,11 @@ PACKAGE = "package"
 """The argument that means documentation of the packages that follow; a folder of this name is `./package`."""
 PAGE_SECONDS = 5.0
 _POLL_SECONDS = 0.1
-_WITHOUT_ADDRESS = (
-    "These pages have no web address, so that answers cannot link to them; --base-url gives them one."
-)
+_WITHOUT_ADDRESS = "These pages have no web address, so answers cannot link to them. Set one with --base-url."
 
 
 def open_store(folder: Path, store: str, console: Console) -> Index:
-    """Open the index; says so if it had to be built again."""
+    """Open the index; print a note if it had to be rebuilt."""
     from groundwire.engine.index.location import open_configured_index  # noqa: PLC0415  imports the engine
 
     index = open_configured_index(folder, store)
@@ -78,10 +76,11 @@ def add(arguments: Namespace, console: Console, folder: Path, store: str) -> int
             tally = asyncio.run(runs[kind]() if kind else adding.run(sources))
         except KeyboardInterrupt:
             adding.conclude()
-            console.note("Stopped. What is stored stays; the same command goes on from there.")
+            console.note("Stopped. The pages read so far are stored; run the same command again to continue.")
             raise
         adding.conclude()
-        add_vectors(index, console)
+        if adding.urls:
+            add_vectors(index, adding.urls, console)
     if kind == PYTHON:
         settle_documentation(folder)
     if tally.pages or tally.removed:
@@ -101,6 +100,8 @@ class _IndexAdd:
         self._progress = ProgressLine(console, time.monotonic)
         self._tally = CrawlTally()
         self._unaddressed = False
+        self.urls: list[str] = []
+        """The pages that were read."""
 
     async def run(self, sources: list[CrawlSource]) -> CrawlTally:
         """Crawl and store."""
@@ -177,14 +178,19 @@ class _IndexAdd:
         if self._unaddressed:
             self._console.note(_WITHOUT_ADDRESS, YELLOW)
         if not self._arguments.private and any(entry.why == REFUSED for entry in self._tally.skipped):
-            self._console.note("Is it in your own network? Then add --private.")
+            self._console.note("If the address is in your private network, add --private.")
 
     def _report(self, tally: CrawlTally, outcome: CrawlResult | None) -> None:
         where = ""
         if isinstance(outcome, CrawledPage):
             where = outcome.page.url
+            self.urls.append(where)
             self._unaddressed |= where.startswith("file:")
-        self._progress.show(f"{tally.pages} pages {where}", brief=f"{tally.pages} pages so far")
+        self._progress.show(f"{_pages(tally.pages)} {where}", brief=f"{_pages(tally.pages)} so far")
+
+
+def _pages(count: int) -> str:
+    return f"{count:,} page{'' if count == 1 else 's'}"
 
 
 def _scope(arguments: Namespace) -> CrawlOptions:
@@ -243,7 +249,7 @@ def encode_stored(stored: Stored) -> JsonObject:
     }
 
 
-_EMPTY = "groundwire: nothing is indexed yet; begin with: groundwire index add FOLDER"
+_EMPTY = "groundwire: the index is empty; add pages with: groundwire index add FOLDER"
 _ADDING = frozenset(
     (
         *("base_url", "as_html", "max_depth", "max_pages", "language", "private", "collection"),
@@ -298,7 +304,7 @@ def _check(arguments: Namespace) -> None:
     every = frozenset[str]().union(*_ALLOWED_OPTIONS.values())
     for name in sorted(every - _ALLOWED_OPTIONS[action]):
         if getattr(arguments, name):
-            raise UsageError(f"{_option(name)} does not go with `index {action}`")
+            raise UsageError(f"{_option(name)} cannot be used with `index {action}`")
     if action in ("add", "show") and not arguments.what:
         raise UsageError(f"`index {action}` needs {'something to add' if action == 'add' else 'an address'}")
     if action == "add":
@@ -312,7 +318,7 @@ def _check_add(arguments: Namespace) -> None:
     for name in sorted(_ADDING - _OPTIONS_OF[kind]):
         if getattr(arguments, name):
             needed = _ONLY_FOR.get(name)
-            why = f"needs `index add {needed}`" if needed else f"does not go with `index add {kind}`"
+            why = f"needs `index add {needed}`" if needed else f"cannot be used with `index add {kind}`"
             raise UsageError(f"{_option(name)} {why}")
 
 
@@ -336,7 +342,7 @@ def _list(index: Index, _: Path, arguments: Namespace, console: Console) -> int:
         console.stdout.write(f"{one_line(info.url)}  {one_line(info.title)}".rstrip() + "\n")
     console.stdout.flush()
     if not count:
-        console.note("groundwire: no page is stored there")
+        console.note("groundwire: no page matches; `groundwire index stats` lists the collections")
     return exit_codes.OK if count else exit_codes.NOTHING_FOUND
 
 
@@ -364,7 +370,9 @@ def _remove(index: Index, folder: Path, arguments: Namespace, console: Console) 
     if arguments.json:
         _print_json(console, {"removed": count})
     else:
-        console.print(f"removed {count} page{'' if count == 1 else 's'}")
+        console.print(f"removed {_pages(count)}")
+    if not count:
+        console.note("groundwire: no such page is stored; `groundwire index list` shows all")
     return exit_codes.OK if count else exit_codes.NOTHING_FOUND
 
 

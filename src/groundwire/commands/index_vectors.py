@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from groundwire.engine.dense.build import complete_vectors
 from groundwire.engine.dense.packages import MeaningUnavailable
@@ -11,13 +12,15 @@ from groundwire.faces.cli.console import YELLOW, Console
 from groundwire.faces.cli.live import ProgressLine
 
 
-def add_vectors(index: Index, console: Console) -> None:
-    """Compute the vectors that are missing. Without the extra `semantic` this does nothing."""
+def add_vectors(index: Index, pages: Sequence[str], console: Console) -> None:
+    """Compute the vectors that the pages with these URLs lack; the background build computes the others.
+    Without the extra `semantic` this does nothing."""
     progress = ProgressLine(console, time.monotonic)
     try:
         complete_vectors(
             index,
-            lambda done, total: progress.show(f"{done:,} of {total:,} vectors for search by meaning"),
+            lambda done, total: progress.show(f"Preparing search by meaning: {done:,} of {total:,} passages"),
+            pages=pages,
         )
     except MeaningUnavailable as error:
         console.note(error.message, YELLOW)

@@ -103,18 +103,18 @@ def _check(arguments: Namespace) -> None:
     if action in _WITH_KEY and not arguments.which:
         raise UsageError(f"`keys {action}` needs the id or the name of a key")
     if action not in _WITH_KEY and arguments.which:
-        raise UsageError(f"{arguments.which!r} does not go with `keys {action}`")
+        raise UsageError(f"{arguments.which!r} cannot be used with `keys {action}`")
     if action != "create" and arguments.name:
-        raise UsageError(f"--name does not go with `keys {action}`")
+        raise UsageError(f"--name cannot be used with `keys {action}`")
     if action != "revoke" and arguments.keep_children:
-        raise UsageError(f"--keep-children does not go with `keys {action}`")
+        raise UsageError(f"--keep-children cannot be used with `keys {action}`")
     given = _fields(arguments)
     if given and action not in _WITH_FIELDS:
-        raise UsageError(f"--{_flag(next(iter(given)))} does not go with `keys {action}`")
+        raise UsageError(f"--{_flag(next(iter(given)))} cannot be used with `keys {action}`")
     if action == "change" and not given:
         raise UsageError("`keys change` needs something to change, such as --usd-per-day 5")
     if action == "change" and "owner" in given:
-        raise UsageError("--owner does not go with `keys change`; create a key for the other owner")
+        raise UsageError("--owner cannot be used with `keys change`; create a key for the other owner")
 
 
 def _flag(field: str) -> str:

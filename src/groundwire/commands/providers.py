@@ -19,8 +19,8 @@ from groundwire.dialects.json import dump_json
 from groundwire.errors import RequestError
 from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.arguments import UsageError
-from groundwire.faces.cli.console import BOLD, Console, styled
-from groundwire.faces.cli.style import align_columns
+from groundwire.faces.cli.console import BOLD, Console, styled, wrap_words
+from groundwire.faces.cli.style import align_columns, split_columns
 from groundwire.model import JsonObject
 from groundwire.providers.catalog import CATALOG
 from groundwire.providers.policy import OPTIONS, Support
@@ -39,14 +39,16 @@ _COLUMNS: Mapping[str, str] = {
 }
 _SUPPORT_LABELS: Mapping[Support, str] = {
     "native": "yes",
-    "emulated": "asked",
+    "emulated": "prompt",
     "ignored": "-",
     "refused": "no",
 }
 _LEGEND = (
-    "yes: the provider does it   asked: asked for in words; domains are checked in the answer\n"
-    "-: not used, with a warning   no: the request is refused, because it would not be kept"
+    "yes: the provider supports it. prompt: requested in the prompt; domains are checked in the answer.\n"
+    "-: not applied, with a warning. no: the request is refused."
 )
+_UNLIMITED = 10_000
+"""Columns of a file or a pipe."""
 SWITCHED_OFF = "switched off in the configuration"
 
 
@@ -60,11 +62,13 @@ def run_providers(arguments: Namespace, console: Console) -> int:
         providers = [encode_status(status) for status in statuses]
         console.write(escape_invisible_json(dump_json({"version": 1, "providers": list(providers)})) + "\n")
         return exit_codes.OK
-    rows = [("PROVIDER", "READY", "MODEL", "WHY"), *_rows(statuses, client.config)]
-    _print(console, rows)
-    console.write("\n")
-    _print(console, [("PROVIDER", "CITES", *_COLUMNS.values()), *map(_abilities, statuses)])
-    console.write(f"\n{_LEGEND}\n")
+    columns = console.size()[0] if console.stdout.isatty() else _UNLIMITED
+    _print(console, [("PROVIDER", "READY", "MODEL", "WHY"), *_rows(statuses, client.config)], columns)
+    abilities = [("PROVIDER", "CITES", *_COLUMNS.values()), *map(_abilities, statuses)]
+    for part in split_columns(abilities, columns):
+        console.write("\n")
+        _print(console, part)
+    console.write("\n" + "\n".join(wrap_words(_LEGEND, columns)) + "\n")
     if more := len(everything) - len(statuses):
         console.write(f"{more} more need a key or a server: groundwire providers --all\n")
     return exit_codes.OK
@@ -113,8 +117,8 @@ def _abilities(status: ProviderStatus) -> tuple[str, ...]:
     return name, abilities.citations, *(_SUPPORT_LABELS[abilities.support(option)] for option in _COLUMNS)
 
 
-def _print(console: Console, rows: Sequence[Sequence[str]]) -> None:
-    for number, line in enumerate(align_columns(rows)):
+def _print(console: Console, rows: Sequence[Sequence[str]], columns: int = _UNLIMITED) -> None:
+    for number, line in enumerate(align_columns(rows, columns)):
         console.write((styled(line, BOLD) if console.colored and not number else line) + "\n")
 
 

@@ -148,7 +148,16 @@ def run_search(arguments: Namespace, console: Console) -> int:
 def check_provider(client: SearchClient, name: str) -> None:
     """Raise `RequestError` for a provider that is not known."""
     if name not in (AUTO, *client.names):
-        raise RequestError(f"unknown provider {name!r}; known are {', '.join(client.names)}")
+        raise unknown_provider(client, name)
+
+
+def unknown_provider(client: SearchClient, name: str) -> RequestError:
+    """The error for a provider that is not known, with the name that is probably meant."""
+    from difflib import get_close_matches  # noqa: PLC0415  imported only for an error
+
+    near = get_close_matches(name, client.names, 1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    return RequestError(f"unknown provider {name!r}; {hint}`groundwire providers --all` lists all of them")
 
 
 async def _run(client: SearchClient, plan: SearchPlan, console: Console) -> int:

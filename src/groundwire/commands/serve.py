@@ -52,16 +52,17 @@ def _connect(config: Config, console: Console) -> Callable[[], SearchClient]:
 def _announce(console: Console, address: str, usable: list[str], keys: int) -> None:
     """Print the URL, and how to configure clients."""
     note = console.note
-    note(f"groundwire: serving at {address} (Ctrl-C ends it)", BOLD)
-    note(f"  providers    {', '.join(usable) or 'none that can be used: groundwire doctor says why'}")
-    note(f"  keys         {_keys(keys)}")
-    note(f"  Claude Code  ANTHROPIC_BASE_URL={address} claude")
-    note(f"  OpenAI SDK   OPENAI_BASE_URL={address}/v1  (Codex, OpenCode: the same base URL)")
-    note(f"  Gemini       GOOGLE_GEMINI_BASE_URL={address} gemini")
-    note(f"  manual       {address}/docs")
+    note(f"groundwire: serving at {address} (Ctrl-C stops it)", BOLD)
+    note(f"  chat page      {address}/")
+    note(f"  documentation  {address}/docs")
+    note(f"  providers      {', '.join(usable) or 'none is usable; `groundwire doctor` shows why'}")
+    note(f"  keys           {_keys(keys)}")
+    note(f"  Claude Code    ANTHROPIC_BASE_URL={address} claude")
+    note(f"  OpenAI SDK     OPENAI_BASE_URL={address}/v1  (Codex, OpenCode: the same base URL)")
+    note(f"  Gemini CLI     GOOGLE_GEMINI_BASE_URL={address} gemini")
 
 
 def _keys(count: int) -> str:
     if not count:
-        return "none needed on this machine; clients may send any"
-    return f"one of {count} needed: groundwire keys list" if count > 1 else "the one of groundwire keys list"
+        return "not needed on this machine; any key is accepted"
+    return f"required; {count} {'key is' if count == 1 else 'keys are'} valid (groundwire keys list)"

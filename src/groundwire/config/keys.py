@@ -107,7 +107,7 @@ PRICES = SettingTable(
 TEMPLATE = SettingTable(
     "A template: a prompt, its target and its search options, used by name.",
     {
-        "prompt": SettingKey(kinds.PROMPT, "The text that is asked; {input} is replaced by the question."),
+        "prompt": SettingKey(kinds.PROMPT, "The prompt; {input} is replaced by the question."),
         "provider": SettingKey(kinds.TEXT, "The provider to ask, unless the command line names one."),
         "model": SettingKey(kinds.TEXT, "The model to ask, unless the command line names one."),
         **SEARCH.members,
@@ -168,7 +168,7 @@ VERIFY = SettingTable(
     "Verification of citations.",
     {
         "model": SettingKey(
-            kinds.TEXT, "The model that is asked about claims that stay open: provider/model."
+            kinds.TEXT, "The model that decides about claims that stay open: provider/model."
         ),
         "timeout": SettingKey(kinds.SECONDS, "Seconds for fetching all cited pages of an answer."),
         "follow": SettingKey(

@@ -74,7 +74,7 @@ class GatewaySettings:
     otlp_endpoint: str = ""
     """Where traces and metrics are sent; empty for `OTEL_EXPORTER_OTLP_ENDPOINT`, if that is set."""
     propagate_trace: bool = False
-    """Are providers told which trace a request belongs to?"""
+    """Do requests to providers carry the header `traceparent`?"""
     verify: Literal["off", "request", "always"] = "request"
 
 
@@ -83,7 +83,7 @@ class VerifySettings:
     """`[verify]`: how citations are verified."""
 
     model: str = ""
-    """The model that is asked about claims that stay open: `provider/model`; empty for none."""
+    """The model that decides about claims that stay open: `provider/model`; empty for none."""
     timeout: float = 30.0
     follow: bool = False
 

@@ -114,7 +114,7 @@ class Bill:
 
 
 CURRENT_BILL: ContextVar[Bill | None] = ContextVar("current_bill", default=None)
-"""The bill of the request in progress; None if nobody keeps one."""
+"""The bill of the request in progress; None if costs are not recorded."""
 
 
 @value

@@ -10,7 +10,7 @@ from groundwire.model.value import value
 from groundwire.providers.spec import Provider
 
 CANCELLED = "CANCELLED"
-"""The error of an attempt whose answer nobody waits for any more."""
+"""The error of an attempt whose answer is no longer needed."""
 
 
 @value

@@ -103,8 +103,8 @@ class SocketListener:
 
 
 class HttpServer:
-    """Serves an application until it is told to exit, and keeps answering, with 503, until the open requests
-    have ended. For `drain_delay` seconds before that, only readiness fails.
+    """Serves an application until it receives a signal, and keeps answering, with 503, until the open
+    requests have ended. For `drain_delay` seconds before that, only readiness fails.
 
     With `sheds_load`, requests are refused while the event loop is late. The loop must then belong to the
     server alone: other work in it would be mistaken for load.

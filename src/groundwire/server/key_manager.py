@@ -32,7 +32,7 @@ class KeyActor:
 
 
 OPERATOR = KeyActor(COMMAND_LINE, OPERATOR_RIGHTS)
-"""Whoever can run commands on the machine."""
+"""A user who can run commands on the machine."""
 
 
 def actor_for(record: ApiKey | None, rights: KeyRights) -> KeyActor:

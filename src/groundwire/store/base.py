@@ -203,7 +203,7 @@ class BudgetState:
     day: BudgetPeriod
     month: BudgetPeriod
     lost: int = 0
-    """The part of this month's reservations whose lease is over: nobody will settle them."""
+    """The part of this month's reservations whose lease has expired: they will not be settled."""
     is_reserved: bool = False
     """Was the reservation made?"""
 
@@ -380,7 +380,7 @@ class Store(Protocol):
     ) -> BudgetState:
         """Reserve an amount in the current day and month, if neither limit is reached yet.
 
-        All amounts are in nano-USD; None is no limit. `seconds` is the lease: after it, the reservation is
+        All amounts are in nano-USD; None means no limit. `seconds` is the lease: after it, the reservation is
         lost. A repeated id changes nothing. The clock is the database's.
         """
         ...

@@ -122,7 +122,7 @@ class RedisLink:
         self.id = os.urandom(8).hex()
         """Identifies this gateway in heartbeats, leases and messages."""
         self.is_up = False
-        self.problem = "Redis has not been asked yet"
+        self.problem = "Redis has not been contacted yet"
         """Why Redis cannot be used; empty if it can."""
         self.losses = 0
         """How often Redis was lost."""

@@ -63,6 +63,18 @@ def test_vectors_of_removed_pages_are_removed_once_they_are_many(tmp_path: Path)
     assert keys(tmp_path) == {key_of(page) for page in MANY[10:20]}
 
 
+def test_of_named_pages_only_their_texts_are_computed_and_no_other_vector_is_removed(tmp_path: Path) -> None:
+    with open_index(tmp_path) as index:
+        index.put(MANY[:5])
+        complete_vectors(index, finder=fake_encoders)
+        index.put(MANY[5:9])
+        encoder = FakeEncoder()
+        named = [MANY[6].url, MANY[0].url, "https://a.example/missing"]
+        assert complete_vectors(index, finder=lambda _: [encoder], pages=named) == 1
+        assert encoder.encoded == [passage_text(MANY[6].title, MANY[6].text)]
+    assert keys(tmp_path) == {key_of(page) for page in (*MANY[:5], MANY[6])}
+
+
 def test_an_index_that_was_deleted_and_built_again_keeps_its_vectors(tmp_path: Path) -> None:
     with open_index(tmp_path / "one") as index:
         index.put(MANY[:5])

@@ -114,7 +114,7 @@ def test_arguments_after_two_dashes_are_not_split() -> None:
     [
         (["serch", "q"], "'serch' is not a command; did you mean search?"),
         (["frobnicate"], "there are search, find, chat"),
-        (["search"], "required: QUERY"),
+        (["search"], "missing argument QUERY"),
         (["search", "--frob", "q"], "--frob"),
         (["search", "--prov", "gemini", "q"], "--prov"),
         (["search", "--country", "Germany", "q"], "two letters, such as DE"),

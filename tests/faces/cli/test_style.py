@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.faces.cli.console import BOLD, CYAN, DIM
-from groundwire.faces.cli.style import LineWriter, Run, Styler, shorten, text_width
+from groundwire.faces.cli.console import BOLD, CYAN, DIM, wrap_words
+from groundwire.faces.cli.style import (
+    LineWriter,
+    Run,
+    Styler,
+    align_columns,
+    shorten,
+    split_columns,
+    text_width,
+)
 from groundwire.model import Citation, Evidence, Source, Span
 from groundwire.text.annotate import NumberWriter, Placeholders, annotate_numbers
 from tests.faces.screen import Screen
@@ -185,3 +193,27 @@ def test_a_text_is_shortened_to_columns() -> None:
     assert shorten("short", 5) == "short"
     assert shorten("too long", 5) == "too…"
     assert shorten("東京の人口", 6) == "東京…"
+
+
+def test_words_stay_whole_when_lines_are_broken() -> None:
+    address = "https://docs.example/a/very/long/address"
+    assert wrap_words(f"see {address} for more", 12) == ["see", address, "for more"]
+    assert wrap_words("  two words of a note", 12) == ["  two words", "of a note"]
+    assert wrap_words("fits", 4) == ["fits"]
+    assert wrap_words("", 4) == [""]
+
+
+def test_a_table_fits_the_terminal() -> None:
+    rows = [("NAME", "READY", "WHY"), ("gemini", "no", "set a variable or store a key with the command")]
+    assert list(align_columns(rows, 42)) == [
+        "NAME    READY  WHY",
+        "gemini  no     set a variable or store a",
+        "               key with the command",
+    ]
+    assert list(align_columns(rows, 30))[2:] == ["    set a variable or store a", "    key with the command"]
+    wide = [("NAME", "ONE", "TWO", "THREE"), ("gemini", "yes", "no", "yes")]
+    assert list(split_columns(wide, 16)) == [
+        [("NAME", "ONE", "TWO"), ("gemini", "yes", "no")],
+        [("NAME", "THREE"), ("gemini", "yes")],
+    ]
+    assert list(split_columns(wide, 100)) == [wide]

@@ -16,7 +16,7 @@ from tests.faces.gateway.scripted_backend import ScriptedBackend, app_for
 
 PAGE = Source("https://a.example/x", "A")
 ANSWER: tuple[Event, ...] = (Started("1", "", "local"), *answer_events("It is so.", PAGE, query="q")[1:])
-SENTENCE = "no model can be asked without searching"
+SENTENCE = "no model can answer without searching"
 SEARCH: dict[str, dict[str, Any]] = {
     "anthropic_messages": {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
     "openai_responses": {"tools": [{"type": "web_search"}]},

@@ -53,12 +53,19 @@ def test_every_link_leads_to_a_file_and_a_heading_of_the_site(root: str) -> None
     assert not broken
 
 
+def test_columns_of_numbers_are_aligned_without_a_style_attribute() -> None:
+    page = html.fromstring(DocsSite(DOCS).read("comparison.html").data)
+    assert page.xpath("//td[@class='align-right']/text()")
+    assert not page.xpath("//@style")
+
+
 async def test_the_gateway_serves_the_site_and_no_other_file(tmp_path: Path) -> None:
     gateway = app_in(tmp_path)
     for path, kind in (
         ("/docs", "text/html"),
         ("/docs/", "text/html"),
         ("/docs/cli.html", "text/html"),
+        ("/docs/cli", "text/html"),
         ("/docs/search-index.js", "text/javascript"),
         ("/docs/images/chat-light.png", "image/png"),
     ):

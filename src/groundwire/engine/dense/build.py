@@ -6,7 +6,7 @@ passages come the phrases about purposes, because they are few and many question
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from itertools import islice
@@ -41,8 +41,10 @@ def complete_vectors(
     report: ReportVectors = ignore_vectors,
     should_stop: ShouldStop = bool,
     finder: FindEncoders | None = None,
+    pages: Sequence[str] | None = None,
 ) -> int:
-    """Computes the vectors that are missing; returns their number, 0 without the extra.
+    """Computes the vectors that are missing, of all pages or only of those with the URLs `pages`; returns
+    their number, 0 without the extra.
 
     It asks `should_stop` after each batch. What another process is computing is left to that. Raises
     `MeaningUnavailable` if the vectors cannot be stored.
@@ -52,7 +54,10 @@ def complete_vectors(
     if (store := index.passage_store()) is None:
         return 0
     try:
-        jobs = list(_jobs(store, finder or _checked_encoders))
+        encoders = (finder or _checked_encoders)(models_folder(store.folder))
+        jobs = list(
+            _jobs(store, encoders) if pages is None else _jobs_of_pages(index, store, encoders, pages)
+        )
         total = sum(job.wanted for job in jobs)
         done = new = 0
         for job in jobs:
@@ -82,11 +87,13 @@ class _Job(NamedTuple):
     writing: Callable[[], AbstractContextManager[VectorSink]]
     texts: Callable[[], Iterator[str]]
     wanted: int
+    is_all: bool = True
+    """Are these all texts that should have a vector? Then vectors of other texts are stale."""
 
 
-def _jobs(store: PassageStore, finder: FindEncoders) -> Iterator[_Job]:
+def _jobs(store: PassageStore, encoders: Sequence[SentenceEncoder]) -> Iterator[_Job]:
     phrases = purpose_phrases()
-    for encoder in reversed(finder(models_folder(store.folder))):
+    for encoder in reversed(encoders):
         writing = partial(store.writing_vectors, encoder)
         yield _Job(encoder, partial(writing, PHRASES), lambda: iter(phrases), len(phrases))
 
@@ -95,6 +102,18 @@ def _jobs(store: PassageStore, finder: FindEncoders) -> Iterator[_Job]:
 
         count = len({vector_key(text) for text in texts()})
         yield _Job(encoder, partial(writing, PASSAGES), texts, count)
+
+
+def _jobs_of_pages(
+    index: Index, store: PassageStore, encoders: Sequence[SentenceEncoder], pages: Sequence[str]
+) -> Iterator[_Job]:
+    from groundwire.engine.index.embedded import page_texts  # noqa: PLC0415  imports the search engine
+
+    stored = [text for url in pages if (page := index.page(url)) is not None for text in page_texts(page)]
+    for encoder in reversed(encoders):
+        texts = dict.fromkeys(text.text for text in stored if _suits(encoder, text))
+        writing = partial(store.writing_vectors, encoder, PASSAGES)
+        yield _Job(encoder, writing, partial(iter, texts), len(texts), is_all=False)
 
 
 def _suits(encoder: SentenceEncoder, stored: StoredText) -> bool:
@@ -106,7 +125,8 @@ def _run(job: _Job, should_stop: ShouldStop) -> Iterator[tuple[int, int]]:
     """Computes what is missing: after each batch its size, and the number of vectors there are."""
     try:
         with job.writing() as writer:
-            known = _kept_keys(writer, {vector_key(text) for text in job.texts()})
+            wanted = {vector_key(text) for text in job.texts()}
+            known = _kept_keys(writer, wanted) if job.is_all else wanted.intersection(writer.keys())
             yield 0, len(known)
             for batch in _batches(job.texts(), known):
                 vectors = job.encoder.encode(list(batch.values()))

@@ -1,8 +1,8 @@
 """The background build: a process of its own completes the index, one for each index folder.
 
 The builder holds the lock of a file in the folder and writes its status into that file, in place: a status
-can be recorded even if the disk is full. A status that says `building` while nobody holds the lock is that of
-a build that was interrupted; the next process that uses the index starts another one, which continues.
+can be recorded even if the disk is full. If it says `building` while no process holds the lock, the build was
+interrupted; the next process that uses the index starts another one, which continues.
 """
 
 from __future__ import annotations

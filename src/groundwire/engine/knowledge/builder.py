@@ -65,7 +65,11 @@ def complete_index(
             stored = refresh(
                 index, report_both, documentation=copy, resumes=bool(mark) and mark == before.reading
             )
-            complete_vectors(index, lambda done, total: report_both(BuildProgress(done, total, "vectors")))
+            # Again after each pass that found something: pages may have been added meanwhile.
+            while complete_vectors(
+                index, lambda done, total: report_both(BuildProgress(done, total, "vectors"))
+            ):
+                pass
         except GroundwireError as error:
             recorder.record(phase="failed", message=error.message)
             raise

@@ -35,7 +35,28 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> None:  # type: ignore[override]
         """Raise `UsageError`."""
+        kind, _, words = message.partition(": ")
+        if kind == "the following arguments are required":
+            message = self._missing()
+        elif kind == "unrecognized arguments":
+            message = self._unknown(words.split(" ")[0])
         raise UsageError(message, self.prog)
+
+    def _missing(self) -> str:
+        """Names the first argument that is required; argparse also names those that are not."""
+        first = next(action for action in self._get_positional_actions() if action.nargs not in ("*", "?"))
+        if first.choices:
+            return f"missing {first.dest}: choose one of {', '.join(map(str, first.choices))}"
+        return f"missing argument {first.metavar or first.dest}"
+
+    def _unknown(self, word: str) -> str:
+        if not word.startswith("-"):
+            return f"unexpected argument {word!r}"
+        from difflib import get_close_matches  # noqa: PLC0415  imported only for an error
+
+        options = [option for action in self._actions for option in action.option_strings]
+        near = get_close_matches(word.partition("=")[0], options, 1)
+        return f"unknown option {word}" + (f"; did you mean {near[0]}?" if near else "")
 
 
 class CommandSpec:
@@ -60,7 +81,7 @@ class CommandSpec:
             add_help=False,
         )
         self.define(parser)
-        parser.add_argument("-h", "--help", action="help", help="show this text and end")
+        parser.add_argument("-h", "--help", action="help", help="show this help and exit")
         return parser
 
 
@@ -87,13 +108,23 @@ def spread_domains(words: list[str]) -> list[str]:
     return spread
 
 
+class _HelpFormatter(argparse.HelpFormatter):
+    """Wraps the paragraphs of a description; the examples stay as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if text.startswith("examples:"):
+            return text
+        fill = super()._fill_text
+        return "\n\n".join(fill(paragraph, width, indent) for paragraph in text.split("\n\n"))
+
+
 def _formatter(prog: str) -> argparse.HelpFormatter:
     # Without a width, argparse imports shutil, which takes longer than the rest of the help.
     try:
         columns = os.get_terminal_size().columns
     except OSError:
         columns = 100
-    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=min(columns, 100) - 2)
+    return _HelpFormatter(prog, max_help_position=26, width=min(columns, 100) - 2)
 
 
 _EXPECTED = {"DOMAINS": "expected a bare host such as example.com"}
@@ -220,26 +251,26 @@ INDEX_ACTIONS = ("add", "list", "show", "remove", "stats", "refresh")
 
 
 def _data_dir(parser: CommandParser) -> None:
-    parser.add_argument("--data-dir", metavar="DIR", help="where groundwire keeps its data")
+    parser.add_argument("--data-dir", metavar="DIR", help="directory of sessions, index and keys")
 
 
 def _search_arguments(parser: CommandParser) -> None:
     add = parser.add_argument
-    add("query", nargs="+", metavar="QUERY", help="the question; words are joined, - reads it from stdin")
+    add("query", nargs="+", metavar="QUERY", help="the question; several words need no quotes; - reads stdin")
     _target(parser)
     add = parser.add_argument_group("output").add_argument
-    add("--json", action="store_true", help="the whole answer as one JSON object")
-    add("--jsonl", action="store_true", help="every event as it comes, one JSON object a line")
-    add("--markdown", action="store_true", help="Markdown, with numbers that are links")
-    add("--raw", action="store_true", help="the words alone, without numbers and sources")
-    add("--format", choices=BIBLIOGRAPHIES, help="only the sources, as a bibliography")
-    add("--no-stream", action="store_true", help="show nothing before the answer is complete")
-    add("--verify", action="store_true", help="read the cited pages, and say what they do not support")
+    add("--json", action="store_true", help="print the answer as one JSON object")
+    add("--jsonl", action="store_true", help="print each event as it arrives, one JSON object per line")
+    add("--markdown", action="store_true", help="print Markdown; citation numbers are links")
+    add("--raw", action="store_true", help="print the text without citation numbers and sources")
+    add("--format", choices=BIBLIOGRAPHIES, help="print only the sources, as a bibliography")
+    add("--no-stream", action="store_true", help="wait until the answer is complete")
+    add("--verify", action="store_true", help="read the cited pages and check the claims against them")
     add(
         "--resolve",
         action="store_true",
         default=None,
-        help="the addresses of pages instead of Gemini's redirects",
+        help="replace Gemini's redirect URLs by the URLs of the pages",
     )
     _answer_options(parser)
     _data_dir(parser)
@@ -247,45 +278,53 @@ def _search_arguments(parser: CommandParser) -> None:
 
 def _target(parser: CommandParser) -> None:
     add = parser.add_argument
-    add("--provider", metavar="NAME", default="", help="whom to ask (default: the first you can use)")
-    add("--model", metavar="NAME", default="", help="which of its models")
-    add("-t", "--template", metavar="NAME", default="", help="a template of the configuration")
+    add("--provider", metavar="NAME", default="", help="the provider (default: the first usable one)")
+    add("--model", metavar="NAME", default="", help="the model, or provider/model, or an alias")
+    add("-t", "--template", metavar="NAME", default="", help="use a template from the configuration")
 
 
 def _answer_options(parser: CommandParser) -> None:
     """Add the options of every search that is answered."""
     add = _search_options(parser).add_argument
-    add("--max-sources", metavar="N", type=count, help="how many sources to use")
-    add("--max-uses", metavar="N", type=count, help="how many searches to make")
-    add("--max-cost", metavar="USD", type=amount, help="do not ask if the answer could cost more")
-    add("--context", choices=("low", "medium", "high"), help="how much of the pages the model reads")
+    add("--max-sources", metavar="N", type=count, help="maximum number of sources")
+    add("--max-uses", metavar="N", type=count, help="maximum number of searches")
+    add("--max-cost", metavar="USD", type=amount, help="refuse the request if its answer could cost more")
+    add("--context", choices=("low", "medium", "high"), help="how much of each page the model reads")
 
 
 def _find(parser: CommandParser) -> None:
     add = parser.add_argument
-    add("query", nargs="+", metavar="QUERY", help="what to find; words are joined, - reads it from stdin")
-    add("--provider", metavar="NAME", default="auto", help="the engine (default: the first you can use)")
-    add("--json", action="store_true", help="as JSON")
+    add("query", nargs="+", metavar="QUERY", help="the query; several words need no quotes; - reads stdin")
+    add("--provider", metavar="NAME", default="auto", help="the engine (default: the first usable one)")
+    add("--json", action="store_true", help="print JSON")
     add = _search_options(parser).add_argument
-    add("--count", metavar="N", dest="max_sources", type=count, help="how many links (default: 10)")
+    add("--count", metavar="N", dest="max_sources", type=count, help="number of links (default: 10)")
     _data_dir(parser)
 
 
 def _search_options(parser: CommandParser) -> argparse._ArgumentGroup:
     """Add the options of every search; returns their group."""
     group = parser.add_argument_group(
-        "search", "Restrictions are kept or refused. Hints are used where the provider can, else reported."
+        "search options",
+        "If the provider cannot apply --allow, --block or --no-live, the request is refused. If it cannot\n"
+        "apply another option, a warning is printed.",
     )
     add = group.add_argument
     add("--allow", metavar="DOMAIN…", action="extend", type=domains, help="search only these sites")
     add("--block", metavar="DOMAIN…", action="extend", type=domains, help="never use these sites")
-    add("--no-live", dest="live", action="store_const", const=False, help="only what the provider has stored")
-    add("--country", metavar="CODE", type=checked("COUNTRY"), help="where you are, two letters: DE")
-    add("--city", metavar="NAME", type=checked("TEXT"), help="where you are")
-    add("--region", metavar="NAME", type=checked("TEXT"), help="where you are")
-    add("--timezone", metavar="NAME", type=checked("TEXT"), help="where you are: Europe/Berlin")
+    add(
+        "--no-live",
+        dest="live",
+        action="store_const",
+        const=False,
+        help="use only pages that the provider has stored",
+    )
+    add("--country", metavar="CODE", type=checked("COUNTRY"), help="your country, as two letters: DE")
+    add("--city", metavar="NAME", type=checked("TEXT"), help="your city")
+    add("--region", metavar="NAME", type=checked("TEXT"), help="your region or state")
+    add("--timezone", metavar="NAME", type=checked("TEXT"), help="your time zone: Europe/Berlin")
     add("--language", metavar="CODE", type=checked("TEXT"), help="preferred language of the pages: de")
-    add("--since", metavar="WHEN", type=checked("SINCE"), help="only pages from then on: 7d, 2026-01-01")
+    add("--since", metavar="WHEN", type=checked("SINCE"), help="only pages newer than this: 7d, 2026-01-01")
     return group
 
 
@@ -303,40 +342,55 @@ def _history(parser: CommandParser) -> None:
         "query",
         nargs="*",
         metavar="QUERY",
-        help="words to search for; or `show ID`: one conversation, by the beginning of its id",
+        help="words to search for, or `show ID` to print one conversation",
     )
-    add("--limit", metavar="N", type=count, default=20, help="how many to list (default: 20)")
-    add("--json", action="store_true", help="as JSON")
-    add("--markdown", action="store_true", help="show: as Markdown, with footnotes")
+    add("--limit", metavar="N", type=count, default=20, help="number of conversations to list (default: 20)")
+    add("--json", action="store_true", help="print JSON")
+    add("--markdown", action="store_true", help="with show: print Markdown with footnotes")
     _data_dir(parser)
 
 
 def _open(parser: CommandParser) -> None:
-    parser.add_argument("number", metavar="N", type=count, help="the number of the source")
-    parser.add_argument("--print", dest="only_print", action="store_true", help="print its address instead")
+    parser.add_argument("number", metavar="N", type=count, help="number of the source")
+    parser.add_argument("--print", dest="only_print", action="store_true", help="print the address instead")
     _data_dir(parser)
 
 
 def _verify(parser: CommandParser) -> None:
     add = parser.add_argument
-    add("answer", nargs="?", default="-", metavar="ANSWER", help="a saved answer; - or nothing reads stdin")
-    add("--json", action="store_true", help="all facts as one JSON object")
-    add("--all", action="store_true", help="details of supported citations as well")
-    add("--fix", action="store_true", help="ask the provider once more, with what failed")
+    add("answer", nargs="?", default="-", metavar="ANSWER", help="file with a saved answer (default: stdin)")
+    add("--json", action="store_true", help="print all facts as one JSON object")
+    add("--all", action="store_true", help="show details of supported citations too")
+    add("--fix", action="store_true", help="ask the provider again, with a list of what failed")
     add = parser.add_argument_group("pages", "Only addresses that the answer cites are fetched.").add_argument
-    add("--offline", action="store_true", help="only pages that are stored here")
+    add("--offline", action="store_true", help="use only stored pages; send no request")
     add(
-        "--pages", metavar="FOLDER", default="", help="stored pages: FOLDER/HOST/PATH, as wget -x writes them"
+        "--pages",
+        metavar="FOLDER",
+        default="",
+        help="folder of stored pages: HOST/PATH, as wget -x writes them",
     )
     add("--follow", action="store_true", help="follow redirects to other sites")
     add(
         "--resolve",
         action="store_true",
         default=None,
-        help="the addresses of pages instead of Gemini's redirects",
+        help="replace Gemini's redirect URLs by the URLs of the pages",
     )
-    add("--allow", metavar="DOMAIN…", action="extend", type=domains, help="sources must be of these sites")
-    add("--block", metavar="DOMAIN…", action="extend", type=domains, help="sources must not be of these")
+    add(
+        "--allow",
+        metavar="DOMAIN…",
+        action="extend",
+        type=domains,
+        help="fail if a source is from another site",
+    )
+    add(
+        "--block",
+        metavar="DOMAIN…",
+        action="extend",
+        type=domains,
+        help="fail if a source is from one of these sites",
+    )
     _data_dir(parser)
 
 
@@ -353,121 +407,155 @@ def seconds(text: str) -> float:
 
 def _compare(parser: CommandParser) -> None:
     add = parser.add_argument
-    add("query", nargs="+", metavar="QUERY", help="the question; words are joined, - reads it from stdin")
+    add("query", nargs="+", metavar="QUERY", help="the question; several words need no quotes; - reads stdin")
     add(
         "--providers",
         metavar="A,B,…",
         default="",
-        help="whom to ask, also as provider/model (default: all usable)",
+        help="providers, or provider/model (default: all usable ones)",
     )
-    add("--timeout", metavar="S", type=seconds, default=120.0, help="seconds for all of it (default 120)")
+    add(
+        "--timeout",
+        metavar="S",
+        type=seconds,
+        default=120.0,
+        help="time limit for the comparison, in seconds (default: 120)",
+    )
     add(
         "--wait",
         metavar="S",
         type=seconds,
-        help="seconds for a silent provider when the others have finished",
+        help="time limit for the last provider after the others, in seconds",
     )
     add = parser.add_argument_group("output").add_argument
-    add("--json", action="store_true", help="the whole comparison as one JSON object")
-    add("--html", metavar="FILE", default="", help="also write a page")
+    add("--json", action="store_true", help="print the comparison as one JSON object")
+    add("--html", metavar="FILE", default="", help="also write a web page")
     add("--svg", metavar="FILE", default="", help="also write a picture")
     add("--png", metavar="FILE", default="", help="the same as PNG; needs groundwire[pictures]")
+    add(
+        "--no-image",
+        action="store_true",
+        help="show no picture in terminals that can (kitty, Ghostty, iTerm2, WezTerm)",
+    )
     add = parser.add_argument_group("search options").add_argument
     add("--allow", metavar="DOMAIN…", action="extend", type=domains, help="search only these sites")
     add("--block", metavar="DOMAIN…", action="extend", type=domains, help="never use these sites")
     add("--language", metavar="CODE", type=checked("TEXT"), help="preferred language of the pages: de")
-    add("--since", metavar="WHEN", type=checked("SINCE"), help="only pages from then on: 7d, 2026-01-01")
+    add("--since", metavar="WHEN", type=checked("SINCE"), help="only pages newer than this: 7d, 2026-01-01")
     _data_dir(parser)
 
 
 def _cite(parser: CommandParser) -> None:
     add = parser.add_argument
-    add("answer", nargs="?", default="-", metavar="ANSWER", help="a saved answer; - or nothing reads stdin")
-    add("--format", choices=BIBLIOGRAPHIES, default="bibtex", help="the form (default: bibtex)")
+    add("answer", nargs="?", default="-", metavar="ANSWER", help="file with a saved answer (default: stdin)")
+    add("--format", choices=BIBLIOGRAPHIES, default="bibtex", help="format (default: bibtex)")
 
 
 def _tool(parser: CommandParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="a tool; `groundwire tools` lists them")
+    parser.add_argument("name", metavar="NAME", help="name of the tool; `groundwire tools` lists them")
     parser.add_argument(
-        "arguments", metavar="ARGUMENTS", nargs="?", default="{}", help="a JSON object; - reads it from stdin"
+        "arguments",
+        metavar="ARGUMENTS",
+        nargs="?",
+        default="{}",
+        help="arguments as a JSON object; - reads stdin",
     )
     _data_dir(parser)
 
 
 def _tools(parser: CommandParser) -> None:
-    parser.add_argument("--format", choices=FORMATS, help="definitions for an API (default: a list to read)")
+    parser.add_argument("--format", choices=FORMATS, help="print definitions for this API")
     parser.add_argument("--lang", choices=LANGUAGES, default="en", help="language of the descriptions")
     parser.add_argument(
         "--special",
         action="store_true",
-        help="webSearch and googleSearch, which the model's provider runs: their definitions, or with "
-        "--format the entry that declares them",
+        help="print webSearch and googleSearch, which the model's provider runs itself; with --format, the "
+        "entry that enables them in a request",
     )
 
 
 def _providers(parser: CommandParser) -> None:
-    parser.add_argument("--all", action="store_true", help="also those that you have not set up")
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument("--all", action="store_true", help="also list providers that you have not set up")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     _data_dir(parser)
 
 
 def _doctor(parser: CommandParser) -> None:
-    parser.add_argument("--live", dest="ask", action="store_true", help="also ask each provider for one word")
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument(
+        "--live", dest="ask", action="store_true", help="also send a short request to each provider"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
     _data_dir(parser)
 
 
 def _config(parser: CommandParser) -> None:
-    parser.add_argument("action", choices=("show",), help="show: every setting that is not empty")
-    parser.add_argument("--origin", action="store_true", help="with the place each setting comes from")
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument("action", choices=("show",), help="show: print every setting that has a value")
+    parser.add_argument("--origin", action="store_true", help="add where each setting comes from")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     _data_dir(parser)
 
 
 def _index(parser: CommandParser) -> None:
     add = parser.add_argument
-    add("action", choices=INDEX_ACTIONS, help="what to do")
-    add("what", nargs="*", metavar="WHAT", help="add: files, folders, addresses; show, remove: addresses")
-    add("--collection", metavar="NAME", help="the collection that is meant, or to add to")
-    add("--json", action="store_true", help="as JSON")
+    add("action", choices=INDEX_ACTIONS, help="what to do with the index")
+    add("what", nargs="*", metavar="WHAT", help="add: files, folders, URLs; show, remove: URLs of pages")
+    add("--collection", metavar="NAME", help="add to, list or remove this collection")
+    add("--json", action="store_true", help="print JSON")
     add = parser.add_argument_group("add").add_argument
     add("--base-url", metavar="URL", type=address, help="URL of the file or folder on the web")
-    add("--as-html", action="store_true", help="there, Markdown and reStructuredText end in .html")
-    add("--max-depth", metavar="N", type=count, help="follow links within the site, so many deep")
-    add("--max-pages", metavar="N", type=count, help="follow links, at most so many pages (default: 200)")
-    add("--language", metavar="CODE", type=language, help="of pages that do not say theirs: de")
-    add("--private", action="store_true", help="the addresses may be in your own network")
+    add("--as-html", action="store_true", help="on the web, .md and .rst files end in .html")
+    add("--max-depth", metavar="N", type=count, help="follow links within the site, up to this depth")
+    add(
+        "--max-pages", metavar="N", type=count, help="follow links, up to this number of pages (default: 200)"
+    )
+    add("--language", metavar="CODE", type=language, help="language of pages that do not declare one: de")
+    add("--private", action="store_true", help="allow URLs in your private network")
     add = parser.add_argument_group("add python").add_argument
-    add("--version", metavar="X.Y", dest="docs_version", type=python_version, help="of the documentation")
-    add("--all", action="store_true", dest="everything", help="with the C API and how to extend Python")
+    add("--version", metavar="X.Y", dest="docs_version", type=python_version, help="Python version")
+    add(
+        "--all",
+        action="store_true",
+        dest="everything",
+        help="include the C API and the guide to extending Python",
+    )
     add = parser.add_argument_group("add package").add_argument
-    add("--download", action="store_true", help="let pip fetch the source archive")
+    add("--download", action="store_true", help="download the source archive with pip")
     add = parser.add_argument_group("list").add_argument
-    add("--prefix", metavar="URL", help="only addresses that begin so")
+    add("--prefix", metavar="URL", help="only URLs that begin with this")
     _data_dir(parser)
 
 
 def _mcp(parser: CommandParser) -> None:
-    parser.add_argument("--all", action="store_true", help="offer every tool, also those without a key")
+    parser.add_argument(
+        "--all", action="store_true", help="offer every tool, even if its provider has no key"
+    )
     parser.add_argument("--lang", choices=LANGUAGES, default="en", help="language of the descriptions")
     _data_dir(parser)
 
 
 def _connect(parser: CommandParser) -> None:
     add = parser.add_argument
-    add("client", nargs="?", choices=CLIENTS, metavar="PROGRAM", help="the program; --list names all")
+    add(
+        "client",
+        nargs="?",
+        choices=CLIENTS,
+        metavar="PROGRAM",
+        help="name of the program, as --list prints it",
+    )
     add(
         "--list",
         action="store_true",
-        help="list the programs: which are installed, and where their files are",
+        help="list the programs, whether they are installed, and their configuration files",
     )
-    add("--write", action="store_true", help="edit its file, and keep a copy of what was there")
-    add("--undo", action="store_true", help="put back what was there")
-    add = parser.add_argument_group("which way (default: groundwire mcp, started by the client)").add_argument
-    add("--http", action="store_true", help="the MCP server of a running gateway")
-    add("--gateway", action="store_true", help="its own model requests, through a running gateway")
-    add("--tools", action="store_true", help="custom tools with fixed names (opencode)")
-    add("--url", metavar="URL", type=address, help="where the gateway is (default: http://127.0.0.1:8484)")
+    add("--write", action="store_true", help="edit the configuration file of the program; a backup is kept")
+    add("--undo", action="store_true", help="restore the file as it was before --write")
+    add = parser.add_argument_group(
+        "kind of connection (default: the program starts `groundwire mcp`)"
+    ).add_argument
+    add("--http", action="store_true", help="use the MCP server of a running gateway")
+    add("--gateway", action="store_true", help="send its model requests through a running gateway")
+    add("--tools", action="store_true", help="install custom tools with fixed names (opencode only)")
+    add("--url", metavar="URL", type=address, help="URL of the gateway (default: http://127.0.0.1:8484)")
 
 
 class _ListArgument(TypedDict):
@@ -480,28 +568,45 @@ _LIST: _ListArgument = {"action": "extend", "type": texts}
 
 def _serve(parser: CommandParser) -> None:
     add = parser.add_argument
-    add("--host", metavar="ADDRESS", help="where to listen (default: 127.0.0.1); any other needs keys")
-    add("--port", metavar="N", type=port, help="the port (default: 8484); 0 takes one that is free")
-    add("--workers", metavar="N", type=count, default=1, help="how many processes (default: 1)")
-    add("--drain", metavar="SECONDS", type=count, default=30, help="how long answers may go on at the end")
-    add("--drain-delay", metavar="SECONDS", type=pause, default=0, help="before it, only /readyz fails")
-    add("--log-level", choices=LOG_LEVELS, default="info", help="what is logged, as JSON lines on stderr")
+    add("--host", metavar="ADDRESS", help="address to bind (default: 127.0.0.1); others need a key")
+    add("--port", metavar="N", type=port, help="port (default: 8484); 0 chooses a free one")
+    add("--workers", metavar="N", type=count, default=1, help="number of processes (default: 1)")
+    add(
+        "--drain",
+        metavar="SECONDS",
+        type=count,
+        default=30,
+        help="time for running answers at shutdown (default: 30)",
+    )
+    add(
+        "--drain-delay",
+        metavar="SECONDS",
+        type=pause,
+        default=0,
+        help="time before that in which only /readyz fails (default: 0)",
+    )
+    add(
+        "--log-level",
+        choices=LOG_LEVELS,
+        default="info",
+        help="log level of the JSON lines on stderr (default: info)",
+    )
     _data_dir(parser)
 
 
 def _keys(parser: CommandParser) -> None:
     add = parser.add_argument
-    add("action", choices=KEY_ACTIONS, help="what to do")
-    add("which", nargs="?", default="", metavar="KEY", help="change, revoke: its id or its name")
-    add("--name", default="", help="create: whose key it is, for the list")
-    add("--keep-children", action="store_true", help="revoke: not the keys that it has created")
-    add("--json", action="store_true", help="as JSON")
+    add("action", choices=KEY_ACTIONS, help="what to do with the keys")
+    add("which", nargs="?", default="", metavar="KEY", help="change, revoke: id or name of the key")
+    add("--name", default="", help="create: a name, shown by list")
+    add("--keep-children", action="store_true", help="revoke: keep the keys that were created with it")
+    add("--json", action="store_true", help="print JSON")
     add = parser.add_argument_group(
-        "create, change", "What the key may do; without an option, everything. `any` and `none` lift one."
+        "create, change", "Limits of the key; without options it has none. `any` or `none` removes a limit."
     ).add_argument
-    add("--role", choices=ROLES, help="admins and owners manage keys (default: member)")
-    add("--owner", metavar="NAME", help="create: keys of one owner share sessions, agents and usage")
-    add("--expires", metavar="WHEN", help="30d, 12h, 2027-01-01, never")
+    add("--role", choices=ROLES, help="admins and owners may manage keys (default: member)")
+    add("--owner", metavar="NAME", help="create: keys of the same owner share sessions, agents and usage")
+    add("--expires", metavar="WHEN", help="30d, 12h, 2027-01-01 or never")
     add("--route", dest="routes", metavar="GROUP", **_LIST, help="only these paths: messages, search, mcp, …")
     add("--provider", dest="providers", metavar="NAME", **_LIST, help="only these providers")
     add(
@@ -512,30 +617,40 @@ def _keys(parser: CommandParser) -> None:
         help="only these models: gemini-*, openai/gpt-5*",
     )
     add("--allow", dest="allowed_domains", metavar="DOMAIN…", **_LIST, help="search only these sites")
-    add("--no-search", dest="may_search", action="store_const", const=False, help="no web search at all")
-    add("--search", dest="may_search", action="store_const", const=True, help="change: web search again")
-    add("--requests-per-minute", metavar="N", type=count_or_none, help="at most so many requests")
-    add("--tokens-per-minute", metavar="N", type=count_or_none, help="at most so many tokens")
-    add("--usd-per-day", metavar="USD", help="at most so much a day (UTC): 2.50")
-    add("--usd-per-month", metavar="USD", help="at most so much a month (UTC)")
+    add("--no-search", dest="may_search", action="store_const", const=False, help="forbid web search")
+    add(
+        "--search", dest="may_search", action="store_const", const=True, help="change: allow web search again"
+    )
+    add(
+        "--requests-per-minute", metavar="N", type=count_or_none, help="maximum number of requests per minute"
+    )
+    add("--tokens-per-minute", metavar="N", type=count_or_none, help="maximum number of tokens per minute")
+    add("--usd-per-day", metavar="USD", help="budget per day (UTC): 2.50")
+    add("--usd-per-month", metavar="USD", help="budget per month (UTC)")
     _data_dir(parser)
 
 
 def _backup(parser: CommandParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="the archive to create; it must not exist")
-    parser.add_argument("--no-index", action="store_true", help="without the pages of the index")
+    parser.add_argument("file", metavar="FILE", help="archive to create; it must not exist yet")
+    parser.add_argument("--no-index", action="store_true", help="leave out the pages of the index")
     _data_dir(parser)
 
 
 def _restore(parser: CommandParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="an archive of `groundwire backup`")
-    parser.add_argument("--replace", action="store_true", help="overwrite the data that is there")
+    parser.add_argument("file", metavar="FILE", help="archive that `groundwire backup` created")
+    parser.add_argument("--replace", action="store_true", help="overwrite existing data")
     _data_dir(parser)
 
 
 def _login(parser: CommandParser) -> None:
     add = parser.add_argument
-    add("provider", nargs="?", default="", metavar="PROVIDER", help="whose key; without one: who takes a key")
+    add(
+        "provider",
+        nargs="?",
+        default="",
+        metavar="PROVIDER",
+        help="the provider; without one, list the providers that take a key",
+    )
     add("--remove", action="store_true", help="remove the stored key")
     # A key on the command line would be in the shell history; it is refused and not repeated.
     add("key", nargs="*", help=argparse.SUPPRESS)
@@ -543,14 +658,14 @@ def _login(parser: CommandParser) -> None:
 
 
 def _completion(parser: CommandParser) -> None:
-    parser.add_argument("shell", choices=SHELLS, help="the shell to complete in")
+    parser.add_argument("shell", choices=SHELLS, help="your shell")
 
 
 COMMANDS: dict[str, CommandSpec] = {
     "search": CommandSpec(
         "search the web and print a cited answer",
         _search_arguments,
-        "Search the web and print an answer whose claims name their sources.",
+        "Search the web and print an answer with citations.",
         'groundwire search "who maintains SQLite?"',
         "groundwire search --provider gemini --since 7d news about Rust",
         'groundwire search "PEP 703 status" --allow python.org peps.python.org',
@@ -562,7 +677,7 @@ COMMANDS: dict[str, CommandSpec] = {
         "find links, without an answer",
         _find,
         "Print the links that a search engine finds: title, address, date, snippet.\n"
-        "Search engines come first; if you have none, the sources of a model are printed.",
+        "If no search engine is usable, print the sources that a model found.",
         "groundwire find sqlite write-ahead log",
         "groundwire find --provider local asyncio timeout --count 3",
         "groundwire find news about Rust --since 7d --json | jq -r '.links[].url'",
@@ -570,19 +685,19 @@ COMMANDS: dict[str, CommandSpec] = {
     "chat": CommandSpec(
         "ask and follow up, with citations",
         _chat,
-        "A conversation with cited answers. Lines are questions; /help lists the commands. Ctrl-C stops an\n"
-        "answer and keeps what came, Ctrl-D ends. In a pipe, every line is a question. Conversations are\n"
-        "stored on this machine, with those of the chat page.",
+        "Start a conversation with cited answers. Each line is a question; /help lists the commands. Ctrl-C\n"
+        "stops an answer and keeps the received part, Ctrl-D exits. In a pipe, each line is a question.\n"
+        "Conversations are stored, and the chat page shows them too.",
         "groundwire chat",
-        "groundwire chat -c                   # go on where you stopped",
+        "groundwire chat -c                   # continue the last conversation",
         "groundwire chat --provider gemini --allow python.org",
         "printf 'what is asyncio?\\nand since when?\\n' | groundwire chat",
     ),
     "history": CommandSpec(
         "list, search and show past conversations",
         _history,
-        "Conversations of the terminal and of the chat page, the last used first. With words, those that\n"
-        "contain all of them.",
+        "List conversations of the terminal and of the chat page, the last used first. With words, list\n"
+        "those that contain all of them. `show ID` prints one; the beginning of its id is enough.",
         "groundwire history",
         "groundwire history sqlite wal",
         "groundwire history show 3f2a --markdown > conversation.md",
@@ -591,17 +706,17 @@ COMMANDS: dict[str, CommandSpec] = {
     "open": CommandSpec(
         "open a source of the last answer in the browser",
         _open,
-        "Open the source with this number: of the last answer of `groundwire search` or `groundwire chat`,\n"
-        "or of the last list of `groundwire find`.",
+        "Open a source of the last answer of `groundwire search` or `groundwire chat`, or a link of the\n"
+        "last `groundwire find`, in the browser.",
         "groundwire open 1",
         "groundwire open 2 --print | xargs curl -L",
     ),
     "verify": CommandSpec(
         "check whether cited pages say what is claimed",
         _verify,
-        "Read the pages that a saved answer cites. Say of each citation whether its address leads to a\n"
-        "page, whether its quote is there, and what the page has of its claim. Supported means word for\n"
-        "word, or confirmed by the model of `verify.model` with a quote that is in the page.\n\n"
+        "Read the pages that a saved answer cites, and report for each citation whether the page exists,\n"
+        "contains the quote and supports the claim. Supported means that the claim is in the page word for\n"
+        "word, or that the model of `verify.model` confirmed it with a quote from the page.\n\n"
         "The exit code is 6 if a citation fails, and 0 otherwise.",
         'groundwire search "height of the Eiffel Tower" --json > answer.json; groundwire verify answer.json',
         "groundwire search --jsonl PEP 703 | groundwire verify --json | jq '.citations[] | select(.fails)'",
@@ -612,8 +727,8 @@ COMMANDS: dict[str, CommandSpec] = {
         "ask several providers and compare their answers",
         _compare,
         "Ask several providers at once, and show what they agree on, where they contradict each other,\n"
-        "what only one says, and which sources they share. A provider that fails or stays silent does not\n"
-        "hold up the others.",
+        "what only one says, and which sources they share. A provider that fails or does not answer does\n"
+        "not delay the others.",
         'groundwire compare "who maintains SQLite?" --providers gemini,anthropic,web',
         "groundwire compare how long is the Nile --json | jq '.claims[] | {agreement, sides}'",
         'groundwire compare "PEP 703 status" --html comparison.html --svg comparison.svg',
@@ -643,47 +758,48 @@ COMMANDS: dict[str, CommandSpec] = {
         "groundwire tools --special --format openai-responses",
     ),
     "providers": CommandSpec(
-        "show whom you can ask, and what each can do",
+        "list the providers and what each supports",
         _providers,
-        "Show the providers: whether each can be used, why, with which model, and which options it knows.",
+        "List the providers: whether each is usable and why, its model, and the search options it supports.",
         "groundwire providers",
         "groundwire providers --all",
         "groundwire providers --json | jq '.providers[] | select(.usable) | .name'",
     ),
     "login": CommandSpec(
-        "store a vendor's key",
+        "store the API key of a provider",
         _login,
-        "Store the key of a vendor in credentials.toml, which only you can read. It is entered at a\n"
-        "prompt without echo, or read from standard input. A key in the environment is used first.",
+        "Store the API key of a provider in credentials.toml, which only you can read. The key is entered\n"
+        "at a prompt without echo, or read from standard input. A key in the environment takes precedence.",
         "groundwire login gemini",
         "pass show brave | groundwire login brave",
         "groundwire login openai --remove",
         "groundwire login    # which providers take a key, and which have one",
     ),
     "doctor": CommandSpec(
-        "find out what works and what is missing",
+        "check the setup: what works, what is missing",
         _doctor,
-        "Say what was found where. Nothing is sent to anybody, unless with --live.",
+        "Check the setup: versions, configuration, data, credentials, providers. No request is sent unless\n"
+        "you add --live.",
         "groundwire doctor",
         "groundwire doctor --live",
     ),
     "config": CommandSpec(
-        "show the configuration of this run",
+        "show the settings in effect",
         _config,
-        "Show the settings of this run; keys are never shown.",
+        "Show the settings in effect. Secrets are never shown.",
         "groundwire config show",
         "groundwire config show --origin",
     ),
     "index": CommandSpec(
-        "add, list, show and remove pages of your own",
+        "add, list, show and remove your own pages",
         _index,
-        "Pages that `groundwire search --provider local` finds: add them, look at them, remove them.\n\n"
-        "add takes files, folders, web archives, web addresses and sitemaps. HTML, Markdown,\n"
-        "reStructuredText, text and PDF are read. Links are followed only with --max-depth or\n"
-        "--max-pages. What has not changed is not stored again; what was interrupted goes on.\n\n"
-        "add python stores Python's documentation: of a folder or archive that you name, else Debian's\n"
-        "python3-doc, else the archive of docs.python.org.\n\n"
-        "add package stores the documents inside an installed package, a wheel or a source archive.",
+        "Manage the pages that `groundwire search --provider local` searches.\n\n"
+        "`add` takes files, folders, web archives, URLs and sitemaps, and reads HTML, Markdown,\n"
+        "reStructuredText, plain text and PDF. It follows links only with --max-depth or --max-pages, and\n"
+        "skips unchanged pages. If it is interrupted, the same command continues.\n\n"
+        "`add python` stores Python's documentation: from the folder or archive that you name, otherwise\n"
+        "from Debian's python3-doc, otherwise from docs.python.org.\n\n"
+        "`add package` stores the documents in an installed package, a wheel or a source archive.",
         "groundwire index add docs/ --base-url https://docs.example.com/ --as-html",
         "groundwire index add https://docs.example.com/ --max-depth 3 --max-pages 500",
         "groundwire index add https://example.com/sitemap.xml crawl.warc.gz handbook.pdf",
@@ -695,21 +811,21 @@ COMMANDS: dict[str, CommandSpec] = {
         "groundwire index list --prefix https://docs.example.com/",
         "groundwire index show https://docs.example.com/install.html",
         "groundwire index remove --collection wiki",
-        "groundwire index refresh    # what comes with Python: its library, installed packages",
+        "groundwire index refresh    # Python's library and installed packages",
     ),
     "mcp": CommandSpec(
-        "serve the tools to an MCP client",
+        "run the MCP server on stdin and stdout",
         _mcp,
         "Serve the search tools over the Model Context Protocol, on standard input and output.\n"
-        "Clients start this themselves; `groundwire connect` says how to set them up.",
+        "MCP clients start this command themselves; `groundwire connect` configures them.",
         "groundwire mcp",
         "groundwire mcp --all --lang de",
     ),
     "connect": CommandSpec(
         "connect Claude Code, Codex, Cline, Zed and others",
         _connect,
-        "Show what a client needs in its configuration to search with groundwire, or put it there.\n"
-        "Comments and order are kept; a copy of the file is kept next to it until --undo.",
+        "Print the configuration that a program needs to search with groundwire, or write it (--write).\n"
+        "Comments and order in its file are preserved, and a backup is kept until --undo.",
         "groundwire connect --list",
         "groundwire connect claude-code",
         "groundwire connect codex --write",
@@ -718,19 +834,19 @@ COMMANDS: dict[str, CommandSpec] = {
         "groundwire connect cursor --undo",
     ),
     "serve": CommandSpec(
-        "answer the clients of other vendors' APIs",
+        "run the gateway: vendors' APIs, chat page, MCP",
         _serve,
-        "Serve the APIs of Anthropic, OpenAI and Google with cited web search.\n"
-        "Ctrl-C ends it: running requests may finish, new ones are refused.",
+        "Run the gateway: the APIs of Anthropic, OpenAI and Google with cited web search, the chat page and\n"
+        "an MCP server. Ctrl-C stops it: running requests finish, new ones are refused.",
         "groundwire serve",
         "groundwire serve --port 9000 --workers 2",
         "groundwire serve --host 0.0.0.0      # after groundwire keys create",
         "ANTHROPIC_BASE_URL=http://127.0.0.1:8484 claude",
     ),
     "keys": CommandSpec(
-        "make, list, change and revoke keys for the gateway",
+        "create, list, change and revoke keys of the gateway",
         _keys,
-        "Keys for users of `groundwire serve`. A key is shown once, when it is made.",
+        "Manage the keys that clients of `groundwire serve` send. A key is shown once, when it is created.",
         "groundwire keys create --name laptop",
         "groundwire keys create --name ci --provider gemini --usd-per-day 2 --expires 30d",
         "groundwire keys create --name team --owner acme --role admin",
@@ -738,26 +854,26 @@ COMMANDS: dict[str, CommandSpec] = {
         "groundwire keys change ci --usd-per-day 5 --model any",
         "groundwire keys revoke laptop",
         "groundwire keys log                  # who created, changed and revoked keys",
-        "groundwire keys import               # to a shared store",
+        "groundwire keys import               # copy the keys of this machine to a shared store",
     ),
     "backup": CommandSpec(
         "copy sessions, keys and index to an archive",
         _backup,
-        "Copy the data of this machine to one archive: sessions and usage, keys of the gateway, pages of\n"
-        "the index. A gateway may be running. The archive holds conversations and the secret that signs\n"
-        "logins: keep it as safe as the data directory.",
+        "Copy the data of this machine to one archive: sessions, usage, keys of the gateway, and pages of\n"
+        "the index. The gateway may be running. The archive contains conversations and the secret that\n"
+        "signs logins, so protect it like the data directory.",
         "groundwire backup groundwire.tar",
         "groundwire backup --no-index groundwire.tar",
     ),
     "restore": CommandSpec(
-        "put the data of an archive back",
+        "restore data from an archive",
         _restore,
-        "Put back what `groundwire backup` has saved. Stop the gateway first.",
+        "Restore what `groundwire backup` saved. Stop the gateway first.",
         "groundwire restore groundwire.tar",
         "groundwire restore --replace groundwire.tar",
     ),
     "completion": CommandSpec(
-        "print a script for completion in your shell",
+        "print a completion script for your shell",
         _completion,
         "Print a script that completes commands and options.",
         'eval "$(groundwire completion bash)"     # in ~/.bashrc',
@@ -770,16 +886,16 @@ OVERVIEW = "\n".join(
     [
         "usage: groundwire COMMAND …",
         "",
-        "Cited web search with whatever key you have.",
+        "Cited web search for every model, client and provider.",
         "",
         "commands:",
         *(f"  {name:<12}{command.summary}" for name, command in COMMANDS.items()),
         "",
         "options:",
-        "  -h, --help    show this text and end",
-        "  --version     show the version and end",
+        "  -h, --help    show this help and exit",
+        "  --version     print the version and exit",
         "",
         'Start with: groundwire search "your question"',
-        "Every command explains itself: groundwire search --help",
+        "Help for a command: groundwire search --help",
     ]
 )

@@ -120,6 +120,8 @@ class Console:
     def note(self, text: str, style: str = "") -> None:
         """Print a line for the user on standard error, sanitised."""
         text = sanitise(text)
+        if self.stderr.isatty():
+            text = "\n".join(wrap_words(text, self.size()[0]))
         self.write_note((styled(text, style) if style and self.notes_colored else text) + "\n")
 
     def write_note(self, text: str) -> None:
@@ -127,6 +129,23 @@ class Console:
         self.stdout.flush()
         self.stderr.write(text)
         self.stderr.flush()
+
+
+def wrap_words(text: str, columns: int) -> list[str]:
+    """Lines that are broken between words; a longer word, such as an address, stays whole."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        rest = line
+        while len(rest) > columns:
+            end = rest.rfind(" ", 1, columns + 1)
+            if not rest[: max(end, 0)].strip():
+                end = rest.find(" ", columns)
+            if end < 0:
+                break
+            lines.append(rest[:end])
+            rest = rest[end + 1 :]
+        lines.append(rest)
+    return lines
 
 
 def _checked_text(read: Callable[[], str]) -> str:

@@ -23,7 +23,7 @@ _LOCK_TIMEOUT = 1.0
 
 
 def save_sources(data_dir: str, sources: Sequence[Source]) -> bool:
-    """Keep the numbered sources of an answer; False if they cannot be written, which is no reason to fail."""
+    """Keep the numbered sources of an answer; False if they cannot be written, which is not an error."""
     entries: list[JsonObject] = [{"url": source.url, "title": source.title} for source in sources[:_MOST]]
     path = os.path.join(data_dir, _FILE)
     try:

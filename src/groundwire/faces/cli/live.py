@@ -51,6 +51,7 @@ _SHOW_TIME_AFTER = 3
 
 _DRAW_INTERVAL = 0.1
 _NOTE_INTERVAL = 2.0
+_LONGEST_NOTE_INTERVAL = 60.0
 
 
 class Status:
@@ -118,11 +119,11 @@ class Status:
 def describe(event: Event) -> str:
     """What a searching provider is doing; empty for events that do not say it."""
     if isinstance(event, SearchStarted):
-        return "Searching the web…"
+        return "Searching…"
     if isinstance(event, SearchCalled):
         call = event.call
         if call.kind == "search":
-            return f"Searching: {' · '.join(call.queries)}" if call.queries else "Searching the web…"
+            return f"Searching: {' · '.join(call.queries)}" if call.queries else "Searching…"
         return f"Reading: {call.url}" if call.url else "Reading a page…"
     return ""
 
@@ -135,23 +136,26 @@ _LINK_BEGUN = re.compile(r"\(?\[[^\[\]\n]{0,400}(?:\](?:\((?:[^\s()]|\([^\s()]*\
 
 
 class ProgressLine:
-    """The progress of long work: a status line on a terminal, a line every two seconds elsewhere."""
+    """The progress of long work: a status line on a terminal; elsewhere lines, at first after two seconds,
+    then after twice as long each time, up to a minute."""
 
     def __init__(self, console: Console, clock: Callable[[], float]) -> None:
         self._console = console
         self._clock = clock
         self.status = Status(console, clock)
         self._shown = clock()
+        self._note_interval = _NOTE_INTERVAL
 
     def show(self, text: str, *, brief: str = "") -> None:
         """Show the progress; where lines stay, as the `brief` text if there is one."""
         is_live = self._console.notes_live
-        if self._clock() - self._shown < (_DRAW_INTERVAL if is_live else _NOTE_INTERVAL):
+        if self._clock() - self._shown < (_DRAW_INTERVAL if is_live else self._note_interval):
             return
         self._shown = self._clock()
         if is_live:
             self.status.show(text)
         else:
+            self._note_interval = min(2 * self._note_interval, _LONGEST_NOTE_INTERVAL)
             self._console.note(one_line(brief or text))
 
     def clear(self) -> None:

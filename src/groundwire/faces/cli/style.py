@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from groundwire.faces.cli.console import BOLD, CYAN, DIM, linked, styled
+from groundwire.faces.cli.console import BOLD, CYAN, DIM, linked, styled, wrap_words
 from groundwire.model.value import value
 from groundwire.text.annotate import Placeholders
 from groundwire.text.sanitise import sanitise
@@ -274,9 +274,42 @@ def shorten(text: str, width: int) -> str:
 _GAP = "  "
 
 
-def align_columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Rows of a table as lines; every column is as wide as its widest cell."""
-    widths = [max(text_width(row[column]) for row in rows) for column in range(len(rows[0]))]
+_NARROW = 24
+"""Columns below which the last cell of a row is written under the others."""
+_INDENT = "    "
+
+
+def align_columns(rows: Sequence[Sequence[str]], columns: int = 10_000) -> Iterator[str]:
+    """Rows of a table as lines; every column is as wide as its widest cell. A last cell for which the
+    terminal is too narrow continues on further lines."""
+    widths = _widths(rows)
+    before = sum(widths[:-1]) + len(_GAP) * (len(widths) - 1)
     for row in rows:
-        cells = (cell + " " * (width - text_width(cell)) for cell, width in zip(row, widths, strict=True))
-        yield _GAP.join(cells).rstrip()
+        cells = [cell + " " * (width - text_width(cell)) for cell, width in zip(row, widths, strict=True)]
+        line = _GAP.join(cells).rstrip()
+        if text_width(line) <= columns:
+            yield line
+        elif columns - before >= _NARROW:
+            first, *others = wrap_words(row[-1], columns - before)
+            yield _GAP.join((*cells[:-1], first))
+            yield from (" " * before + other for other in others)
+        else:
+            yield _GAP.join(cells[:-1]).rstrip()
+            yield from (_INDENT + part for part in wrap_words(row[-1], columns - len(_INDENT)))
+
+
+def split_columns(rows: Sequence[Sequence[str]], columns: int) -> Iterator[list[Sequence[str]]]:
+    """The table as tables that fit a terminal, each with the first column."""
+    first, *widths = _widths(rows)
+    start = 0
+    while start < len(widths):
+        end, taken = start, first
+        while end < len(widths) and (end == start or taken + len(_GAP) + widths[end] <= columns):
+            taken += len(_GAP) + widths[end]
+            end += 1
+        yield [(row[0], *row[1 + start : 1 + end]) for row in rows]
+        start = end
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(text_width(row[column]) for row in rows) for column in range(len(rows[0]))]

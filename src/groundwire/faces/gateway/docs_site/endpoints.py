@@ -40,6 +40,8 @@ async def docs_file(_: HttpApp, context: RequestContext, params: Mapping[str, st
 
 async def _send(context: RequestContext, path: str) -> None:
     site = await asyncio.to_thread(_site)
+    if site is not None and path not in site.paths and f"{path}.html" in site.paths:
+        path = f"{path}.html"
     if site is None or path not in site.paths:
         raise TurnedAway(
             status=404,

@@ -50,6 +50,9 @@ def render_article(text: str, resolve: ResolveLink) -> DocsArticle:
     _set_fragments(tokens)
     for token in tokens:
         _resolve_links(token.children or (), resolve)
+        if "style" in token.attrs:
+            # The policy of the page forbids style attributes; markdown-it only writes alignments of columns.
+            token.attrSet("class", str(token.attrs.pop("style")).replace("text-align:", "align-"))
     html = parser.renderer.render(tokens, parser.options, {})
     # A wide table or a long line scrolls on its own; the keyboard can reach it.
     html = html.replace("<table>", '<div class="wide" tabindex="0" role="region" aria-label="table"><table>')
