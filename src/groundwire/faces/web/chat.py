@@ -51,7 +51,7 @@ from groundwire.server.response_writer import StreamingResponse
 from groundwire.store.base import Agent, StoredMessage
 from groundwire.text.sanitise import one_line
 
-LAST_WINDOW_TURNS = 3
+LAST_WINDOW_TURNS = 2
 """Questions in the last window, which is shown first: few, because the first paint waits for them. Earlier
 ones are loaded right after it."""
 WINDOW_TURNS = 20
@@ -331,7 +331,7 @@ def _decode_question(visitor: WebVisitor, fields: Fields) -> ChatQuestion:
         domains_in(fields.text("allowed_domains")),
         domains_in(fields.text("blocked_domains")),
         *(fields.text(name).strip()[:200] for name in _CONTROLS),
-        search if (search := fields.text("search")) in _SEARCH_CHOICES else "",
+        search=search if (search := fields.text("search")) in _SEARCH_CHOICES else "",
     )
     return ChatQuestion(
         fields.text("text"),
