@@ -36,10 +36,12 @@ from groundwire.model import (
     UsageSeen,
 )
 from groundwire.store.base import Agent
+from groundwire.testing.script import ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer
 
 ROOT = Path(__file__).parents[1]
 CHROMIUM = "/usr/bin/chromium"
+DIALECT = "anthropic_messages"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
 QUESTION = "Why does the height of Mont Blanc change?"
 BEFORE = ("Which sea lies deepest below the level of the oceans?", "How are glaciers measured?")
@@ -105,10 +107,18 @@ class Look(NamedTuple):
     height: int
     scheme: Literal["light", "dark"]
     scale: float = 1.0
+    locale: str = "en-US"
 
 
 LOOKS = tuple(
-    Look(f"{size}-{scheme}", width, height, scheme)
+    # Phones in the dark are in German.
+    Look(
+        f"{size}-{scheme}",
+        width,
+        height,
+        scheme,
+        locale="de-DE" if (width, scheme) == (390, "dark") else "en-US",
+    )
     for size, width, height in (("wide", 1200, 820), ("narrow", 390, 800))
     for scheme in ("light", "dark")
 )
@@ -116,6 +126,7 @@ PATHS = (
     *("agents", "agents/new", "usage", "find?q=summit", "chat/none", "no-such-page"),
     *("settings", "documents", "compare"),
 )
+NARROW = 760
 README = (Look("chat-light", 1180, 760, "light"), Look("chat-dark", 390, 780, "dark"))
 
 
@@ -150,7 +161,8 @@ async def open_page(browser: Browser, look: Look) -> Page:
         color_scheme=look.scheme,
         viewport={"width": look.width, "height": look.height},
         device_scale_factor=look.scale,
-        locale="en-US",
+        locale=look.locale,
+        has_touch=look.width < NARROW,
     )
     return await context.new_page()
 
@@ -189,14 +201,17 @@ async def take_controls(page: Page, session: str, folder: Path, look: Look) -> N
     await page.goto(session)
     await page.locator("#actions > .pop > summary").last.click()
     await page.screenshot(path=folder / f"menu-{look.name}.png")
-    await page.locator("#actions > .pop > summary").first.click()
-    await page.locator("#actions form[action$=share] button").click()
+    if look.width < NARROW:
+        await page.locator("#actions .narrow-only > summary").first.click()
+    else:
+        await page.locator("#actions > .pop > summary").first.click()
+    await page.locator("#actions form[action$=share] button:visible").click()
     link = await page.locator("#shared-link").text_content() or ""
     await page.screenshot(path=folder / f"share-{look.name}.png")
     await page.goto(link)
     await page.screenshot(path=folder / f"shared-{look.name}.png")
     await page.goto(session)
-    if look.width < 760:
+    if look.width < NARROW:
         await page.locator(".menu").click()
         await page.wait_for_timeout(300)
         await page.screenshot(path=folder / f"drawer-{look.name}.png")
@@ -239,6 +254,25 @@ async def take_reading(browser: Browser, url: str, folder: Path) -> None:
         await page.context.close()
 
 
+async def take_trouble(browser: Browser, url: str, folder: Path) -> None:
+    """Take an error of a provider, a server that cannot be reached, and a question without a search."""
+    for look in LOOKS:
+        page = await open_page(browser, look)
+        await page.goto(url)
+        await page.wait_for_selector("#send:enabled")
+        await page.locator("#text").fill(QUESTION)
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector(".ending.failed")
+        await page.screenshot(path=folder / f"error-{look.name}.png")
+        await page.route("**/chat/ask", lambda route: route.abort())
+        await page.locator("#text").fill(QUESTION)
+        await page.locator("#search-state").click()
+        await page.locator("#send").click()
+        await page.wait_for_selector("#error:not([hidden])")
+        await page.screenshot(path=folder / f"unreachable-{look.name}.png")
+        await page.context.close()
+
+
 async def take_readme(browser: Browser, url: str, folder: Path) -> None:
     """Take the pictures of the documentation: an answer with a source card, and a list of sources."""
     for look in README:
@@ -256,16 +290,21 @@ async def take_readme(browser: Browser, url: str, folder: Path) -> None:
         await page.context.close()
 
 
+NO_CREDIT = (
+    b'{"type": "error", "error": {"type": "billing_error", "message": "Your credit balance is too low."}}'
+)
+
+
 @asynccontextmanager
-async def served_answer(events: list[Event]) -> AsyncIterator[str]:
+async def served_answer(script: ScriptedResponse) -> AsyncIterator[str]:
     """Serve the chat page with one agent, whose provider always gives the same answer."""
     from tests.faces.gateway.serving import provider_at  # noqa: PLC0415  needs the checkout on sys.path
     from tests.faces.web.serving import running_page  # noqa: PLC0415
 
     with TemporaryDirectory() as data:
         async with (
-            Upstream(answer("anthropic_messages", events)) as upstream,
-            running_page(Path(data), {"provider": provider_at("anthropic_messages", upstream.url)}) as served,
+            Upstream(script) as upstream,
+            running_page(Path(data), {"provider": provider_at(DIALECT, upstream.url)}) as served,
         ):
             researcher = Agent("", {"en": "Researcher", "de": "Rechercheur"}, web_search=True)
             await served.chat.save_agent(researcher, "")
@@ -284,13 +323,16 @@ async def main(arguments: list[str]) -> None:
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         if is_readme:
-            async with served_answer(scripted_events()) as url:
+            async with served_answer(answer(DIALECT, scripted_events())) as url:
                 await take_readme(browser, url, folder)
         else:
-            async with served_answer(scripted_events()) as url:
+            async with served_answer(answer(DIALECT, scripted_events())) as url:
                 await take_all(browser, url, folder)
-            async with served_answer([Started("1", "model-1"), *_text(READING), Finished("stop")]) as url:
+            reading = [Started("1", "model-1"), *_text(READING), Finished("stop")]
+            async with served_answer(answer(DIALECT, reading)) as url:
                 await take_reading(browser, url, folder)
+            async with served_answer(ScriptedResponse(status=402, body=NO_CREDIT)) as url:
+                await take_trouble(browser, url, folder)
             with TemporaryDirectory() as data:
                 async with running_page(Path(data), {}) as served:
                     await take_keyless(browser, served.url, folder)

@@ -216,6 +216,13 @@ async def test_search_is_requested_only_if_the_agent_enables_it(tmp_path: Path) 
         tool = json.loads(body_of(upstream, 1))["tools"][0]
         assert tool["filters"]["allowed_domains"] == ["docs.example"]
         assert tool["user_location"]["country"] == "DE"
+        chosen = await answered(chat, ChatQuestion("Without, once?", "", controls=Controls(search="off")))
+        assert "web_search" not in body_of(upstream, 2)
+        again = ChatQuestion(
+            "", "", chosen.session.id, controls=Controls(search="on"), replaces=chosen.question.id
+        )
+        await answered(chat, again)
+        assert "web_search" in body_of(upstream, 3)
 
 
 async def test_an_agent_without_search_is_not_routed_to_an_engine(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from datetime import date
 from xml.etree import ElementTree
 
 from groundwire.chat.usage import by_model, cost_of, days_until, searches_of, series, tokens_of
+from groundwire.faces.web.locales import load_locales
 from groundwire.faces.web.suggestions import read_suggestions
 from groundwire.faces.web.usage import stacked_bars
 from groundwire.model import Usage
@@ -36,7 +37,7 @@ def test_usage_is_summed_by_model() -> None:
 
 
 def test_bars_of_a_chart_are_proportional_to_their_values() -> None:
-    drawn = stacked_bars(series(TOTALS, DAYS, searches_of), "Searches & more")
+    drawn = stacked_bars(series(TOTALS, DAYS, searches_of), "Searches & more", load_locales()["en"])
     root = ElementTree.fromstring(f"<div>{drawn}</div>")  # noqa: S314  ours
     heights = sorted(float(bar.get("height", "0")) for bar in root.iter("rect"))
     assert len(heights) == 2

@@ -9,6 +9,7 @@ import pytest
 from groundwire.chat.questions import ChatQuestion
 from groundwire.errors import TurnedAway
 from groundwire.model import Answer, SearchOptions, Source
+from groundwire.model.value import replace
 from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from groundwire.verify.check import check_answer
@@ -30,9 +31,12 @@ async def test_an_answer_is_verified_for_its_owner_only(
     ):
         turn = await answered(chat, ChatQuestion("Does it?", "", agent="finder"))
 
+        policies = []
+
         async def averify(
             made: Answer, *, options: SearchOptions | None = None, policy: VerifyPolicy | None = None
         ) -> VerifyReport:
+            policies.append(policy)
             return check_answer(made, {})
 
         monkeypatch.setattr(chat.groundwire, "averify", averify)
@@ -41,3 +45,7 @@ async def test_an_answer_is_verified_for_its_owner_only(
         for owner, number in (("other", turn.answer.number), ("", turn.question.number), ("", 99)):
             with pytest.raises(TurnedAway):
                 await chat.verify(owner, turn.session.id, number)
+        # The sources of the embedded index are stored here: no site is contacted.
+        chat._store.add_message(replace(turn.answer, provider="local"))
+        await chat.verify("", turn.session.id, turn.answer.number)
+        assert [policy.offline if policy else None for policy in policies] == [None, True]

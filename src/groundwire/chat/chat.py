@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from groundwire.chat.agents import BUILT_IN, DEFAULT, built_in, id_for, is_kept_by, is_open_to, title_of
 from groundwire.chat.answers import state_of
+from groundwire.chat.indexed import is_indexed
 from groundwire.chat.questions import ChatQuestion, question_message
 from groundwire.chat.ratings import AnswerRatings
 from groundwire.chat.running import RunningAnswer, RunningAnswers
@@ -44,6 +45,7 @@ from groundwire.store.base import (
     UsageTotal,
 )
 from groundwire.verify.facts import VerifyReport
+from groundwire.verify.policy import VerifyPolicy
 
 LONGEST_FOLDER = 60
 """Characters of the name of a folder."""
@@ -213,13 +215,16 @@ class Chat:
     ) -> VerifyReport:
         """Verify the citations of one answer of a session: the facts about each of them.
 
-        Raises `TurnedAway` if there is no such answer, and contacts only the pages that it cites. `client` is
-        the one that the user may use.
+        Raises `TurnedAway` if there is no such answer, and contacts only the pages that it cites. An answer
+        of the embedded index is compared with the stored pages, and nothing is contacted. `client` is the one
+        that the user may use.
         """
-        content = (await self.answer(owner, session, number)).content
-        if not isinstance(content, Answer):
+        message = await self.answer(owner, session, number)
+        if not isinstance(message.content, Answer):
             raise missing("answer")
-        return await (client or self.groundwire).averify(content)
+        client = client or self.groundwire
+        policy = VerifyPolicy(offline=True, seconds=client.config.verify.timeout)
+        return await client.averify(message.content, policy=policy if is_indexed(message) else None)
 
     async def store_report(
         self, owner: str, session: str, number: int, report: VerifyReport

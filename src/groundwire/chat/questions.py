@@ -50,6 +50,8 @@ class Controls:
     provider: str = ""
     """The provider of this question; empty for the agent's."""
     model: str = ""
+    search: str = ""
+    """`on` or `off`: whether the web is searched for this question; empty for the agent's setting."""
 
 
 @value

@@ -455,9 +455,11 @@ def _not_stored(answer: StoredMessage, content: Answer, error: GroundwireError) 
 
 
 def _for_question(agent: Agent, question: StoredMessage) -> Agent:
-    """The agent, with the provider and model that were chosen for this question."""
+    """The agent, with the provider, the model and the search that were chosen for this question."""
     content = question.content
     chosen = controls_of(content) if isinstance(content, Message) else Controls()
+    if chosen.search:
+        agent = replace(agent, web_search=chosen.search == "on")
     if not chosen.provider and not chosen.model:
         return agent
     return replace(agent, provider=chosen.provider, model=chosen.model)
@@ -471,4 +473,6 @@ def _repeat_question(question: ChatQuestion, old: StoredMessage) -> ChatQuestion
     chosen = question.controls
     if chosen.provider or chosen.model:
         controls = replace(controls, provider=chosen.provider, model=chosen.model)
+    if chosen.search:
+        controls = replace(controls, search=chosen.search)
     return replace(question, text=old.content.text, controls=controls)

@@ -17,7 +17,7 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
-TIMEOUT_MS = 20_000
+TIMEOUT_MS = 60_000
 
 if not CHROMIUM.exists():
     raise RuntimeError("Chromium is missing: apt-get install chromium")

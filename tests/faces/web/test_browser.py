@@ -101,11 +101,17 @@ def test_a_first_time_user_gets_an_answer_by_one_click_asks_on_and_creates_an_ag
     browsing.run(run())
 
 
+TOP = "(one) => one.getBoundingClientRect().top"
+
+
 async def check_follow_ups(page: Page) -> None:
     """A question that only makes sense after the one before, and a suggested one."""
     await ask(page, "And how do I write one?")
     await page.locator('.answer[data-state="done"]').nth(1).wait_for(timeout=60_000)
     assert "json.dump" in (await page.locator(".prose").nth(1).text_content() or "")
+    # The question is at the top, with its answer below it from the beginning.
+    assert 0 <= await page.locator(".question").nth(1).evaluate(TOP) < 100
+    assert await page.locator(".follow-ups:visible").count() == 1
     suggested = page.locator(".answer").nth(1).locator(".follow-ups button")
     assert await suggested.count() == 3
     question = await suggested.first.text_content()
@@ -148,7 +154,7 @@ async def create_agent(page: Page) -> None:
     await page.locator("[name=provider]").select_option("local")
     await switch.check()
     await page.get_by_role("button", name="Save").click()
-    assert await page.locator("#search-state").text_content() == "Web search on"
+    assert await page.get_by_role("switch", name="Web search").get_attribute("aria-checked") == "true"
     await ask(page, "How do I parse JSON in Python?")
     await page.wait_for_selector('.answer[data-state="done"] .chip', timeout=60_000)
     await page.get_by_role("button", name="Deutsch").click()

@@ -67,5 +67,10 @@ def test_windows_follow_an_answer_which_survives_a_reload_and_is_continued(
             assert b"And more followed." in upstream.requests[1].body
             assert (seen.errors, seen.foreign_requests) == ([], [])
             assert (seen_too.errors, seen_too.foreign_requests) == ([], [])
+            await first.route("**/chat/ask", lambda route: route.abort())
+            await first.locator("#text").fill("And offline?")
+            await first.keyboard.press("Enter")
+            await first.get_by_role("alert").get_by_text("cannot be reached").wait_for()
+            assert await first.locator("#text").input_value() == "And offline?"
 
     browsing.run(run())

@@ -6,10 +6,13 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from random import Random
+from urllib.parse import urlencode
 
 import pytest
 
+from groundwire.chat.documents import add_document, address_of, document_name
 from groundwire.chat.questions import EXTRAS
+from groundwire.config.schema import Config
 from groundwire.errors import GroundwireError
 from groundwire.faces.web.chat import WINDOW_TURNS
 from groundwire.model import (
@@ -35,7 +38,7 @@ from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.serving import provider_at
 from tests.faces.web.browsing import Browsing, Page, PageErrors, watched
 from tests.faces.web.hostile import hostile_strings
-from tests.faces.web.serving import running_page
+from tests.faces.web.serving import RunningPage, running_page
 
 pytestmark = pytest.mark.server
 
@@ -248,11 +251,80 @@ def test_hostile_strings_are_not_executed_or_fetched_during_a_stream(
             await page.keyboard.press("Enter")
             await page.wait_for_selector('.answer[data-state="done"]')
             faults: list[str] = await page.evaluate(FIND_FAULTS)
-            # Our own script sets the height of text areas.
-            assert [fault for fault in faults if not fault.startswith("<textarea")] == []
+            # Our own script sets the height of text areas and of the last answer.
+            own = ("<textarea", '<section class="log" id="log"')
+            assert [fault for fault in faults if not fault.startswith(own)] == []
             assert harmful_effects(seen) == ([], [])
 
     browsing.run(run())
+
+
+def test_hostile_strings_stay_text_in_lists_shares_exports_documents_and_the_palette(
+    browsing: Browsing, tmp_path: Path
+) -> None:
+    strings = Random(7).sample(hostile_strings(), 300)
+
+    async def run() -> None:
+        async with running_page(tmp_path, {}) as here, browsing.browser() as chromium:
+            names = fill(here.store, strings)
+            for number, text in enumerate(strings):
+                await file_session(here, f"t{number}", text)
+            shares = [
+                await here.chat.shares.create(await here.chat.session("", name), "7d") for name in names[::5]
+            ]
+            await here.chat.shares.create(await here.chat.session("", "t0"), "7d")
+            quotes = add_documents(here.chat.groundwire.config, strings)
+            paths = [
+                *("/", "/settings", "/documents", f"/chat/{names[0]}/print"),
+                *(f"/shared/{token}" for token in shares),
+                *(f"/page?{urlencode({'url': url, 'quote': quote})}" for url, quote in quotes),
+            ]
+            context = await chromium.new_context(locale="en-US", bypass_csp=True)
+            cookie = {"name": "groundwire_notice", "value": "%3Cimg%20src=x%20onerror=alert(1)%3E"}
+            await context.add_cookies([{**cookie, "url": here.url}])
+            page, seen = await watched(context, here.url)
+            faults = [fault for path in paths for fault in await faults_at(page, here.url + path)]
+            assert faults == []
+            assert await page.locator(".stored").count() == 1
+            await page.keyboard.press("Control+k")
+            await page.keyboard.type("script")
+            await page.locator("#palette-session-0").wait_for()
+            assert await page.evaluate(MARKUP, "#palette") == 0
+            await page.goto(here.url)
+            await page.locator(".item-menu").first.press("Enter")
+            await page.locator("dialog.session-menu[open]").wait_for()
+            assert await page.evaluate(MARKUP, "dialog.session-menu") == 0
+            for name in names[::5]:
+                export = await page.request.get(f"{here.url}/chat/{name}/export.html")
+                await page.set_content(await export.text())
+                assert await page.evaluate(MARKUP, "body") == 0
+            assert harmful_effects(seen) == ([], [])
+            assert await page.evaluate("typeof top.hit") == "undefined"
+
+    browsing.run(run())
+
+
+MARKUP = """(selector) => [...document.querySelectorAll(`${selector} *`)]
+  .filter((one) => one.matches('script, img, iframe, object, embed, style, base, link') ||
+    [...one.attributes].some(({ name }) => /^on|^style$|^srcdoc$/.test(name))).length"""
+"""How many elements inside another one could act."""
+
+
+async def file_session(here: RunningPage, name: str, text: str) -> None:
+    """A session with this title, in a folder with this name; some are pinned."""
+    here.store.put_session(Session(name, "default", "", f"script {text}", NOW, NOW))
+    await here.chat.file("", name, pinned=name.endswith("1"), folder=text)
+
+
+def add_documents(config: Config, strings: Sequence[str]) -> list[tuple[str, str]]:
+    """Documents with the strings as names, headings and text; returns addresses with a quote."""
+    bodies = ["\n\n".join(f"# {text}\n\n{text}" for text in strings), *strings[1:3]]
+    kept = []
+    for text, body in zip(strings, bodies, strict=False):
+        name = document_name(f"{text}.md") or "x.md"
+        add_document(config, name, f"Some words.\n\n{body}".encode(errors="replace"))
+        kept.append((address_of(name), text.encode(errors="replace").decode()))
+    return kept
 
 
 def test_a_hostile_language_is_ignored(browsing: Browsing, tmp_path: Path) -> None:

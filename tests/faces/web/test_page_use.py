@@ -116,7 +116,7 @@ def test_every_control_is_usable_by_keyboard(browsing: Browsing, tmp_path: Path)
             assert await tab_through(page) == []
             await rename_by_keyboard(page)
             await edit_by_keyboard(page)
-            for path in ("/agents", "/agents/new", "/usage", "/find?q=said"):
+            for path in ("/agents", "/agents/new", "/usage", "/settings", "/documents", "/find?q=said"):
                 await page.goto(f"{here.url}{path}")
                 assert await tab_through(page) == []
             assert (seen.errors, seen.foreign_requests) == ([], [])
@@ -183,7 +183,7 @@ def test_nothing_overflows_a_narrow_screen(browsing: Browsing, tmp_path: Path) -
                 assert await page.evaluate(INSIDE, "#now")
                 await page.locator("#now").evaluate("(card) => card.removeAttribute('id')")
             await page.mouse.move(1, 1)
-            for summary in await page.locator(".pop > summary").all():
+            for summary in await page.locator(".pop > summary:visible").all():
                 await summary.click()
                 assert await page.evaluate(INSIDE, ".pop[open] .panel")
             menu = page.get_by_role("button", name="Gespräche")
@@ -298,9 +298,15 @@ def test_without_a_model_a_message_offers_to_enable_search_with_one_click(
             await page.get_by_role("button", name="Turn on web search").click()
             await page.wait_for_url(f"**/?agent={plain.id}")
             assert not await page.get_by_text("no model is configured").is_visible()
-            assert await page.locator("#search-state").text_content() == "Web search on"
+            search = page.get_by_role("switch", name="Web search")
+            assert await search.get_attribute("aria-checked") == "true"
             assert await page.locator("#text").input_value() == "What does functools.lru_cache do?"
             assert (await here.chat.agent(plain.id, "")).web_search
+            await search.press("Space")
+            assert await page.get_by_text("no model is configured").is_visible()
+            await page.get_by_role("button", name="Turn on web search").click()
+            assert await search.get_attribute("aria-checked") == "true"
+            assert not await page.get_by_text("no model is configured").is_visible()
             assert (seen.errors, seen.foreign_requests) == ([], [])
 
     browsing.run(run())

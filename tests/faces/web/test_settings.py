@@ -19,6 +19,7 @@ from groundwire.faces.web.headers import download_headers, file_name
 from groundwire.faces.web.locales import FOLDER, load_locales
 from groundwire.faces.web.messages import DETAIL, translated, warning_message
 from groundwire.model import Message, Usage, Warned
+from groundwire.server.diagnostics import data_checks, extras
 from groundwire.server.keys import KeyFile
 from groundwire.store.base import UsageRow
 from groundwire.testing.answers import answer_events
@@ -72,6 +73,20 @@ async def test_settings_show_no_secret_and_members_see_no_paths(
         async with browser.post("/documents/upload?name=a.md", data=b"# A", headers=headers) as response:
             assert response.status == 404
         assert here.chat.groundwire.config.data_dir == str(tmp_path)
+
+
+async def test_the_settings_page_is_german_in_german(tmp_path: Path) -> None:
+    german = load_locales()["de"]
+    async with open_page(tmp_path) as (here, browser):
+        async with browser.get("/settings", headers={"accept-language": "de"}) as response:
+            text = await response.text()
+        said = [status.reason for status in here.chat.groundwire.providers()]
+        said += [check.detail for check in extras("")]
+        said += [check.detail for check in data_checks(here.chat.groundwire.config, {})]
+    assert [message for message in said if translated(message, german) == message] == []
+    assert "braucht keinen Schlüssel" in text
+    for english in ("needs no key", "not there", "writable", "embedded index"):
+        assert english not in text
 
 
 async def test_a_language_is_added_by_one_file(tmp_path: Path) -> None:

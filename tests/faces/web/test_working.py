@@ -172,7 +172,7 @@ def test_documents_are_added_with_progress_and_skipped_with_a_reason(
             assert lines[2].startswith("bad.pdfskipped: ")
             stored = await here.chat.groundwire.page(address_of(name), live=False)
             assert "kestrel hovers" in stored.text
-            await page.reload()
+            await page.locator("#documents li", has_text="Kestrel").wait_for()
             assert await page.locator("#documents li").count() == 1
             assert (seen.errors, seen.foreign_requests) == ([], [])
 

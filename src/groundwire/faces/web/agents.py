@@ -131,7 +131,8 @@ def _app_limits(agent: Agent, texts: Mapping[str, str]) -> str:
             options.allowed_domains,
             options.blocked_domains,
             *(location.country, location.region, location.city, location.timezone),
-        )
+        ),
+        texts,
     )
     return " · ".join(filter(None, (limits, texts["app_not_live"] if options.live is False else "")))
 

@@ -138,6 +138,8 @@ class AnswerView:
     verification: Verification = Verification()
     follow_ups: tuple[str, ...] = ()
     """Questions that could be asked next."""
+    preparing: bool = False
+    """Is the index being built for the first search?"""
 
     @property
     def is_cited(self) -> bool:
@@ -148,6 +150,11 @@ class AnswerView:
     def count(self) -> int:
         """How many sources there are."""
         return len(self.cited) + len(self.opened) + len(self.retrieved)
+
+    @property
+    def has_failed_search(self) -> bool:
+        """Did a search fail?"""
+        return any(search.failure for search in self.searches_made)
 
     @property
     def strip(self) -> tuple[SourceView, ...]:

@@ -18,15 +18,18 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from groundwire.chat.agents import answering_target, model_provider, target_for
 from groundwire.chat.answers import extract, is_unreadable
+from groundwire.chat.indexed import EMBEDDED
 from groundwire.chat.questions import ChatQuestion, Controls, domains_in, readable_controls
 from groundwire.chat.turns import SessionTurns, Turn
 from groundwire.client_protocol import SearchClient
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import load_json
+from groundwire.engine.knowledge.background import read_status
 from groundwire.errors import ClientWireError, ConfigError, ForbiddenForKey, GroundwireError, TurnedAway
 from groundwire.faces.web.answers import AnswerView, changed_blocks
 from groundwire.faces.web.auth import MAX_FORM_BYTES, WebVisitor, check_token, notice_cookie, read_form
@@ -42,13 +45,13 @@ from groundwire.faces.web.headers import (
 )
 from groundwire.faces.web.pages import PageRequest, PageRoute, WebApp
 from groundwire.model import Json, Message
-from groundwire.model.value import value
+from groundwire.model.value import replace, value
 from groundwire.server.asgi import cancel_on_disconnect
 from groundwire.server.response_writer import StreamingResponse
 from groundwire.store.base import Agent, StoredMessage
 from groundwire.text.sanitise import one_line
 
-LAST_WINDOW_TURNS = 3
+LAST_WINDOW_TURNS = 2
 """Questions in the last window, which is shown first: few, because the first paint waits for them. Earlier
 ones are loaded right after it."""
 WINDOW_TURNS = 20
@@ -151,9 +154,8 @@ async def show_session(web: WebApp, request: PageRequest) -> None:
 
 
 def _unavailable(client: SearchClient, agents: Sequence[Agent]) -> set[str]:
-    """Ids of agents without web search for which there is no model."""
-    offline = (agent for agent in agents if not agent.web_search)
-    return {agent.id for agent in offline if not _has_target(agent, client)}
+    """Ids of agents for which there is no model that answers without a search."""
+    return {agent.id for agent in agents if not _has_target(replace(agent, web_search=False), client)}
 
 
 def _has_target(agent: Agent, client: SearchClient) -> bool:
@@ -277,11 +279,14 @@ async def _events(
     visitor, pages, clock = request.visitor, web.pages, asyncio.get_running_loop().time
     before: AnswerView | None = None
     turn: Turn | None = None
+    has_index = await asyncio.to_thread(_has_index, request.app.groundwire.config.data_dir)
     async with aclosing(turns):
         async for turn in turns:
             began = clock()
             render_view = partial(pages.view, visitor, turn.answer, searching=turn.searching)
             view = await asyncio.to_thread(render_view)
+            if not has_index and turn.answer.provider == EMBEDDED and not view.blocks:
+                view = replace(view, preparing=True)
             if before is None or view.id != before.id:
                 yield sse_event("turn", _turn_event(web, request, turn, view))
                 before = view
@@ -300,6 +305,11 @@ async def _events(
         yield sse_event("done", {"html": str(html)})
 
 
+def _has_index(data_dir: str) -> bool:
+    """Has the embedded index been searched before? The first search builds its core, which takes seconds."""
+    return read_status(Path(data_dir, "index")).phase != "none"
+
+
 def _turn_event(web: WebApp, request: PageRequest, turn: Turn, view: AnswerView) -> Json:
     session, visitor = turn.session, request.visitor
     return {
@@ -313,6 +323,7 @@ def _turn_event(web: WebApp, request: PageRequest, turn: Turn, view: AnswerView)
 
 
 _CONTROLS = ("country", "region", "city", "timezone", "provider", "model")
+_SEARCH_CHOICES = ("on", "off")
 
 
 def _decode_question(visitor: WebVisitor, fields: Fields) -> ChatQuestion:
@@ -320,6 +331,7 @@ def _decode_question(visitor: WebVisitor, fields: Fields) -> ChatQuestion:
         domains_in(fields.text("allowed_domains")),
         domains_in(fields.text("blocked_domains")),
         *(fields.text(name).strip()[:200] for name in _CONTROLS),
+        search=search if (search := fields.text("search")) in _SEARCH_CHOICES else "",
     )
     return ChatQuestion(
         fields.text("text"),

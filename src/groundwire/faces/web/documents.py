@@ -19,6 +19,7 @@ from groundwire.chat.documents import (
 from groundwire.errors import GroundwireError, TurnedAway
 from groundwire.faces.web.auth import check_token, notice_cookie, read_form
 from groundwire.faces.web.headers import TOKEN_HEADER, redirect, send_error, send_json
+from groundwire.faces.web.messages import translated
 from groundwire.faces.web.pages import PageRequest, PageRoute, WebApp, record_action
 from groundwire.server.asgi import cancel_on_disconnect
 from groundwire.text.sanitise import one_line
@@ -70,7 +71,7 @@ async def _store(web: WebApp, request: PageRequest, name: str, data: bytes) -> N
         "name": one_line(name),
         "outcome": result.outcome,
         "message": sentence,
-        "why": one_line(result.why),
+        "why": translated(one_line(result.why), texts),
     }
     await send_json(request.exchange, {**body})
 

@@ -20,7 +20,15 @@ Kind: TypeAlias = Literal["warning", "error", "finish"]
 
 _WITHOUT_DETAIL = frozenset(
     {
-        *("not_live", "thin_evidence", "not_cited", "nothing_found", "estimated", "search_limit"),
+        *(
+            "index_building",
+            "not_live",
+            "thin_evidence",
+            "not_cited",
+            "nothing_found",
+            "estimated",
+            "search_limit",
+        ),
         *("CLOSING", "INVALID_KEY", "NOT_FOUND", "OVERLOADED", "RATE_LIMITED", "STALE_FORM"),
         *("SESSION_BUSY", "STORE_FAILED", "STORE_FULL", "STORE_UNAVAILABLE", "UNREADABLE_MESSAGE"),
     }

@@ -33,7 +33,7 @@ from groundwire.faces.web.auth import THEMES, VisitorAuth, WebVisitor, notice_co
 from groundwire.faces.web.bibliographies import BIBLIOGRAPHIES
 from groundwire.faces.web.headers import redirect, send_page
 from groundwire.faces.web.locales import Texts, load_locales
-from groundwire.faces.web.messages import error_line
+from groundwire.faces.web.messages import error_line, translated
 from groundwire.faces.web.session_list import folders_of, group_sessions, zone_named
 from groundwire.model import Answer, Message
 from groundwire.model.access import Role
@@ -103,6 +103,8 @@ class Pages:
         templates.filters["line"] = one_line
         templates.filters["pick"] = pick
         templates.filters["usd"] = usd
+        templates.filters["number"] = with_separators
+        templates.filters["say"] = lambda message, texts: translated(one_line(message), texts)
         return templates
 
     def render(self, name: str, visitor: WebVisitor, **values: object) -> str:
@@ -132,9 +134,8 @@ class Pages:
         """HTML of a question in the conversation; `readonly` leaves out what only its owner can do."""
         content = message.content if isinstance(message.content, Message) else Message("user", ())
         text, controls = sanitise(content.text), readable_controls(content)
-        limits = (
-            self.texts[visitor.language]["unreadable_controls"] if controls is None else limits_of(controls)
-        )
+        texts = self.texts[visitor.language]
+        limits = texts["unreadable_controls"] if controls is None else limits_of(controls, texts)
         values: dict[str, object] = {"message": message, "text": text, "limits": limits, "readonly": readonly}
         return Markup(self.render("question", visitor, **values))  # noqa: S704  autoescaped
 
@@ -196,6 +197,11 @@ class Pages:
         return Markup(self.render("answer", visitor, view=view, who=name, **values))  # noqa: S704  autoescaped
 
 
+def with_separators(number: int, texts: Texts) -> str:
+    """A number with the separators of the language."""
+    return f"{number:,}".replace(",", texts["thousands"])
+
+
 def usd(amount: float, free: str = "$0") -> str:
     """An amount of US dollars; `free` if it is nothing."""
     if amount == 0:
@@ -203,11 +209,12 @@ def usd(amount: float, free: str = "$0") -> str:
     return f"${amount:.4f}" if amount >= 0.0001 else "<$0.0001"
 
 
-def limits_of(controls: Controls) -> str:
-    """The search restrictions of a question, on one line."""
+def limits_of(controls: Controls, texts: Texts) -> str:
+    """What was chosen for a question, on one line: whether and where to search."""
+    search = texts[f"search_{controls.search}"] if controls.search else ""
     location = ", ".join(filter(None, (controls.city, controls.region, controls.country, controls.timezone)))
     blocked = (f"−{domain}" for domain in controls.blocked_domains)
-    return one_line(" · ".join(filter(None, (*controls.allowed_domains, *blocked, location))))
+    return one_line(" · ".join(filter(None, (search, *controls.allowed_domains, *blocked, location))))
 
 
 def _static(path: Path) -> StaticFile:

@@ -86,9 +86,13 @@ def time_label(moment: datetime, today: date, texts: Texts) -> str:
     """A time as short text."""
     if moment.date() == today:
         return f"{moment:%H:%M}"
-    month = texts["months"].split(" ")[moment.month - 1]
-    day = texts["short_date"].format(day=moment.day, month=month)
+    day = short_day(moment, texts)
     return day if moment.year == today.year else f"{day} {moment.year}"
+
+
+def short_day(day: date, texts: Texts) -> str:
+    """A day without its year."""
+    return texts["short_date"].format(day=day.day, month=texts["months"].split(" ")[day.month - 1])
 
 
 def _age(moment: datetime | None, now: datetime) -> str:

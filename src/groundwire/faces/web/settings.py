@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from groundwire.client_protocol import SearchClient
 from groundwire.faces.web.pages import PageRequest, PageRoute, WebApp
 from groundwire.model.value import value
 from groundwire.server.diagnostics import Check, config_files, credentials, data_checks, extras, versions
@@ -62,10 +63,15 @@ def _providers(request: PageRequest, now: float, *, details: bool) -> list[Provi
             status.usable,
             one_line(status.reason) if details else "",
             one_line(status.model),
-            tuple(credentials(client.findings(status.name), now)) if details and status.usable else (),
+            tuple(_found(client, status.name, now)) if details and status.usable else (),
         )
         for status in client.providers()
     ]
+
+
+def _found(client: SearchClient, name: str, now: float) -> Iterator[Check]:
+    """Where the credential of a usable provider was found; other places do not matter then."""
+    return (check for check in credentials(client.findings(name), now) if check.state == "ok")
 
 
 def _checks(request: PageRequest) -> Mapping[str, list[Check]]:

@@ -24,21 +24,22 @@ from groundwire.client_protocol import SearchClient
 from groundwire.faces.web.headers import send_export
 from groundwire.faces.web.locales import Texts
 from groundwire.faces.web.pages import PageRequest, PageRoute, WebApp
+from groundwire.faces.web.session_list import short_day
 from groundwire.model.value import replace
 from groundwire.store.base import UsageTotal
 from groundwire.text.sanitise import one_line
 
 WIDTH, HEIGHT = 720, 180
-_LEFT, _BOTTOM, _TOP = 52, 24, 10
+_LEFT, _BOTTOM, _TOP = 52, 36, 12
 _COLOURS = 6
 
 
-def stacked_bars(series: Series, label: str) -> str:
+def stacked_bars(series: Series, label: str, texts: Texts) -> str:
     """SVG of stacked bars: one bar for each day, one colour for each provider."""
     days = len(series.days)
     top = _round_up(max((sum(stack) for stack in zip(*series.values.values(), strict=True)), default=0.0))
     step = (WIDTH - _LEFT) / max(days, 1)
-    parts = [*_axis(top), *_dates(series, step)]
+    parts = [*_axis(top), *_dates(series, step, texts)]
     for day in range(days):
         parts += _stack(series, day, step, top)
     title = f"<title>{escape(label)}</title>"
@@ -66,18 +67,20 @@ def _stack(series: Series, day: int, step: float, top: float) -> list[str]:
 
 def _axis(top: float) -> list[str]:
     parts = []
-    for share in (0.0, 0.5, 1.0):
+    # Half a request means nothing, half a dollar does.
+    shares = (0.0, 1.0) if top >= 1 and top % 2 else (0.0, 0.5, 1.0)
+    for share in shares:
         y = HEIGHT - _BOTTOM - share * (HEIGHT - _BOTTOM - _TOP)
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_short(top * share)}</text>')
+        parts.append(f'<text x="{_LEFT - 6}" y="{y + 5:.1f}" text-anchor="end">{_short(top * share)}</text>')
     return parts
 
 
-def _dates(series: Series, step: float) -> list[str]:
-    every = max(1, len(series.days) // 8)
+def _dates(series: Series, step: float, texts: Texts) -> list[str]:
+    every = max(1, -(-len(series.days) // 7))
     return [
         f'<text x="{_LEFT + (index + 0.5) * step:.1f}" y="{HEIGHT - 6}" text-anchor="middle">'
-        f"{escape(day[5:])}</text>"
+        f"{escape(short_day(date.fromisoformat(day), texts))}</text>"
         for index, day in enumerate(series.days)
         if index % every == 0
     ]
@@ -172,7 +175,7 @@ async def _totals(web: WebApp, request: PageRequest, last: date, count: int) -> 
 
 def _charts(totals: Sequence[UsageTotal], days: tuple[str, ...], texts: Texts) -> list[tuple[str, str]]:
     drawn = ((texts[name], series(totals, days, measure)) for name, measure in _MEASURES)
-    return [(label, stacked_bars(numbers, label)) for label, numbers in drawn if not numbers.is_empty]
+    return [(label, stacked_bars(numbers, label, texts)) for label, numbers in drawn if not numbers.is_empty]
 
 
 PAGES: tuple[PageRoute, ...] = (

@@ -1,10 +1,13 @@
 import { copy } from "./clipboard.js";
 import { events, post } from "./stream.js";
 import * as log from "./log.js";
+import { toast } from "./toasts.js";
 
+// With a touch keyboard, focus would cover half of the answer.
+const TOUCH = window.matchMedia("(hover: none)");
 const RETRIES = [300, 1000, 3000, 5000];
 
-const FIELDS = ["allowed_domains", "blocked_domains", "country", "region", "city", "timezone", "provider", "model"];
+const FIELDS = ["allowed_domains", "blocked_domains", "country", "region", "city", "timezone", "provider", "model", "search"];
 
 export function watchComposer(page) {
   const form = page.getElementById("composer");
@@ -38,7 +41,24 @@ export function watchComposer(page) {
   tabs.addEventListener("message", ({ data }) => {
     if (data.session === form.dataset.session && !running) follow();
   });
-  form.elements.agent.addEventListener("change", () => showSearch(form));
+  page.getElementById("turn-on").addEventListener("submit", (event) => {
+    // The agent searches; only this question would not.
+    if (agentOf(form).dataset.search !== "on") return;
+    event.preventDefault();
+    form.elements.search.value = "";
+    showSearch(form);
+    text.focus();
+  });
+  form.elements.agent.addEventListener("change", () => {
+    form.elements.search.value = "";
+    showSearch(form);
+  });
+  page.getElementById("search-state").addEventListener("click", ({ currentTarget }) => {
+    const isOn = !isSearching(form);
+    form.elements.search.value = isOn === (agentOf(form).dataset.search === "on") ? "" : isOn ? "on" : "off";
+    showSearch(form);
+    if (form.elements.search.value === "on") toast(currentTarget.dataset.hint);
+  });
   page.getElementById("log").addEventListener("click", (event) => act(event, propose));
   page.getElementById("log").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -59,11 +79,11 @@ export function watchComposer(page) {
   const [navigation] = performance.getEntriesByType("navigation");
   if (navigation?.type === "navigate" && !location.hash && !location.search) log.scrollToEnd();
   send.disabled = false;
-  text.focus({ preventScroll: true });
+  if (!TOUCH.matches) text.focus({ preventScroll: true });
 
   // A suggestion is asked at once, unless its agent cannot answer: then it waits in the form.
   function propose(question) {
-    if ("mute" in form.elements.agent.selectedOptions[0].dataset) {
+    if (isMute(form)) {
       text.value = question.text;
       fit();
       text.focus();
@@ -97,7 +117,7 @@ export function watchComposer(page) {
       const again = await fetch(`/chat/${form.dataset.session}/follow`).catch(() => null);
       if (again) refused = await readStream(again, {}, state).catch(() => false);
     }
-    if (!state.ended && !refused) showError(page.body.dataset.connection);
+    if (!state.ended && !refused) showError(page.body.dataset[state.article ? "connection" : "unreachable"]);
     if (state.article && !state.ended) log.markInterrupted(state.article);
     running = null;
     setBusy(false);
@@ -124,7 +144,7 @@ export function watchComposer(page) {
       nameSession(data);
       if (question.text !== undefined) tabs.postMessage({ session: data.session });
       if (state.stopping) stopAnswer();
-    } else if (name === "body") log.updateBody(state.article, data);
+    } else if (name === "body") log.updateBlocks(state.article, data);
     else if (name === "status") log.setStatus(state.article, data.html);
     else if (name === "progress") log.setProgress(state.article, data.html);
     else if (name === "done") {
@@ -167,7 +187,7 @@ export function watchComposer(page) {
   function setBusy(busy) {
     stop.hidden = !busy;
     send.hidden = busy;
-    (busy ? stop : text).focus({ preventScroll: true });
+    if (!TOUCH.matches) (busy ? stop : text).focus({ preventScroll: true });
   }
 
   function showError(message) {
@@ -187,15 +207,26 @@ function controls(form) {
   return Object.fromEntries(FIELDS.map((name) => [name, form.elements[name].value]));
 }
 
+function agentOf(form) {
+  return form.elements.agent.selectedOptions[0];
+}
+
+// Is the web searched for the next question? The agent decides, unless the user has chosen.
+function isSearching(form) {
+  return (form.elements.search.value || agentOf(form).dataset.search) === "on";
+}
+
+// Is there nothing that answers without a search?
+function isMute(form) {
+  return "mute" in agentOf(form).dataset && !isSearching(form);
+}
+
 function showSearch(form) {
-  const chosen = form.elements.agent.selectedOptions[0];
-  const state = document.getElementById("search-state");
-  state.dataset.state = chosen.dataset.search;
-  state.textContent = chosen.dataset.search === "on" ? state.dataset.on : state.dataset.off;
-  state.href = `/agents/${chosen.value}`;
-  document.getElementById("controls").hidden = chosen.dataset.search !== "on";
-  document.getElementById("mute").hidden = !("mute" in chosen.dataset);
-  document.getElementById("turn-on").action = `/agents/${chosen.value}/search`;
+  const isOn = isSearching(form);
+  document.getElementById("search-state").setAttribute("aria-checked", String(isOn));
+  document.getElementById("controls").hidden = !isOn;
+  document.getElementById("mute").hidden = !isMute(form);
+  document.getElementById("turn-on").action = `/agents/${agentOf(form).value}/search`;
 }
 
 function act(event, ask) {
@@ -206,7 +237,10 @@ function act(event, ask) {
   else if (button.dataset.do === "retry") ask({ text: "", replaces: button.dataset.question, ...target() });
   else if (button.dataset.do === "continue") ask({ text: button.dataset.text });
   else if (button.dataset.do === "copy") copy(button, article.querySelector("[data-copy]").value);
-  else if (button.dataset.do === "all-sources") openSources(article);
+  else if (button.dataset.do === "all-sources") {
+    event.preventDefault();
+    openSources(article);
+  }
   else if (["edit", "cancel"].includes(button.dataset.do)) edit(article, button.dataset.do === "edit");
 }
 
@@ -214,13 +248,13 @@ function openSources(article) {
   const sources = article.querySelector(".sources");
   sources.open = true;
   sources.querySelector("summary").focus();
-  sources.scrollIntoView({ block: "nearest" });
+  sources.scrollIntoView({ block: "start" });
 }
 
-// The provider and model that are chosen now, for asking again.
+// The provider, the model and the search that are chosen now, for asking again.
 function target() {
-  const { provider, model } = document.getElementById("composer").elements;
-  return { provider: provider.value, model: model.value };
+  const { provider, model, search } = document.getElementById("composer").elements;
+  return { provider: provider.value, model: model.value, search: search.value };
 }
 
 function edit(article, editing) {

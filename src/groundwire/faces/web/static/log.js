@@ -7,11 +7,6 @@ export function nodes(html) {
   return template.content;
 }
 
-function nearEnd() {
-  const page = document.scrollingElement;
-  return page.scrollHeight - page.scrollTop - page.clientHeight < 120;
-}
-
 export function scrollToEnd() {
   document.scrollingElement.scrollTop = document.scrollingElement.scrollHeight;
 }
@@ -38,14 +33,19 @@ export function showTurn(turn) {
       isNew = true;
     }
   }
-  if (isNew) scrollToEnd();
-  return document.getElementById(`m-${turn.answer}`);
+  const answer = document.getElementById(`m-${turn.answer}`);
+  if (isNew) showFromQuestion(document.getElementById(`m-${turn.question}`), answer);
+  return answer;
 }
 
-export function updateBody(article, change) {
-  const follows = nearEnd();
-  updateBlocks(article, change);
-  if (follows) scrollToEnd();
+// Scrolls a new question to the top. The answer gets the rest of the screen at once, so that nothing moves while
+// it grows: the reader begins at its beginning, and scrolls on at their own pace.
+function showFromQuestion(question, answer) {
+  const composer = document.getElementById("composer").getBoundingClientRect().height;
+  const taken = parseFloat(getComputedStyle(question).scrollMarginTop) + question.offsetHeight + composer;
+  const margins = 2 * parseFloat(getComputedStyle(answer).marginBottom);
+  log().style.setProperty("--room", `${Math.max(0, window.innerHeight - taken - margins)}px`);
+  question.scrollIntoView({ block: "start" });
 }
 
 export function updateBlocks(article, change) {
@@ -66,18 +66,14 @@ export function setStatus(article, html) {
 
 // Searches and sources found so far, before the answer is complete.
 export function setProgress(article, html) {
-  const follows = nearEnd();
   article.querySelector(".progress").replaceChildren(nodes(html));
-  if (follows) scrollToEnd();
 }
 
 export function replaceAnswer(article, html) {
-  const follows = nearEnd();
   const focused = article.contains(document.activeElement);
   article.replaceWith(nodes(html));
   const answer = log().lastElementChild;
   if (focused) answer.querySelector(".chip")?.focus({ preventScroll: true });
-  if (follows) scrollToEnd();
   return answer;
 }
 

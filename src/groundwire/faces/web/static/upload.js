@@ -10,6 +10,7 @@ export function watchUpload(page) {
       const line = addLine(file.name);
       last = last.then(() => send(file, line));
     }
+    last = last.then(refresh);
   };
   page.getElementById("files").addEventListener("change", (event) => {
     add(event.target.files);
@@ -25,6 +26,14 @@ export function watchUpload(page) {
     drop.classList.remove("over");
     add(event.dataTransfer.files);
   });
+
+  // The list below, with what was just added.
+  async function refresh() {
+    const response = await fetch(location.href).catch(() => null);
+    if (!response?.ok) return;
+    const fresh = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("documents");
+    if (fresh) page.getElementById("documents").replaceWith(fresh);
+  }
 
   function addLine(name) {
     const line = page.createElement("li");
