@@ -36,6 +36,13 @@ whole target.
 
 `scripts/reliability.py` generates this page.
 """
+_FAILURES = """\
+## When a part fails
+
+Two gateways with one PostgreSQL, one Redis and nginx in front of them, under load. Each row is what their
+clients saw. `tests/cluster/test_failures.py` makes these failures. Requests that need the store (those of
+keys with a budget, and the chat page) get 503 while PostgreSQL is away; all others go on.
+"""
 _WORKERS = """\
 ## Several workers
 
@@ -59,7 +66,17 @@ def render(found: Measurements) -> str:
     for title, letter in (("Reliability", "R"), ("Security", "S")):
         chosen = [guarantee for guarantee in GUARANTEES if guarantee.id.startswith(letter)]
         lines += [f"## {title}", "", *_overview(chosen, found), ""]
-    lines += [_WORKERS, _FLAWS, *_incidents(), "", "## Tests", ""]
+    lines += [_FAILURES, *_table("what fails", "what clients saw", "failures", found), ""]
+    lines += [
+        _WORKERS,
+        *_table("", "measured in eight seconds", "workers", found),
+        "",
+        _FLAWS,
+        *_incidents(),
+        "",
+        "## Tests",
+        "",
+    ]
     for guarantee in GUARANTEES:
         lines += _tests(guarantee)
     return "\n".join(lines)
@@ -93,6 +110,19 @@ def _measured(guarantee: Guarantee, found: Measurements) -> str:
         return "not measured yet" if guarantee.thorough else ""
     days = [*(figure.day for figure in figures), *(one.day for one in ended)]
     return f"{'; '.join(parts)} ({max(days)})"
+
+
+def _table(head: str, counts_head: str, requirement: str, found: Measurements) -> Iterator[str]:
+    """The figures of a requirement by what precedes the colon of each."""
+    seen: dict[str, list[str]] = {}
+    for figure in found.figures:
+        if figure.requirement == requirement:
+            scenario, _, _ = figure.what.partition(": ")
+            seen.setdefault(scenario, []).append(figure.text.removeprefix(f"{scenario}: "))
+    yield _row(head, counts_head)
+    yield _row("---", "---")
+    for scenario, counts in seen.items():
+        yield _row(scenario, "; ".join(counts))
 
 
 def _incidents() -> Iterator[str]:

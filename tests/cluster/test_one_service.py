@@ -8,8 +8,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from time import monotonic
+from typing import Any
 
 import aiohttp
+import openai
 import pytest
 from anyio.from_thread import start_blocking_portal
 
@@ -146,6 +148,31 @@ async def test_a_hundred_equal_requests_over_both_gateways_are_one_upstream_requ
     assert Counter(status for status, _ in replies) == {200: 100}
     assert all(b"Yes." in body for _, body in replies)
     assert len(cluster.upstream.requests) - before == 1
+
+
+async def test_a_background_response_of_one_gateway_is_polled_followed_and_stopped_on_the_other(
+    cluster: Cluster,
+) -> None:
+    key = await cluster.new_key("writer")
+    one, other = (
+        openai.AsyncOpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0) for url in cluster.urls
+    )
+    question: dict[str, Any] = {"model": QUESTION["model"], "input": "In the background?", "background": True}
+    async with one, other, asyncio.timeout(60):
+        created = await one.responses.create(**question)
+        events = [event async for event in await other.responses.retrieve(created.id, stream=True)]
+        assert events[-1].type == "response.completed"
+        assert [event.sequence_number for event in events] == list(range(len(events)))
+        polled = await other.responses.retrieve(created.id)
+        assert (polled.status, polled.output_text) == ("completed", "Yes.")
+        stranger = openai.AsyncOpenAI(base_url=other.base_url, api_key=await cluster.new_key("stranger"))
+        async with stranger:
+            with pytest.raises(openai.NotFoundError):
+                await stranger.responses.retrieve(created.id)
+        assert (await one.responses.cancel(created.id)).status == "completed"
+        await other.responses.delete(created.id)
+        with pytest.raises(openai.NotFoundError):
+            await one.responses.retrieve(created.id)
 
 
 async def test_the_budget_of_a_key_is_exact_over_both_gateways(cluster: Cluster) -> None:

@@ -42,6 +42,7 @@ from groundwire.server.rate_limits import RateLimiter, SqliteWindows
 from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.server.routes import Route, RouteTable
 from groundwire.server.shared_access import ACCESS_TOPIC, SharedAccess, StoredKeys
+from groundwire.server.stored_spool import StoredSpool
 from groundwire.server.telemetry import open_telemetry
 from groundwire.server.usage import UsageRecorder
 from groundwire.server.workers import WorkerProcesses, bind_socket, tune_gc
@@ -136,6 +137,8 @@ def create_service(
     store = open_store(store_address(config.store, config.data_dir))
     shared = SharedAccess(store, on_change=announcer(config.redis)) if is_shared(config.store) else None
     app = create_app(groundwire, env, host=host, timeouts=timeouts, shared=shared, store=store)
+    if shared is not None:
+        app.responses = StoredSpool(store)
     if config.redis:
         _share_through_redis(app, groundwire, shared, workers)
     elif workers is not None:

@@ -11,6 +11,7 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from copy import copy
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
@@ -33,6 +34,7 @@ from groundwire.server.limits import check_request
 from groundwire.server.metrics import Metrics
 from groundwire.server.overload import LoadShedder, overloaded_error
 from groundwire.server.rate_limits import RateLimiter, RateReservation, limit_error, limit_headers
+from groundwire.server.response_spool import FileSpool, ResponseSpool
 from groundwire.server.response_writer import ResponseInfo, ResponseTimeouts, retry_after_header
 from groundwire.server.restricted_client import RestrictedClient, restricts_client
 from groundwire.server.routes import EncodeError, RouteMatch, RouteTable
@@ -203,6 +205,7 @@ class HttpApp:
         self.load_shedder = LoadShedder()
         self.idempotency = IdempotencyCache()
         self.background = BackgroundTasks()
+        self.responses: ResponseSpool = FileSpool(Path(groundwire.config.data_dir) / "background")
         self.metrics = Metrics()
         self.rate_limiter = RateLimiter()
         self.on_start: list[Callable[[], Awaitable[None]]] = []
