@@ -66,7 +66,7 @@ def render(found: Measurements) -> str:
     for title, letter in (("Reliability", "R"), ("Security", "S")):
         chosen = [guarantee for guarantee in GUARANTEES if guarantee.id.startswith(letter)]
         lines += [f"## {title}", "", *_overview(chosen, found), ""]
-    lines += [_FAILURES, *_table("what fails", "what clients saw", "failures", found), ""]
+    lines += [_FAILURES, *_table("what fails", "what clients saw", "failures", found)]
     lines += [
         _WORKERS,
         *_table("", "measured in eight seconds", "workers", found),
@@ -119,10 +119,11 @@ def _table(head: str, counts_head: str, requirement: str, found: Measurements) -
         if figure.requirement == requirement:
             scenario, _, _ = figure.what.partition(": ")
             seen.setdefault(scenario, []).append(figure.text.removeprefix(f"{scenario}: "))
-    yield _row(head, counts_head)
-    yield _row("---", "---")
-    for scenario, counts in seen.items():
-        yield _row(scenario, "; ".join(counts))
+    if seen:
+        yield _row(head, counts_head)
+        yield _row("---", "---")
+        yield from (_row(scenario, "; ".join(counts)) for scenario, counts in seen.items())
+        yield ""
 
 
 def _incidents() -> Iterator[str]:

@@ -711,6 +711,13 @@ GUARANTEES = (
             *tests_in("chat/test_tenancy", "the_owner_field_cannot_transfer_an_agent"),
             *tests_in("store/test_history", "messages_of_other_owners_are_not_found"),
             *tests_in("faces/mcp/test_http", "a_cancellation_of_another_session_is_ignored"),
+            *tests_in(
+                "security/test_tenants",
+                "requests_by_any_method_and_path_count_against_the_limit_of_a_key",
+                "the_cache_does_not_tell_what_other_owners_have_asked",
+                "many_idempotency_keys_of_one_caller_displace_no_response_of_another",
+                "links_to_sessions_end_with_the_last_key_of_their_owner",
+            ),
         ),
         (
             *tests_in("chat/test_tenancy", "ids_give_no_access_to_data_of_other_owners"),

@@ -23,6 +23,7 @@ from groundwire.errors import GroundwireError, TurnedAway
 from groundwire.model import Event, Request, Usage
 from groundwire.model.access import KeyScope
 from groundwire.model.value import value
+from groundwire.routing.cache import CACHE_OWNER
 from groundwire.server.asgi import JSON, ClientDisconnected, HttpExchange, Receive, Scope, Send
 from groundwire.server.auth import AccessControl
 from groundwire.server.background_tasks import BackgroundTasks
@@ -37,7 +38,7 @@ from groundwire.server.rate_limits import RateLimiter, RateReservation, limit_er
 from groundwire.server.response_spool import FileSpool, ResponseSpool
 from groundwire.server.response_writer import ResponseInfo, ResponseTimeouts, retry_after_header
 from groundwire.server.restricted_client import RestrictedClient, restricts_client
-from groundwire.server.routes import EncodeError, RouteMatch, RouteTable
+from groundwire.server.routes import EncodeError, RouteMatch, RouteTable, is_counted
 from groundwire.server.shutdown import ActiveStreams, closing_error
 from groundwire.server.token_estimate import estimate_tokens
 
@@ -315,8 +316,10 @@ class HttpApp:
             self.usage_recorder.add(context, seconds)
 
     def charge(self, key: str) -> None:
-        """Let the budget of a key pay for the request in progress, if it has one."""
+        """Let the budget of a key pay for the request in progress, if it has one, and let the request share
+        only the cached answers that its owner may know of."""
         set_spender(key, self.access.scope(key).limits)
+        CACHE_OWNER.set(self.access.owner(key) if self.settings.cache_scope == "owner" else "")
 
     async def _with_error_response(self, context: RequestContext, work: Awaitable[None]) -> None:
         """Await `work`, and turn every exception into an error response."""
@@ -355,8 +358,9 @@ class HttpApp:
                 status=405, message=f"{exchange.method} is not allowed here; use {match.allowed_methods}"
             )
         self._authorize(context, match)
-        if exchange.method == "POST" and match.route.is_counted and match.route.access == "key":
-            limit = self.max_body_bytes if match.route.dialect else 0
+        if is_counted(match.route, exchange.method):
+            # Other bodies are searches, which may be forms.
+            limit = self.max_body_bytes if match.route.dialect or match.route.group == "chat" else 0
             context.reservation = await self.check_rate(context, limit)
         app = self.restricted_to(self.access.rights(context.key).scope) if context.key else self
         if match.route.dialect and IDEMPOTENCY_KEY in exchange.headers and exchange.method == "POST":
