@@ -186,6 +186,33 @@ async def test_the_budget_of_a_key_is_exact_over_both_gateways(cluster: Cluster)
     assert (await cluster.settled(key)).day.spent == cluster.billing.nano_usd - before == 6 * COST
 
 
+async def test_the_admin_page_of_one_gateway_shows_the_requests_of_the_other(cluster: Cluster) -> None:
+    one, other = cluster.urls
+    admin = await cluster.new_key("admin", role="admin")
+    browser = Browser()
+    await browser.login(one, admin)
+    key = await cluster.new_key("busy")
+    async with aiohttp.ClientSession() as client, asyncio.timeout(60):
+        asking = True
+
+        async def ask() -> None:
+            while asking:
+                await post(client, other, key, {**QUESTION, "model": "mine/seen-elsewhere"})
+
+        busy = [asyncio.create_task(ask()) for _ in range(4)]
+        try:
+            async with browser.at(one) as page:
+                while True:
+                    async with page.get("/admin") as response:
+                        assert response.status == 200
+                        if "mine/seen-elsewhere" in await response.text():
+                            break
+                    await asyncio.sleep(0.1)
+        finally:
+            asking = False
+            await asyncio.wait(busy)
+
+
 async def test_nginx_uses_both_gateways(cluster: Cluster) -> None:
     key = await cluster.new_key("proxied")
     connector = aiohttp.TCPConnector(ssl=cluster.trust or True)

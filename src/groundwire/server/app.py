@@ -32,6 +32,7 @@ from groundwire.server.idempotency import HEADER as IDEMPOTENCY_KEY
 from groundwire.server.idempotency import IdempotencyCache
 from groundwire.server.key_manager import KeyActor, KeyManager, actor_for
 from groundwire.server.limits import check_request
+from groundwire.server.live_requests import LiveRequest
 from groundwire.server.metrics import Metrics
 from groundwire.server.overload import LoadShedder, overloaded_error
 from groundwire.server.rate_limits import RateLimiter, RateReservation, limit_error, limit_headers
@@ -202,6 +203,8 @@ class HttpApp:
         """New requests are refused."""
         self.open_requests = 0
         self.live_requests: set[RequestContext] = set()
+        self.other_live_requests: Callable[[], Awaitable[Sequence[LiveRequest]]] | None = None
+        """Those of other gateways, if they are known."""
         self.active_streams = ActiveStreams()
         self.load_shedder = LoadShedder()
         self.idempotency = IdempotencyCache()
