@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from copy import copy
 from pathlib import Path
@@ -209,6 +210,8 @@ class HttpApp:
         self.load_shedder = LoadShedder()
         self.idempotency = IdempotencyCache()
         self.background = BackgroundTasks()
+        self.followers: Counter[str] = Counter()
+        """How many streams of background responses are open, by owner."""
         self.responses: ResponseSpool = FileSpool(Path(groundwire.config.data_dir) / "background")
         self.metrics = Metrics()
         self.rate_limiter = RateLimiter()

@@ -107,5 +107,28 @@ async def test_cancelling_a_response_cancels_the_upstream_request() -> None:
         assert "closing" in closed.error.message
 
 
+async def test_an_owner_follows_a_limited_number_of_responses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("groundwire.faces.gateway.background.endpoints.MAX_FOLLOWERS_OF_OWNER", 2)
+    async with (
+        Upstream(replace(ANSWER, stall_at=400)) as upstream,
+        serving({"up": provider_at("anthropic_messages", upstream.url)}) as running,
+        openai.AsyncOpenAI(base_url=f"{running.url}/v1", api_key="any", max_retries=0) as client,
+    ):
+        created = await client.responses.create(**QUESTION)
+        first = await client.responses.retrieve(created.id, stream=True)
+        second = await client.responses.retrieve(created.id, stream=True)
+        with pytest.raises(openai.RateLimitError, match="poll"):
+            await client.responses.retrieve(created.id, stream=True)
+        await first.close()
+        async with asyncio.timeout(20):
+            while running.gateway.followers.total() > 1:
+                await asyncio.sleep(0.02)
+        third = await client.responses.retrieve(created.id, stream=True)
+        assert (await client.responses.cancel(created.id)).status == "cancelled"
+        for stream in (second, third):
+            assert "response.completed" not in [event.type async for event in stream]
+    assert not +running.gateway.followers
+
+
 async def _all_events(client: openai.AsyncOpenAI, name: str) -> list[Any]:
     return [event async for event in await client.responses.retrieve(name, stream=True)]

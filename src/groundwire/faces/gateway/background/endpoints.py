@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from groundwire.server.app import HttpApp, RequestContext
 
 _POLL_SECONDS = 0.1
+_LONGEST_POLL_SECONDS = 0.5
+"""While nothing new arrives, the spool is read less often."""
+MAX_FOLLOWERS_OF_OWNER = 100
+"""Streams of background responses at the same time in one process: each reads the spool again and again."""
 _CANCEL_SECONDS = 10.0
 _SEQUENCE = re.compile(rb'"sequence_number": ?(\d+)')
 _END = b"\n\n"
@@ -99,19 +103,31 @@ async def _send_stream(app: HttpApp, context: RequestContext, name: str, after: 
     def ping() -> bytes:
         return encode_comment("keep-alive")
 
+    if app.followers[context.owner] >= MAX_FOLLOWERS_OF_OWNER:
+        raise TurnedAway(
+            "too many streams of background responses are open; poll the responses instead",
+            status=429,
+            code="TOO_MANY_BACKGROUND",
+            retry_after=10,
+        )
+
     async def follow() -> None:
         with StreamingResponse(context.exchange, lambda: headers, ping, app.timeouts) as response:
             await _follow(app, context, name, after, response)
 
-    if not await cancel_on_disconnect(context.exchange, follow()):
-        context.outcome = "left"
+    app.followers[context.owner] += 1
+    try:
+        if not await cancel_on_disconnect(context.exchange, follow()):
+            context.outcome = "left"
+    finally:
+        app.followers[context.owner] -= 1
 
 
 async def _follow(
     app: HttpApp, context: RequestContext, name: str, after: int, response: StreamingResponse
 ) -> None:
     """Send whole events as they are written, until the response has ended and all of it is sent."""
-    offset = 0
+    offset, pause = 0, _POLL_SECONDS
     while True:
         found = await asyncio.to_thread(app.responses.read, name, context.owner, offset)
         data = found.events if found is not None else b""
@@ -121,8 +137,8 @@ async def _follow(
             await response.write(wanted)
         if found is None or found.is_final:
             break
-        if not whole:
-            await asyncio.sleep(_POLL_SECONDS)
+        pause = _POLL_SECONDS if whole else min(1.5 * pause, _LONGEST_POLL_SECONDS)
+        await asyncio.sleep(pause)
     await response.write(b"", more=False)
 
 
