@@ -11,6 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 RELIABILITY = tuple(f"R{number}" for number in range(1, 27))
+TABLES = ("failures", "workers")
+"""Figures of several machines and processes, which have tables of their own."""
 SECURITY = tuple(f"S{number}" for number in range(1, 19))
 
 
