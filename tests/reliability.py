@@ -11,6 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 RELIABILITY = tuple(f"R{number}" for number in range(1, 27))
+TABLES = ("failures", "workers")
+"""Figures of several machines and processes, which have tables of their own."""
 SECURITY = tuple(f"S{number}" for number in range(1, 19))
 
 
@@ -711,6 +713,13 @@ GUARANTEES = (
             *tests_in("chat/test_tenancy", "the_owner_field_cannot_transfer_an_agent"),
             *tests_in("store/test_history", "messages_of_other_owners_are_not_found"),
             *tests_in("faces/mcp/test_http", "a_cancellation_of_another_session_is_ignored"),
+            *tests_in(
+                "security/test_tenants",
+                "requests_by_any_method_and_path_count_against_the_limit_of_a_key",
+                "the_cache_does_not_tell_what_other_owners_have_asked",
+                "many_idempotency_keys_of_one_caller_displace_no_response_of_another",
+                "links_to_sessions_end_with_the_last_key_of_their_owner",
+            ),
         ),
         (
             *tests_in("chat/test_tenancy", "ids_give_no_access_to_data_of_other_owners"),

@@ -20,7 +20,7 @@ import aiohttp
 
 from groundwire.commands.keys import announcer
 from groundwire.model import Source
-from groundwire.model.access import KeyLimits, KeyRights, KeyScope
+from groundwire.model.access import KeyLimits, KeyRights, KeyScope, Role
 from groundwire.model.value import value
 from groundwire.server.auth import fingerprint
 from groundwire.server.keys import SECRET_VARIABLE
@@ -147,14 +147,18 @@ class Cluster:
     def urls(self) -> list[str]:
         return [gateway.url for gateway in self.gateways]
 
-    def key(self, name: str, limits: KeyLimits | None = None, expires: str = "") -> str:
+    def key(
+        self, name: str, limits: KeyLimits | None = None, expires: str = "", role: Role = "member"
+    ) -> str:
         """A new key. Blocks."""
-        rights = KeyRights(expires=expires, scope=KeyScope(limits=limits or KeyLimits()))
+        rights = KeyRights(role, expires=expires, scope=KeyScope(limits=limits or KeyLimits()))
         return self.keys.create(name, time(), rights)[0]
 
-    async def new_key(self, name: str, limits: KeyLimits | None = None, expires: str = "") -> str:
+    async def new_key(
+        self, name: str, limits: KeyLimits | None = None, expires: str = "", role: Role = "member"
+    ) -> str:
         """A new key that all gateways know."""
-        key = await asyncio.to_thread(self.key, name, limits, expires)
+        key = await asyncio.to_thread(self.key, name, limits, expires, role)
         for url in self.urls:
             await until_status(url, key, 200)
         return key

@@ -66,6 +66,9 @@ NOT_STORED = "The answer could not be stored."
 """What the page says about an answer that is complete and not acknowledged."""
 
 
+FAULTS = {"hanging": "does not respond", "away": "is stopped and started"}
+
+
 def show(what: str, seen: object) -> None:
     print(f"\n  {what}: {seen}", end="", flush=True)  # noqa: T201
 
@@ -92,6 +95,19 @@ async def load(**plans: LoadPlan) -> AsyncIterator[dict[str, LoadReport]]:
     for name, task in tasks.items():
         reports[name] = task.result()
         show(name.replace("_", " "), {**reports[name].outcomes, **reports[name].percentiles("seconds")})
+
+
+def write_down(figures: Figures, scenario: str, **counts: float) -> None:
+    """Record what clients saw; `docs/reliability.md` has a table of it."""
+    for what, number in counts.items():
+        figures.add("failures", f"{scenario}: {what.replace('_', ' ')}", number)
+
+
+def answered(*reports: LoadReport) -> dict[str, float]:
+    """How many requests of some loads were answered, and how many were not."""
+    samples = [sample for report in reports for sample in report.samples]
+    count = sum(sample.is_ok for sample in samples)
+    return {"requests": len(samples), "answered": count, "not_answered": len(samples) - count}
 
 
 def failures(report: LoadReport) -> int:
@@ -154,7 +170,7 @@ async def chat_users(cluster: Cluster, count: int, url: str) -> list[ChatUser]:
 
 
 async def test_a_gateway_that_is_killed_harms_only_the_requests_that_it_was_answering(
-    tmp_path: Path, postgres: str, redis: str
+    tmp_path: Path, postgres: str, redis: str, figures: Figures
 ) -> None:
     """R20, R22. kill -9 of one of two gateways under load; it is started again later."""
     place = GatewayPlace(postgres, redis)
@@ -177,6 +193,9 @@ async def test_a_gateway_that_is_killed_harms_only_the_requests_that_it_was_answ
         ) as reports:
             chats = [asyncio.create_task(chat(user)) for user in users]
             await asyncio.sleep(6)
+            async with asyncio.timeout(SECONDS):
+                while all(len(user.questions) == len(user.answers) for user in users):
+                    await asyncio.sleep(0.01)
             in_flight = sum(
                 not one.finished and one.disconnected is None for one in cluster.upstream.requests
             )
@@ -187,11 +206,11 @@ async def test_a_gateway_that_is_killed_harms_only_the_requests_that_it_was_answ
         stopping.set()
         show("in flight when it was killed", in_flight)
         asked = sum(len(user.questions) for user in users)
-        answered = sum(len(user.answers) for user in users)
+        answered_chats = sum(len(user.answers) for user in users)
         lost = [text for user in users for text in await user.lost(other.url)]
-        show("chat", f"{asked} questions and {answered} answers acknowledged, {len(lost)} lost")
+        show("chat", f"{asked} questions and {answered_chats} answers acknowledged, {len(lost)} lost")
         assert not lost
-        assert asked > answered, "no answer was in progress"
+        assert asked > answered_chats, "no answer was in progress"
         assert not failures(reports["at_the_other_gateway"])
         assert 0 < failures(reports["through_nginx"]) <= in_flight
         assert set(reports["through_nginx"].outcomes) <= {"200", "502", "incomplete"}
@@ -202,11 +221,19 @@ async def test_a_gateway_that_is_killed_harms_only_the_requests_that_it_was_answ
                     await asyncio.sleep(0.5)
         show("chat afterwards", dict(sum((user.outcomes for user in users), Counter[str]())))
         assert set(doomed.before_ready) == {401}
+        write_down(
+            figures,
+            "kill -9 of one of two gateways",
+            **answered(*reports.values()),
+            in_flight_when_it_was_killed=in_flight,
+            chat_messages_acknowledged=asked + answered_chats,
+            of_them_lost=len(lost),
+        )
 
 
 @pytest.mark.parametrize("fault", ["hanging", "away"])
 async def test_clients_do_not_notice_a_redis_that_fails(
-    tmp_path: Path, postgres: str, redis: str, redis_server: RedisServer, fault: str
+    tmp_path: Path, postgres: str, redis: str, redis_server: RedisServer, fault: str, figures: Figures
 ) -> None:
     place = GatewayPlace(postgres, redis)
     async with running_cluster(tmp_path, [place, place]) as cluster:
@@ -225,6 +252,7 @@ async def test_clients_do_not_notice_a_redis_that_fails(
             assert report.outcomes == {"200": len(report.samples)}
             assert not report.skipped
         await until_exact(cluster)
+        write_down(figures, f"Redis {FAULTS[fault]}, twice", **answered(*reports.values()))
 
 
 async def until_shared(cluster: Cluster) -> None:
@@ -253,7 +281,7 @@ async def until_exact(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("fault", ["hanging", "away"])
 async def test_a_postgresql_that_fails_stops_only_what_needs_it(
-    tmp_path: Path, postgres: str, redis: str, postgres_server: PostgresServer, fault: str
+    tmp_path: Path, postgres: str, redis: str, postgres_server: PostgresServer, fault: str, figures: Figures
 ) -> None:
     """R24. Keys without a budget are answered; those with one, and the chat page, wait or get 503."""
     place = GatewayPlace(postgres, redis)
@@ -287,6 +315,15 @@ async def test_a_postgresql_that_fails_stops_only_what_needs_it(
         spent = (await cluster.settled(buyer)).day.spent
         show("ledger and bill, in nano-USD", (spent, cluster.billing.nano_usd))
         assert spent == cluster.billing.nano_usd
+        budgeted = reports["with_budget"]
+        write_down(
+            figures,
+            f"PostgreSQL {FAULTS[fault]}",
+            requests_without_a_budget_all_answered=len(reports["without_budget"].samples),
+            with_a_budget_answered=budgeted.outcomes.get("200", 0),
+            with_a_budget_refused_with_503=budgeted.outcomes.get("503", 0),
+            chat_messages_lost=0,
+        )
 
 
 @pytest.mark.parametrize("fault", ["hanging", "away"])
@@ -322,7 +359,7 @@ async def test_a_gateway_that_starts_while_postgresql_fails_answers_nothing(
 
 
 async def test_a_gateway_that_is_cut_off_from_the_stores_goes_on_and_is_right_again_when_healed(
-    tmp_path: Path, redis_server: RedisServer
+    tmp_path: Path, redis_server: RedisServer, figures: Figures
 ) -> None:
     """PostgreSQL and Redis do not respond to one of two gateways for eight seconds."""
     redis_server.command("FLUSHALL")
@@ -345,12 +382,12 @@ async def test_a_gateway_that_is_cut_off_from_the_stores_goes_on_and_is_right_ag
                 ],
             ) as cluster,
         ):
-            await check_partition(cluster, to_postgres, to_redis)
+            await check_partition(cluster, figures, to_postgres, to_redis)
     finally:
         server.close()
 
 
-async def check_partition(cluster: Cluster, *proxies: FaultProxy) -> None:
+async def check_partition(cluster: Cluster, figures: Figures, *proxies: FaultProxy) -> None:
     connected, cut_off = cluster.urls
     key = await cluster.new_key("load", PLENTY)
     buyer = await cluster.new_key("buyer", budget_of(100_000))
@@ -378,7 +415,8 @@ async def check_partition(cluster: Cluster, *proxies: FaultProxy) -> None:
         await asyncio.sleep(6)
         for proxy in proxies:
             proxy.faults = Faults()
-        show("seconds until the revocation is known, healed", await until_status(cut_off, leaving, 401))
+        seconds = await until_status(cut_off, leaving, 401)
+        show("seconds until the revocation is known, healed", seconds)
     for name, report in reports.items():
         allowed = {"200", "503"} if name == "cut_off_with_budget" else {"200"}
         assert set(report.outcomes) <= allowed, name
@@ -387,6 +425,16 @@ async def check_partition(cluster: Cluster, *proxies: FaultProxy) -> None:
     show("ledger and bill, in nano-USD", (spent, cluster.billing.nano_usd))
     assert spent == cluster.billing.nano_usd
     await until_exact(cluster)
+    cut = reports["cut_off_with_budget"].outcomes
+    write_down(
+        figures,
+        "one of two gateways is cut off from PostgreSQL and Redis for eight seconds",
+        **answered(*(report for name, report in reports.items() if name != "cut_off_with_budget")),
+        with_a_budget_at_the_gateway_that_is_cut_off_answered=cut.get("200", 0),
+        with_a_budget_there_refused_with_503=cut.get("503", 0),
+        admitted_by_a_limit_of_20=meanwhile[200],
+        seconds_until_a_revocation_is_known_after_it=round(seconds, 2),
+    )
 
 
 def faketime() -> str:
@@ -399,7 +447,7 @@ def faketime() -> str:
 
 
 async def test_clocks_that_differ_by_five_minutes_change_nothing_that_is_shared(
-    tmp_path: Path, postgres: str, redis: str
+    tmp_path: Path, postgres: str, redis: str, figures: Figures
 ) -> None:
     shifted = {"LD_PRELOAD": faketime(), "FAKETIME": "+300s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
     places = [GatewayPlace(postgres, redis), GatewayPlace(postgres, redis, shifted)]
@@ -407,7 +455,8 @@ async def test_clocks_that_differ_by_five_minutes_change_nothing_that_is_shared(
         right, ahead = cluster.urls
         async with aiohttp.ClientSession() as client:
             limited = await cluster.new_key("limited", KeyLimits(requests_per_minute=20))
-            check_limit(cluster, await at_once(cluster, limited, 20), 20)
+            admitted = await at_once(cluster, limited, 20)
+            check_limit(cluster, admitted, 20)
             buyer = await cluster.new_key("buyer", budget_of(6))
             statuses = await until_spent(client, cluster.urls, buyer)
             show("a budget for six answers", dict(statuses))
@@ -429,6 +478,13 @@ async def test_clocks_that_differ_by_five_minutes_change_nothing_that_is_shared(
         ):
             show("a key with two minutes left, at the gateway that is ahead", response.status)
             assert response.status == 401
+        write_down(
+            figures,
+            "clocks of two gateways five minutes apart",
+            admitted_by_a_limit_of_20=admitted[200],
+            answered_by_a_budget_for_six=statuses[200],
+            chat_messages_out_of_order=0,
+        )
 
 
 def cpu_seconds(process: int) -> float:
@@ -450,7 +506,9 @@ def machine_seconds() -> float:
     return (user + nice + system + interrupts + soft) / os.sysconf("SC_CLK_TCK")
 
 
-async def test_the_throughput_of_two_workers_is_printed(tmp_path: Path, postgres: str, redis: str) -> None:
+async def test_the_throughput_of_two_workers_is_printed(
+    tmp_path: Path, postgres: str, redis: str, figures: Figures
+) -> None:
     """More than a worker can answer is sent. The CPU times show which part of the machine is the limit."""
     goodput = {}
     body = tmp_path / "body.json"
@@ -483,6 +541,10 @@ async def test_the_throughput_of_two_workers_is_printed(tmp_path: Path, postgres
             goodput[workers] = report["outcomes"].get("200", 0) / seconds
             show(f"{workers} workers", {"per second": goodput[workers], **report["outcomes"]})
             show("CPU seconds", {name: round(spent, 1) for name, spent in used.items()})
+            name = f"{workers} worker{'s' * (workers > 1)} with PostgreSQL and Redis"
+            figures.add("workers", f"{name}: requests per second", goodput[workers])
+            for part, spent in used.items():
+                figures.add("workers", f"{name}: CPU of the {part}", round(spent, 1), "s")
     show("two workers to one", round(goodput[2] / goodput[1], 2))
     assert all(goodput.values())
 

@@ -8,8 +8,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from time import monotonic
+from typing import Any
 
 import aiohttp
+import openai
 import pytest
 from anyio.from_thread import start_blocking_portal
 
@@ -148,6 +150,31 @@ async def test_a_hundred_equal_requests_over_both_gateways_are_one_upstream_requ
     assert len(cluster.upstream.requests) - before == 1
 
 
+async def test_a_background_response_of_one_gateway_is_polled_followed_and_stopped_on_the_other(
+    cluster: Cluster,
+) -> None:
+    key = await cluster.new_key("writer")
+    one, other = (
+        openai.AsyncOpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0) for url in cluster.urls
+    )
+    question: dict[str, Any] = {"model": QUESTION["model"], "input": "In the background?", "background": True}
+    async with one, other, asyncio.timeout(60):
+        created = await one.responses.create(**question)
+        events = [event async for event in await other.responses.retrieve(created.id, stream=True)]
+        assert events[-1].type == "response.completed"
+        assert [event.sequence_number for event in events] == list(range(len(events)))
+        polled = await other.responses.retrieve(created.id)
+        assert (polled.status, polled.output_text) == ("completed", "Yes.")
+        stranger = openai.AsyncOpenAI(base_url=other.base_url, api_key=await cluster.new_key("stranger"))
+        async with stranger:
+            with pytest.raises(openai.NotFoundError):
+                await stranger.responses.retrieve(created.id)
+        assert (await one.responses.cancel(created.id)).status == "completed"
+        await other.responses.delete(created.id)
+        with pytest.raises(openai.NotFoundError):
+            await one.responses.retrieve(created.id)
+
+
 async def test_the_budget_of_a_key_is_exact_over_both_gateways(cluster: Cluster) -> None:
     """Ten clients repeat their requests until the budget is spent."""
     key = await cluster.new_key("buyer", budget_of(6))
@@ -157,6 +184,33 @@ async def test_the_budget_of_a_key_is_exact_over_both_gateways(cluster: Cluster)
     assert set(statuses) <= {200, 402, 429}
     assert statuses[200] == 6
     assert (await cluster.settled(key)).day.spent == cluster.billing.nano_usd - before == 6 * COST
+
+
+async def test_the_admin_page_of_one_gateway_shows_the_requests_of_the_other(cluster: Cluster) -> None:
+    one, other = cluster.urls
+    admin = await cluster.new_key("admin", role="admin")
+    browser = Browser()
+    await browser.login(one, admin)
+    key = await cluster.new_key("busy")
+    async with aiohttp.ClientSession() as client, asyncio.timeout(60):
+        asking = True
+
+        async def ask() -> None:
+            while asking:
+                await post(client, other, key, {**QUESTION, "model": "mine/seen-elsewhere"})
+
+        busy = [asyncio.create_task(ask()) for _ in range(4)]
+        try:
+            async with browser.at(one) as page:
+                while True:
+                    async with page.get("/admin") as response:
+                        assert response.status == 200
+                        if "mine/seen-elsewhere" in await response.text():
+                            break
+                    await asyncio.sleep(0.1)
+        finally:
+            asking = False
+            await asyncio.wait(busy)
 
 
 async def test_nginx_uses_both_gateways(cluster: Cluster) -> None:

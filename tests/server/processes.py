@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 import aiohttp
 
-BOUND = 20.0
+BOUND = 60.0
 SOURCE = Path(__file__).parents[2] / "src"
 NO_ENV: Mapping[str, str] = MappingProxyType({})
 PROGRAM = ("-m", "groundwire")

@@ -26,6 +26,7 @@ from groundwire.server.auth import fingerprint
 from groundwire.store.base import BudgetState, Store
 from groundwire.store.open import open_store
 from tests.faces.gateway.serving import running_server, wait_for_open_requests
+from tests.figures import Figures
 from tests.memory_folders import tmp_path
 from tests.server.billing_upstream import (
     KEY,
@@ -308,6 +309,10 @@ async def test_a_refused_request_reserves_nothing(tmp_path: Path) -> None:
         assert (state.day.spent, state.day.reserved) == (0, 0)
 
 
+MANY = 1000
+"""From this number of requests on, a test writes down its figures."""
+
+
 # LiteLLM's issues
 
 
@@ -327,7 +332,7 @@ async def test_issue_26672_a_spent_budget_is_enforced(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [60, pytest.param(1000, marks=pytest.mark.thorough)])
 async def test_issue_34732_concurrent_requests_exceed_the_budget_by_one_reservation(
-    tmp_path: Path, count: int
+    tmp_path: Path, count: int, figures: Figures
 ) -> None:
     """Concurrent requests pass the check before any spend is recorded. Also R25."""
     async with bench(tmp_path, KeyLimits(usd_per_day=Decimal("0.000000001"))) as here:
@@ -336,6 +341,8 @@ async def test_issue_34732_concurrent_requests_exceed_the_budget_by_one_reservat
         assert set(statuses) <= {200, 402, 429}
         assert statuses.count(200) == 1
         assert (await here.settled()).day.spent == here.upstream.nano_usd
+        if count >= MANY:
+            figures.add("R25", f"of {count:,} requests at once for the last unit, sent to the provider", 1)
 
 
 async def test_issue_27639_reservations_do_not_leak(tmp_path: Path) -> None:
@@ -437,7 +444,9 @@ async def test_issue_35524_a_request_that_cannot_be_priced_is_not_sent(tmp_path:
 
 
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.thorough)])
-async def test_the_ledger_equals_the_upstreams_own_count(tmp_path: Path, count: int) -> None:
+async def test_the_ledger_equals_the_upstreams_own_count(
+    tmp_path: Path, count: int, figures: Figures
+) -> None:
     """Whole, streamed and aborted answers, and errors, at random."""
     chance = Random(25)
     async with bench(tmp_path) as here:
@@ -465,7 +474,11 @@ async def test_the_ledger_equals_the_upstreams_own_count(tmp_path: Path, count: 
         state = await here.settled()
         assert len(here.upstream.bills) == count
         assert state.day.spent == here.upstream.nano_usd
-        assert sum(not bill.is_finished for bill in here.upstream.bills) > count // 10
+        aborted = sum(not bill.is_finished for bill in here.upstream.bills)
+        assert aborted > count // 10
+        if count >= MANY:
+            figures.add("R25", "requests, after which the ledger equals the provider's bill", count)
+            figures.add("R25", "of them aborted by the client", aborted)
 
 
 @asynccontextmanager
@@ -492,7 +505,7 @@ async def gateway_process(
 
 @pytest.mark.parametrize("killed", [3, pytest.param(60, marks=pytest.mark.thorough)])
 async def test_a_killed_gateway_leaves_a_ledger_that_is_exact_for_what_ended(
-    tmp_path: Path, killed: int
+    tmp_path: Path, killed: int, figures: Figures
 ) -> None:
     """R25. What ended before the kill is booked to the nano-USD; what did not counts with its reservation,
     which is at least what the provider has billed."""
@@ -525,6 +538,8 @@ async def test_a_killed_gateway_leaves_a_ledger_that_is_exact_for_what_ended(
         assert left.day.spent + left.day.reserved >= upstream.nano_usd
         reservation = left.day.reserved // killed
         assert left.day.reserved == killed * reservation
+        if killed >= 60:
+            figures.add("R25", "requests killed with their gateway, each counted as it was reserved", killed)
         # Another gateway goes on with the same ledger.
         limit = {KEY: KeyLimits(usd_per_day=from_nano(left.day.spent + left.day.reserved))}
         app = budgeted_service({"scripted": upstream.url}, tmp_path, limit)

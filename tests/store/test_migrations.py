@@ -128,6 +128,18 @@ ROWS: dict[int, Tables] = {
         ],
         "groundwire_budgets": [("f1", "2026-01", 250_000_000, 0)],
     },
+    8: {
+        "groundwire_agents": AGENTS,
+        "groundwire_sessions": [(*SESSIONS[0], 1, "travel"), (*SESSIONS[1], 0, "")],
+        "groundwire_messages (id, session, number, body, provider, created)": MESSAGES,
+        "groundwire_words (message, owner, words)": WORDS,
+        f"groundwire_usage ({_USAGE_COLUMNS}, api_key, nano_usd, cache_hit)": [
+            (*USAGE[0], "", 250_000_000, 0),
+            (*USAGE[1], "", None, 0),
+        ],
+        "groundwire_shares": [("share_1", "digest", "s1", "", 2, _AT, "2026-02-02T00:00:00+00:00")],
+        "groundwire_ratings": [("m2", "s1", "", 1, _AT)],
+    },
 }
 KEPT: dict[LiteralString, list[Row]] = {
     "SELECT * FROM groundwire_agents ORDER BY id": AGENTS,

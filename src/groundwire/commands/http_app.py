@@ -37,11 +37,13 @@ from groundwire.server.budgets import Budgets
 from groundwire.server.http_server import HttpServer
 from groundwire.server.key_manager import KeyManager
 from groundwire.server.keys import KeyFile, Keyring, KeyStore, load_secret
+from groundwire.server.live_requests import live_requests
 from groundwire.server.metrics import share_metrics
 from groundwire.server.rate_limits import RateLimiter, SqliteWindows
 from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.server.routes import Route, RouteTable
 from groundwire.server.shared_access import ACCESS_TOPIC, SharedAccess, StoredKeys
+from groundwire.server.stored_spool import StoredSpool
 from groundwire.server.telemetry import open_telemetry
 from groundwire.server.usage import UsageRecorder
 from groundwire.server.workers import WorkerProcesses, bind_socket, tune_gc
@@ -136,6 +138,8 @@ def create_service(
     store = open_store(store_address(config.store, config.data_dir))
     shared = SharedAccess(store, on_change=announcer(config.redis)) if is_shared(config.store) else None
     app = create_app(groundwire, env, host=host, timeouts=timeouts, shared=shared, store=store)
+    if shared is not None:
+        app.responses = StoredSpool(store)
     if config.redis:
         _share_through_redis(app, groundwire, shared, workers)
     elif workers is not None:
@@ -174,6 +178,7 @@ def _share_through_redis(
     app: HttpApp, groundwire: Groundwire, shared: SharedAccess | None, workers: Workers | None
 ) -> None:
     # Imported on demand: the library of Redis is optional, and takes half a second.
+    from groundwire.server.shared_live import SharedLiveRequests  # noqa: PLC0415
     from groundwire.server.shared_responses import SharedResponses  # noqa: PLC0415
     from groundwire.server.shared_throttle import SharedThrottle  # noqa: PLC0415
     from groundwire.transport.redis import RedisLink  # noqa: PLC0415
@@ -183,6 +188,7 @@ def _share_through_redis(
     app.rate_limiter = RateLimiter(link, processes=workers.count if workers is not None else 1)
     app.idempotency.shared = SharedResponses(link)
     SharedThrottle(link, app.access.throttle)
+    app.other_live_requests = SharedLiveRequests(link, lambda: live_requests(app.live_requests)).others
     if shared is not None:
         link.listen(ACCESS_TOPIC, lambda _: shared.wake())
     app.on_start.append(link.start)

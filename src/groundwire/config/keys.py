@@ -149,6 +149,11 @@ GATEWAY = SettingTable(
             "How long the same request gets the cached answer, in seconds.",
             project="never",
         ),
+        "cache_scope": SettingKey(
+            kinds.choice("owner", "all"),
+            "owner: keys of one owner share cached answers; all: all keys do.",
+            project="never",
+        ),
         "request_log": SettingKey(kinds.PATH, "A file that gets one line for each request.", project="never"),
         "otlp_endpoint": SettingKey(
             kinds.COLLECTOR, "The OpenTelemetry collector that gets traces and metrics.", project="never"

@@ -70,6 +70,7 @@ class GatewaySettings:
     max_body_mb: int = 10
     max_requests: int = 4000
     cache_seconds: float = 0.0
+    cache_scope: Literal["owner", "all"] = "owner"
     request_log: str = ""
     otlp_endpoint: str = ""
     """Where traces and metrics are sent; empty for `OTEL_EXPORTER_OTLP_ENDPOINT`, if that is set."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import aclosing
+from contextvars import ContextVar
 from hashlib import sha256
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, cast
 
@@ -22,6 +23,10 @@ from groundwire.routing.coalescing import Batches, SharedStream
 
 if TYPE_CHECKING:
     from groundwire.routing.shared_cache import AnswerLease, SharedAnswers
+
+CACHE_OWNER: ContextVar[str] = ContextVar("cache_owner", default="")
+"""Whose answers the request in progress may share: those of one owner, or of all if it is empty. A hit tells
+that somebody has asked the same, so owners do not share."""
 
 CacheState: TypeAlias = Literal["hit", "miss", "shared"]
 """hit: from the cache; miss: sent upstream for this request; shared: joins an identical request in flight."""
@@ -115,7 +120,7 @@ class ResponseCache:
         return self._shared(request, provider, model, note or _ignore)
 
     async def _shared(self, request: Request, provider: str, model: str, note: OnCacheStatus) -> Batches:
-        key = cache_key(request, provider, model)
+        key = cache_key(request, provider, model, CACHE_OWNER.get())
         entry = self._fresh(key)
         if entry is not None:
             note(CacheStatus("hit", int(self._clock() - entry.at)))
@@ -204,14 +209,15 @@ def is_cacheable(request: Request) -> bool:
     )
 
 
-def cache_key(request: Request, provider: str, model: str) -> bytes:
-    """Digest of what determines the answer: target and content, not the wire format or streaming."""
+def cache_key(request: Request, provider: str, model: str, owner: str = "") -> bytes:
+    """Digest of the owner and of what determines the answer: target and content, not the wire format or
+    streaming."""
     body = encode(replace(request, wire=None, model="", stream=False))
     search = cast("JsonObject", body["search"])
     search["extras"] = _normalised_extras(search.get("extras", {}), _TOOL_FORM_KEYS)
     body["extras"] = _normalised_extras(body.get("extras", {}), _OUTPUT_KEYS)
     _renumber(cast("list[JsonObject]", body["messages"]))
-    return sha256(dump_json([provider, model, body]).encode("utf-8", "surrogatepass")).digest()
+    return sha256(dump_json([owner, provider, model, body]).encode("utf-8", "surrogatepass")).digest()
 
 
 def _normalised_extras(extras: Json, ignored: frozenset[str]) -> Json:

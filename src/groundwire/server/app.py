@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from copy import copy
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,6 +24,7 @@ from groundwire.errors import GroundwireError, TurnedAway
 from groundwire.model import Event, Request, Usage
 from groundwire.model.access import KeyScope
 from groundwire.model.value import value
+from groundwire.routing.cache import CACHE_OWNER
 from groundwire.server.asgi import JSON, ClientDisconnected, HttpExchange, Receive, Scope, Send
 from groundwire.server.auth import AccessControl
 from groundwire.server.background_tasks import BackgroundTasks
@@ -30,12 +33,14 @@ from groundwire.server.idempotency import HEADER as IDEMPOTENCY_KEY
 from groundwire.server.idempotency import IdempotencyCache
 from groundwire.server.key_manager import KeyActor, KeyManager, actor_for
 from groundwire.server.limits import check_request
+from groundwire.server.live_requests import LiveRequest
 from groundwire.server.metrics import Metrics
 from groundwire.server.overload import LoadShedder, overloaded_error
 from groundwire.server.rate_limits import RateLimiter, RateReservation, limit_error, limit_headers
+from groundwire.server.response_spool import FileSpool, ResponseSpool
 from groundwire.server.response_writer import ResponseInfo, ResponseTimeouts, retry_after_header
 from groundwire.server.restricted_client import RestrictedClient, restricts_client
-from groundwire.server.routes import EncodeError, RouteMatch, RouteTable
+from groundwire.server.routes import EncodeError, RouteMatch, RouteTable, is_counted
 from groundwire.server.shutdown import ActiveStreams, closing_error
 from groundwire.server.token_estimate import estimate_tokens
 
@@ -199,10 +204,15 @@ class HttpApp:
         """New requests are refused."""
         self.open_requests = 0
         self.live_requests: set[RequestContext] = set()
+        self.other_live_requests: Callable[[], Awaitable[Sequence[LiveRequest]]] | None = None
+        """Those of other gateways, if they are known."""
         self.active_streams = ActiveStreams()
         self.load_shedder = LoadShedder()
         self.idempotency = IdempotencyCache()
         self.background = BackgroundTasks()
+        self.followers: Counter[str] = Counter()
+        """How many streams of background responses are open, by owner."""
+        self.responses: ResponseSpool = FileSpool(Path(groundwire.config.data_dir) / "background")
         self.metrics = Metrics()
         self.rate_limiter = RateLimiter()
         self.on_start: list[Callable[[], Awaitable[None]]] = []
@@ -312,8 +322,10 @@ class HttpApp:
             self.usage_recorder.add(context, seconds)
 
     def charge(self, key: str) -> None:
-        """Let the budget of a key pay for the request in progress, if it has one."""
+        """Let the budget of a key pay for the request in progress, if it has one, and let the request share
+        only the cached answers that its owner may know of."""
         set_spender(key, self.access.scope(key).limits)
+        CACHE_OWNER.set(self.access.owner(key) if self.settings.cache_scope == "owner" else "")
 
     async def _with_error_response(self, context: RequestContext, work: Awaitable[None]) -> None:
         """Await `work`, and turn every exception into an error response."""
@@ -352,8 +364,9 @@ class HttpApp:
                 status=405, message=f"{exchange.method} is not allowed here; use {match.allowed_methods}"
             )
         self._authorize(context, match)
-        if exchange.method == "POST" and match.route.is_counted and match.route.access == "key":
-            limit = self.max_body_bytes if match.route.dialect else 0
+        if is_counted(match.route, exchange.method):
+            # Other bodies are searches, which may be forms.
+            limit = self.max_body_bytes if match.route.dialect or match.route.group == "chat" else 0
             context.reservation = await self.check_rate(context, limit)
         app = self.restricted_to(self.access.rights(context.key).scope) if context.key else self
         if match.route.dialect and IDEMPOTENCY_KEY in exchange.headers and exchange.method == "POST":

@@ -349,6 +349,13 @@ class AccessControl:
         """The owner of what the key with this fingerprint stores; empty where no key is needed."""
         return tenant_id(shown, self.rights(shown))
 
+    def has_owner(self, owner: str) -> bool:
+        """Has this owner a valid key? Where no key is needed, everybody is the owner of everything."""
+        valid = self._read_keys().valid
+        if valid is None:
+            return True
+        return any(self.owner(shown) == owner for shown in valid if not self._is_expired(shown))
+
     def check_route(self, shown: str, group: str, role: Role = "member") -> None:
         """Check that a key may use routes of this group, and has this role; raises `ForbiddenForKey`."""
         groups = self.rights(shown).scope.routes

@@ -10,7 +10,7 @@ response of another gateway, or waits for it.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from time import monotonic
@@ -201,18 +201,20 @@ class IdempotencyCache:
             del self._recordings[name]
 
     def _trim(self) -> None:
-        """Drop the oldest responses while there are too many."""
-        complete = [(name, one) for name, one in self._recordings.items() if one.complete]
-        size = sum(one.size for _, one in complete)
-        for name, one in complete:
-            if (
-                len(self._recordings) <= MAX_RESPONSES
-                and size <= MAX_TOTAL_BYTES
-                and one.expires > self._clock()
-            ):
-                return
-            size -= one.size
-            self._drop(name, one)
+        """Drop expired responses, and while there are too many, the oldest of the caller who has most."""
+        complete = {name: one for name, one in self._recordings.items() if one.complete}
+        for name, one in tuple(complete.items()):
+            if one.expires <= self._clock():
+                self._drop(name, complete.pop(name))
+        size = sum(one.size for one in complete.values())
+        while complete and (len(self._recordings) > MAX_RESPONSES or size > MAX_TOTAL_BYTES):
+            used: Counter[str] = Counter()
+            for (caller, _), one in complete.items():
+                used[caller] += one.size if size > MAX_TOTAL_BYTES else 1
+            greedy = used.most_common(1)[0][0]
+            oldest = next(name for name in complete if name[0] == greedy)
+            size -= complete[oldest].size
+            self._drop(oldest, complete.pop(oldest))
 
 
 def _used_before() -> TurnedAway:

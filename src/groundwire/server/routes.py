@@ -50,7 +50,7 @@ class Route:
     always: bool = False
     """Available even while the server is overloaded or closing."""
     is_counted: bool = True
-    """Does a POST count against the rate limits of the key?"""
+    """Do its requests count against the rate limits of the key? Those that only read never do."""
     about: str = ""
     """One sentence for the documentation."""
     group: str = ""
@@ -60,6 +60,11 @@ class Route:
     """The least role of the key."""
     encode_error: EncodeError | None = None
     """Writes errors where the API of the route is not a dialect."""
+
+
+def is_counted(route: Route, method: str) -> bool:
+    """Does a request count against the rate limits of its key? Searches do by any method."""
+    return route.access == "key" and route.is_counted and (method == "POST" or route.group == "search")
 
 
 class RouteTable:

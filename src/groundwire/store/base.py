@@ -208,6 +208,26 @@ class BudgetState:
     """Was the reservation made?"""
 
 
+@value
+class ResponseEntry:
+    """A background response without its content. `age` is in seconds since it was last saved."""
+
+    name: str
+    owner: str
+    age: float
+    is_final: bool
+
+
+@value
+class StoredResponse:
+    """A background response: its state as JSON, and the events of its stream from an offset on."""
+
+    body: str
+    age: float
+    is_final: bool
+    events: bytes
+
+
 class RowRefused(GroundwireError):
     """The database rejects a value: the row is at fault, not the store."""
 
@@ -392,6 +412,30 @@ class Store(Protocol):
 
     def budget(self, owner: str) -> BudgetState:
         """What a key has spent and reserved in the current day and month."""
+        ...
+
+    def add_response(
+        self, name: str, owner: str, body: str, make_room: Callable[[Sequence[ResponseEntry]], Sequence[str]]
+    ) -> None:
+        """Add a background response; those that `make_room` names are removed. No other process adds one
+        meanwhile."""
+        ...
+
+    def response(self, name: str, owner: str, offset: int | None = None) -> StoredResponse | None:
+        """A background response of an owner, with its events from an offset in bytes on if one is given."""
+        ...
+
+    def save_response(self, name: str, offset: int, events: bytes, state: tuple[str, bool] | None) -> bool:
+        """Write whole events at an offset, and the body of a new state with whether it is final; False if
+        the response is to stop, or does not exist. A call may be repeated, also with more events."""
+        ...
+
+    def stop_response(self, name: str) -> None:
+        """Ask the process that runs a background response to stop it."""
+        ...
+
+    def remove_response(self, name: str) -> None:
+        """Remove a background response with its events."""
         ...
 
     def add_usage(self, rows: Sequence[UsageRow]) -> None:

@@ -185,6 +185,32 @@ _FILING = Migration(
     ),
 )
 
+# Answers that go on after their request.
+_RESPONSES = Migration(
+    9,
+    (
+        """
+        CREATE TABLE groundwire_responses (
+            name text NOT NULL PRIMARY KEY,
+            owner text NOT NULL,
+            body text NOT NULL,
+            final bigint NOT NULL,
+            stopping bigint NOT NULL,
+            saved double precision NOT NULL
+        )
+        """,
+        """
+        CREATE TABLE groundwire_response_events (
+            name text NOT NULL REFERENCES groundwire_responses (name) ON DELETE CASCADE,
+            start bigint NOT NULL,
+            size bigint NOT NULL,
+            data text NOT NULL,
+            PRIMARY KEY (name, start)
+        )
+        """,
+    ),
+)
+
 # Words are stored apart from messages. Existing messages are indexed when the store is opened.
 _NO_COLUMN: LiteralString = "ALTER TABLE groundwire_messages DROP COLUMN words"
 
@@ -230,6 +256,7 @@ ON_SQLITE = (
     ),
     _SPENDING,
     _FILING,
+    _RESPONSES,
 )
 ON_POSTGRES = (
     *_BOTH,
@@ -264,6 +291,7 @@ ON_POSTGRES = (
     ),
     _SPENDING,
     _FILING,
+    _RESPONSES,
 )
 WORDS_SINCE = 3
 """The version that introduced the full-text index."""

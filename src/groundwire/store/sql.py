@@ -17,7 +17,7 @@ from typing import LiteralString, Protocol, Self, cast
 
 from groundwire.errors import RequestError
 from groundwire.model.value import replace, value
-from groundwire.store import ledger
+from groundwire.store import ledger, spool
 from groundwire.store.base import (
     Agent,
     AnswerRating,
@@ -25,10 +25,12 @@ from groundwire.store.base import (
     AuditEntry,
     BudgetState,
     KeyUsageTotal,
+    ResponseEntry,
     RowRefused,
     Session,
     SessionShare,
     StoredMessage,
+    StoredResponse,
     UsageRow,
     UsageTotal,
 )
@@ -560,6 +562,33 @@ class SqlStore:
         """What a key has spent and reserved in the current day and month."""
         with self._database.transaction() as transaction:
             return ledger.state(transaction, self._now(transaction), owner)
+
+    def add_response(
+        self, name: str, owner: str, body: str, make_room: Callable[[Sequence[ResponseEntry]], Sequence[str]]
+    ) -> None:
+        """Add a background response: one transaction."""
+        with self._database.transaction() as transaction:
+            spool.create(transaction, self._now(transaction), name, owner, body, make_room)
+
+    def response(self, name: str, owner: str, offset: int | None = None) -> StoredResponse | None:
+        """A background response of an owner."""
+        with self._database.transaction() as transaction:
+            return spool.read(transaction, self._now(transaction), name, owner, offset)
+
+    def save_response(self, name: str, offset: int, events: bytes, state: tuple[str, bool] | None) -> bool:
+        """Write events and state of a background response: one transaction."""
+        with self._database.transaction() as transaction:
+            return spool.save(transaction, self._now(transaction), name, offset, events, state)
+
+    def stop_response(self, name: str) -> None:
+        """Ask the process that runs a background response to stop it."""
+        with self._database.transaction() as transaction:
+            spool.stop(transaction, name)
+
+    def remove_response(self, name: str) -> None:
+        """Remove a background response."""
+        with self._database.transaction() as transaction:
+            spool.remove(transaction, name)
 
     def _now(self, transaction: Transaction) -> float:
         return float(cast("float", transaction.rows(self._leases.clock, {})[0][0]))

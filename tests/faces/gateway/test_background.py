@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
 
-from groundwire.errors import TurnedAway
 from groundwire.model import Source
 from groundwire.model.value import replace
-from groundwire.server.response_spool import LOST_SECONDS, MAX_RUNNING_OF_OWNER, ResponseSpool
 from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.serving import provider_at, serving
@@ -111,35 +107,28 @@ async def test_cancelling_a_response_cancels_the_upstream_request() -> None:
         assert "closing" in closed.error.message
 
 
+async def test_an_owner_follows_a_limited_number_of_responses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("groundwire.faces.gateway.background.endpoints.MAX_FOLLOWERS_OF_OWNER", 2)
+    async with (
+        Upstream(replace(ANSWER, stall_at=400)) as upstream,
+        serving({"up": provider_at("anthropic_messages", upstream.url)}) as running,
+        openai.AsyncOpenAI(base_url=f"{running.url}/v1", api_key="any", max_retries=0) as client,
+    ):
+        created = await client.responses.create(**QUESTION)
+        first = await client.responses.retrieve(created.id, stream=True)
+        second = await client.responses.retrieve(created.id, stream=True)
+        with pytest.raises(openai.RateLimitError, match="poll"):
+            await client.responses.retrieve(created.id, stream=True)
+        await first.close()
+        async with asyncio.timeout(20):
+            while running.gateway.followers.total() > 1:
+                await asyncio.sleep(0.02)
+        third = await client.responses.retrieve(created.id, stream=True)
+        assert (await client.responses.cancel(created.id)).status == "cancelled"
+        for stream in (second, third):
+            assert "response.completed" not in [event.type async for event in stream]
+    assert not +running.gateway.followers
+
+
 async def _all_events(client: openai.AsyncOpenAI, name: str) -> list[Any]:
     return [event async for event in await client.responses.retrieve(name, stream=True)]
-
-
-def test_the_spool_is_bounded_and_knows_owners_and_lost_workers(tmp_path: Path) -> None:
-    now = [1000.0]
-    spool = ResponseSpool(tmp_path / "spool", clock=lambda: now[0])
-    for number in range(MAX_RUNNING_OF_OWNER):
-        spool.create(f"resp_{number}", "me", {"status": "in_progress"})
-        os.utime(tmp_path / "spool" / f"resp_{number}.events", (1000.0, 1000.0))
-    with pytest.raises(TurnedAway, match="too many"):
-        spool.create("resp_more", "me", {"status": "queued"})
-    spool.create("resp_other", "you", {"status": "queued"})
-    os.utime(tmp_path / "spool" / "resp_other.events", (1000.0, 1000.0))
-    assert spool.read("resp_other", "me") is None
-    assert spool.read("../resp_other", "you") is None
-    now[0] += LOST_SECONDS + 1
-    lost = spool.read("resp_0", "me")
-    assert lost is not None
-    assert (lost.is_final, "restarted" in str(lost.body["error"])) == (True, True)
-    spool.create("resp_more", "me", {"status": "queued"})
-    assert spool.keep_alive("resp_more")
-    spool.stop("resp_more")
-    assert not spool.keep_alive("resp_more")
-    spool.remove("resp_more")
-    assert (spool.append("resp_more", b"x"), spool.events("resp_more", 0)) == (False, b"")
-    now[0] += 2 * 24 * 3600
-    spool.create("resp_last", "me", {"status": "queued"})
-    assert sorted(path.name for path in (tmp_path / "spool").iterdir()) == [
-        "resp_last.events",
-        "resp_last.json",
-    ]

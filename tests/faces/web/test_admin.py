@@ -18,12 +18,13 @@ import pytest
 from groundwire.client import Groundwire
 from groundwire.commands.http_app import create_service
 from groundwire.config.schema import Config
-from groundwire.faces.web.admin import LiveRequest, budget_left, live_requests, provider_rows
+from groundwire.faces.web.admin import budget_left, provider_rows, shown_requests
 from groundwire.faces.web.headers import CSP
 from groundwire.model import Usage
 from groundwire.model.access import ROLES, KeyLimits, KeyRights, KeyScope, Role, tenant_id
 from groundwire.server.app import HttpApp
 from groundwire.server.keys import KeyFile
+from groundwire.server.live_requests import LiveRequest, live_requests
 from groundwire.store.base import Agent, ApiKey, BudgetPeriod, BudgetState, UsageRow
 from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
@@ -284,7 +285,7 @@ async def test_requests_in_progress_and_the_health_of_providers_are_shown(tmp_pa
 
         class Observed(set):  # type: ignore[type-arg]
             def discard(self, item: object) -> None:
-                seen.extend(live_requests(app, "acme"))
+                seen.extend(shown_requests(live_requests(app.live_requests), "acme"))
                 super().discard(item)
 
         app.live_requests = Observed()

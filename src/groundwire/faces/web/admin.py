@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
 from math import ceil
-from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
 from groundwire.chat.usage import searches_of, tokens_of
@@ -26,6 +25,7 @@ from groundwire.model.cost import from_nano
 from groundwire.model.value import replace, value
 from groundwire.server.auth import is_expired
 from groundwire.server.key_manager import KeyActor, KeyManager
+from groundwire.server.live_requests import MAX_LIVE, LiveRequest, live_requests
 from groundwire.store.base import ApiKey, BudgetState, KeyUsageTotal
 from groundwire.store.key_json import rights_fields
 
@@ -37,7 +37,6 @@ T = TypeVar("T")
 
 _SECTION = "admin"
 _USAGE_DAYS = 30
-_MAX_LIVE = 100
 _LOG_LINES = 50
 _OWN_PATHS = frozenset({"/admin", "/admin/keys"})
 """The page does not list the request that shows it."""
@@ -78,17 +77,6 @@ class KeyRow:
     """Names of texts, and values."""
     spend: KeySpend
     budget: tuple[BudgetRow, ...] = ()
-
-
-@value
-class LiveRequest:
-    """A request in progress."""
-
-    method: str
-    path: str
-    model: str
-    seconds: int
-    key: str
 
 
 @value
@@ -229,7 +217,7 @@ async def _send(
         "admin",
         status=error.status_hint if error is not None else 200,
         rows=[await _row(web, key, used.get(key.fingerprint, KeySpend())) for key in keys],
-        live=live_requests(request.app, owner),
+        live=shown_requests(await _live_requests(request.app), owner),
         health=provider_rows(request.app),
         log=entries,
         form=form or {"role": "member" if request.visitor.keyed else "owner"},
@@ -283,25 +271,17 @@ async def _row(web: WebApp, key: ApiKey, spend: KeySpend) -> KeyRow:
     )
 
 
-def live_requests(app: HttpApp, owner: str) -> Sequence[LiveRequest]:
-    """The requests in progress in this process, the longest first; those of one owner if one is named."""
+async def _live_requests(app: HttpApp) -> list[LiveRequest]:
+    """The requests in progress on all gateways that are known here."""
+    others = await app.other_live_requests() if app.other_live_requests is not None else ()
+    return [*live_requests(app.live_requests), *others]
+
+
+def shown_requests(requests: Iterable[LiveRequest], owner: str) -> list[LiveRequest]:
+    """The requests that the page lists, the longest first; those of one owner if one is named."""
     tenant = tenant_id("", KeyRights(owner=owner)) if owner else ""
-    now = monotonic()
-    shown = [
-        context
-        for context in app.live_requests
-        if (not tenant or context.owner == tenant) and context.path not in _OWN_PATHS
-    ]
-    return [
-        LiveRequest(
-            context.exchange.method,
-            context.path,
-            context.requested_model,
-            int(now - context.began),
-            context.key[:8],
-        )
-        for context in sorted(shown, key=lambda context: context.began)[:_MAX_LIVE]
-    ]
+    shown = [one for one in requests if (not tenant or one.owner == tenant) and one.path not in _OWN_PATHS]
+    return sorted(shown, key=lambda one: -one.seconds)[:MAX_LIVE]
 
 
 def provider_rows(app: HttpApp) -> Sequence[ProviderRow]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from groundwire.chat.turns import missing
 from groundwire.errors import GroundwireError
 from groundwire.faces.web.auth import notice_cookie, read_form
 from groundwire.faces.web.headers import NOT_INDEXED, redirect, send_json, send_page
@@ -51,9 +52,11 @@ async def revoke(web: WebApp, request: PageRequest) -> None:
 
 
 async def show_shared(web: WebApp, request: PageRequest) -> None:
-    """A shared session, for everybody who has the link."""
+    """A shared session, for everybody who has the link, while its owner has a valid key."""
     found = await web.chat.shares.find(request.params["token"])
     share = found.share
+    if not request.app.access.has_owner(share.owner):
+        raise missing("share")
     conversation = await web.chat.open(share.owner, share.session, share.last + 1, _SHOWN_TURNS)
     articles = await asyncio.to_thread(
         readonly_articles, web, request, conversation.agent, conversation.turns

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from groundwire.dialects.json import dump_json
 from groundwire.dialects.sse import encode_comment
 from groundwire.errors import InvalidArguments, TurnedAway
-from groundwire.faces.gateway.background.run import spool_of, start_background
+from groundwire.faces.gateway.background.run import start_background
 from groundwire.faces.gateway.handler import Batches, ParsedRequest
 from groundwire.model import JsonObject
 from groundwire.server.asgi import JSON, cancel_on_disconnect
-from groundwire.server.response_spool import ResponseSpool, SpooledResponse
+from groundwire.server.response_spool import SpooledResponse
 from groundwire.server.response_writer import ResponseInfo, StreamingResponse
 from groundwire.server.routes import Route
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from groundwire.server.app import HttpApp, RequestContext
 
 _POLL_SECONDS = 0.1
+_LONGEST_POLL_SECONDS = 0.5
+"""While nothing new arrives, the spool is read less often."""
+MAX_FOLLOWERS_OF_OWNER = 100
+"""Streams of background responses at the same time in one process: each reads the spool again and again."""
 _CANCEL_SECONDS = 10.0
 _SEQUENCE = re.compile(rb'"sequence_number": ?(\d+)')
 _END = b"\n\n"
@@ -33,17 +37,17 @@ async def respond_in_background(
 ) -> None:
     """Start the answer, and send its state, or its stream as it grows. A client may disconnect."""
     is_stream = parsed.reply.request.stream
-    name = start_background(app, context, parsed, batches, info)
+    name = await start_background(app, context, parsed, batches, info)
     if is_stream:
         await _send_stream(app, context, name, -1)
     else:
-        await _send_body(context, _find(spool_of(app), context, name).body)
+        await _send_body(context, (await _find(app, context, name)).body)
 
 
 async def retrieve(app: HttpApp, context: RequestContext, params: Mapping[str, str]) -> None:
     """The current state of a response; with `stream=true`, its events from `starting_after` on."""
     exchange = context.exchange
-    state = _find(spool_of(app), context, params["id"])
+    state = await _find(app, context, params["id"])
     if exchange.query_param("stream") != "true":
         await _send_body(context, state.body)
         return
@@ -55,27 +59,26 @@ async def retrieve(app: HttpApp, context: RequestContext, params: Mapping[str, s
 
 async def cancel(app: HttpApp, context: RequestContext, params: Mapping[str, str]) -> None:
     """Stop a response; one that has ended is returned as it is."""
-    spool, name = spool_of(app), params["id"]
-    state = _find(spool, context, name)
+    name = params["id"]
+    state = await _find(app, context, name)
     if not state.is_final:
-        spool.stop(name)
+        await asyncio.to_thread(app.responses.stop, name)
         with suppress(TimeoutError):
             async with asyncio.timeout(_CANCEL_SECONDS):
-                while not (state := _find(spool, context, name)).is_final:
+                while not (state := await _find(app, context, name)).is_final:
                     await asyncio.sleep(_POLL_SECONDS)
     await _send_body(context, state.body)
 
 
 async def delete(app: HttpApp, context: RequestContext, params: Mapping[str, str]) -> None:
     """Remove a response; one that still runs is stopped."""
-    spool = spool_of(app)
-    _find(spool, context, params["id"])
-    spool.remove(params["id"])
+    await _find(app, context, params["id"])
+    await asyncio.to_thread(app.responses.remove, params["id"])
     await _send_body(context, {"id": params["id"], "object": "response", "deleted": True})
 
 
-def _find(spool: ResponseSpool, context: RequestContext, name: str) -> SpooledResponse:
-    found = spool.read(name, context.owner)
+async def _find(app: HttpApp, context: RequestContext, name: str) -> SpooledResponse:
+    found = await asyncio.to_thread(app.responses.read, name, context.owner)
     if found is None:
         raise TurnedAway(
             f"there is no response {name[:80]!r} of this key; only background responses are kept, for a day",
@@ -100,30 +103,42 @@ async def _send_stream(app: HttpApp, context: RequestContext, name: str, after: 
     def ping() -> bytes:
         return encode_comment("keep-alive")
 
+    if app.followers[context.owner] >= MAX_FOLLOWERS_OF_OWNER:
+        raise TurnedAway(
+            "too many streams of background responses are open; poll the responses instead",
+            status=429,
+            code="TOO_MANY_BACKGROUND",
+            retry_after=10,
+        )
+
     async def follow() -> None:
         with StreamingResponse(context.exchange, lambda: headers, ping, app.timeouts) as response:
-            await _follow(spool_of(app), context, name, after, response)
+            await _follow(app, context, name, after, response)
 
-    if not await cancel_on_disconnect(context.exchange, follow()):
-        context.outcome = "left"
+    app.followers[context.owner] += 1
+    try:
+        if not await cancel_on_disconnect(context.exchange, follow()):
+            context.outcome = "left"
+    finally:
+        app.followers[context.owner] -= 1
 
 
 async def _follow(
-    spool: ResponseSpool, context: RequestContext, name: str, after: int, response: StreamingResponse
+    app: HttpApp, context: RequestContext, name: str, after: int, response: StreamingResponse
 ) -> None:
     """Send whole events as they are written, until the response has ended and all of it is sent."""
-    offset = 0
+    offset, pause = 0, _POLL_SECONDS
     while True:
-        state = spool.read(name, context.owner)
-        data = spool.events(name, offset)
+        found = await asyncio.to_thread(app.responses.read, name, context.owner, offset)
+        data = found.events if found is not None else b""
         whole = data[: data.rfind(_END) + len(_END)] if _END in data else b""
         offset += len(whole)
         if wanted := _later(whole, after):
             await response.write(wanted)
-        elif state is None or state.is_final:
+        if found is None or found.is_final:
             break
-        else:
-            await asyncio.sleep(_POLL_SECONDS)
+        pause = _POLL_SECONDS if whole else min(1.5 * pause, _LONGEST_POLL_SECONDS)
+        await asyncio.sleep(pause)
     await response.write(b"", more=False)
 
 
