@@ -32,7 +32,7 @@ from groundwire.verify import score
 from groundwire.verify.claims import check_claim
 from groundwire.verify.pages import PageText, PreparedPage
 from groundwire.verify.score import SupportFeatures, support_features
-from groundwire.verify.statements import ClaimSentence
+from groundwire.verify.overlap import ClaimSentence
 
 WICE = Path(__file__).parents[2] / "shared" / "data" / "wice" / "claim-dev.jsonl"
 TARGETS = {"supported": 0.80, "any support": 0.82}

@@ -11,7 +11,7 @@ import re
 
 from groundwire.model.value import value
 from groundwire.verify.pages import PreparedPage
-from groundwire.verify.statements import (
+from groundwire.verify.overlap import (
     FEWEST_TERMS,
     ClaimSentence,
     best_union,

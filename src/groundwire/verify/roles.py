@@ -1,0 +1,161 @@
+"""Who does what to whom: names that have changed places around the same verb.
+
+`Alder bought Birch` and `Birch bought Alder` have the same words. The names next to a word that both sentences
+share are compared; a passive, a possessive and a German object before its verb turn the order round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from groundwire.engine.words import stem_word
+from groundwire.verify.clauses import clause_numbers
+from groundwire.verify.overlap import same_word
+from groundwire.verify.tokens import Token
+from groundwire.verify.vocabulary import are_opposite
+
+_AGENT = frozenset(("by", "von", "durch", "vom"))
+_RELATIVE = frozenset(("who", "which", "that", "whom", "der", "die", "das", "den", "dem", "and", "und"))
+_OF = frozenset(("of", "von", "des", "der"))
+_OBJECT_ARTICLES = frozenset(("den", "dem", "einen", "einem"))
+_ROUTES = (("from", "to"), ("von", "nach"), ("aus", "nach"))
+_SYMMETRIC = frozenset(
+    map(
+        stem_word,
+        (
+            *("meet", "met", "marry", "married", "border", "borders", "face", "faced", "play", "played", "merge"),
+            *("merged", "draw", "drew", "tie", "tied", "near", "agree", "agreed", "differ", "equal", "match"),
+            *("neighbour", "neighbor", "cooperate", "compete", "connect", "connects", "link", "links", "partner"),
+            *("rival", "ally", "allied", "twin", "share", "shared", "joint", "jointly", "together", "final"),
+            *("treffen", "traf", "heiraten", "heiratete", "grenzt", "spielen", "spielte", "fusionieren"),
+            *("fusionierte", "verbindet", "gemeinsam", "zusammen", "verheiratet", "benachbart", "rivale"),
+        ),
+    )
+)
+"""Words that say the same if the names around them change places."""
+
+
+class NameRun(NamedTuple):
+    """Names that follow each other, as positions of tokens, end exclusive."""
+
+    first: int
+    last: int
+
+
+class Roles(NamedTuple):
+    """The names around a word."""
+
+    subject: NameRun
+    object: NameRun
+
+
+class NamedSentence:
+    """The tokens of a sentence and its names."""
+
+    def __init__(self, tokens: Sequence[Token], text: str, names: frozenset[str]) -> None:
+        self.tokens = tokens
+        self.text = text
+        self.runs = list(_runs(tokens, names))
+        self.clauses = clause_numbers(tokens, text)
+
+    def keys(self, run: NameRun) -> frozenset[str]:
+        """The words of a name."""
+        return frozenset(token.key for token in self.tokens[run.first : run.last])
+
+    def shown(self, run: NameRun) -> str:
+        """A name as it is written."""
+        return self.text[self.tokens[run.first].start : self.tokens[run.last - 1].end]
+
+    def roles(self, at: int) -> Roles | None:
+        """The names before and after a word, the one that does it first."""
+        left = [run for run in self.runs if run.last <= at]
+        right = [run for run in self.runs if run.first > at]
+        if not left or not right:
+            return None
+        one, other = self._subject(left, at), right[0]
+        between = {token.surface for token in self.tokens[at + 1 : other.first]}
+        turned = bool(between & _AGENT) + self._owns(one, at) + self._is_object(one)
+        return Roles(other, one) if turned % 2 else Roles(one, other)
+
+    def _subject(self, left: Sequence[NameRun], at: int) -> NameRun:
+        """The name nearest before the word; not one in an apposition, `Alder, the Danish firm, bought`."""
+        nearest = left[-1]
+        clause = self.clauses[at]
+        opening = self.tokens[self.clauses.index(clause)]
+        if self.clauses[nearest.first] == clause or opening.surface in _RELATIVE:
+            return nearest
+        return next(
+            (run for run in reversed(left) if self.clauses[run.first] < self.clauses[nearest.first]), nearest
+        )
+
+    def is_relation(self, at: int) -> bool:
+        """Does `of` follow, as in `the son of`?"""
+        return at + 1 < len(self.tokens) and self.tokens[at + 1].surface in _OF
+
+    def _owns(self, run: NameRun, at: int) -> bool:
+        """Is a name in the genitive before the word: `Anna's mother`?"""
+        end = self.tokens[run.last - 1].end
+        written = self.text[self.tokens[run.last - 1].start : end + 2]
+        return run.last <= at and written.replace("’", "'").rstrip(" ,.").endswith("'s")
+
+    def _is_object(self, run: NameRun) -> bool:
+        return run.first > 0 and self.tokens[run.first - 1].surface in _OBJECT_ARTICLES
+
+    def routes(self) -> Iterator[Roles]:
+        """Names between `from` and `to`."""
+        for one, other in pairwise(self.runs):
+            if one.first and other.first:
+                words = self.tokens[one.first - 1].surface, self.tokens[other.first - 1].surface
+                if words in _ROUTES:
+                    yield Roles(one, other)
+
+
+def _runs(tokens: Sequence[Token], names: frozenset[str]) -> Iterator[NameRun]:
+    first = -1
+    for at, token in enumerate(tokens):
+        is_name = token.kind == "word" and (token.is_name or (at == 0 and token.key in names))
+        if is_name and first < 0:
+            first = at
+        if not is_name and first >= 0:
+            yield NameRun(first, at)
+            first = -1
+    if first >= 0:
+        yield NameRun(first, len(tokens))
+
+
+def swapped_names(claim: NamedSentence, sentence: NamedSentence) -> tuple[str, str] | None:
+    """What the claim says where the sentence says the other of two names; None if the names are in place."""
+    for ours, theirs in _shared_words(claim, sentence):
+        own, other = claim.roles(ours), sentence.roles(theirs)
+        if own and other and _are_swapped(claim, own, sentence, other):
+            return claim.shown(own.subject), sentence.shown(other.subject)
+    for own in claim.routes():
+        for other in sentence.routes():
+            if _are_swapped(claim, own, sentence, other):
+                return claim.shown(own.subject), sentence.shown(other.subject)
+    return None
+
+
+def _shared_words(claim: NamedSentence, sentence: NamedSentence) -> Iterator[tuple[int, int]]:
+    """Words that both have once, and that do not mean the same in both directions."""
+    for ours, token in enumerate(claim.tokens):
+        if token.kind != "word" or token.is_name or token.key in _SYMMETRIC or token.key.startswith("unit:"):
+            continue
+        places = [
+            at
+            for at, other in enumerate(sentence.tokens)
+            if not other.is_name
+            and other.kind == "word"
+            and (same_word(token, other) or are_opposite(token.surface, other.surface))
+        ]
+        if len(places) == 1 and claim.is_relation(ours) == sentence.is_relation(places[0]):
+            yield ours, places[0]
+
+
+def _are_swapped(claim: NamedSentence, own: Roles, sentence: NamedSentence, other: Roles) -> bool:
+    one, two = claim.keys(own.subject), claim.keys(own.object)
+    three, four = sentence.keys(other.subject), sentence.keys(other.object)
+    crosses = not one.isdisjoint(four) and not two.isdisjoint(three)
+    return crosses and one.isdisjoint(three) and two.isdisjoint(four) and one.isdisjoint(two)
