@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
+from groundwire.engine.words import word_list
 from groundwire.verify.facts import ClaimVerdict
 from groundwire.verify.overlap import ClaimSentence, Overlap, same_word
 from groundwire.verify.pages import PageSentence, PreparedPage
 from groundwire.verify.polarity import PolarSentence, differ_in_negation, opposite_words
 from groundwire.verify.quantities import Quantity, contradicts, is_less_specific, says, year_of
-from groundwire.verify.roles import NamedSentence, swapped_names
-from groundwire.verify.slots import other_slot
+from groundwire.verify.roles import NamedSentence, swapped_comparison, swapped_names
+from groundwire.verify.slots import fitting_slot, other_name_slot, other_rank, other_slot
 from groundwire.verify.tables import row_difference
 from groundwire.verify.tokens import Token
+from groundwire.verify.vocabulary import are_opposite
 
 SAME_SUBJECT = 0.6
 """Share of the other terms from which a sentence is about the same: only then can it say another value."""
@@ -76,6 +78,10 @@ def _in_sentence(
             return Contradiction(item, "other_value", pair)
     if not all(item.row[len(statement.words) :]):
         return None
+    if item.words >= SAME_SUBJECT and (rank := other_rank(statement.tokens, page.sentence_tokens(item.number))):
+        text = page.sentences[item.number].text
+        stated = text[rank[1].start : rank[1].end]
+        return Contradiction(item, "other_value", (statement.shown(rank[0]), stated))
     if item.common >= SAME_SUBJECT and (pair := _other_name(statement, page, item, visible)):
         return Contradiction(item, "other_name", pair)
     if item.share >= visible[0].share - _TIE and _is_same_statement(statement, page, item):
@@ -84,10 +90,18 @@ def _in_sentence(
 
 
 def _is_same_statement(statement: ClaimSentence, page: PreparedPage, item: Overlap) -> bool:
-    """Has a sentence most words of a statement, or no others than it?"""
-    if item.words >= SAME_STATEMENT:
+    """Has a sentence most words of a statement or their opposites, or no others than it?"""
+    if not statement.words:
+        return False
+    tokens = page.sentence_tokens(item.number)
+    opposite = [
+        any(are_opposite(token.surface, other.surface) for other in tokens)
+        for token, share in zip(statement.words, item.row, strict=False)
+        if not share
+    ]
+    if item.words + sum(opposite) / len(statement.words) >= SAME_STATEMENT:
         return True
-    words = [token for token in page.sentence_tokens(item.number) if token.kind == "word"]
+    words = [token for token in tokens if token.kind == "word"]
     return (
         item.words >= _PART_OF_STATEMENT
         and len(words) > 1
@@ -100,11 +114,17 @@ def _opposite(statement: ClaimSentence, page: PreparedPage, item: Overlap) -> Co
     sentence, tokens = page.sentences[item.number], page.sentence_tokens(item.number)
     claimed, stated = PolarSentence(statement.tokens, statement.text), PolarSentence(tokens, sentence.text)
     words = opposite_words(claimed, stated)
-    names = swapped_names(
-        NamedSentence(statement.tokens, statement.text, page.names),
-        NamedSentence(tokens, sentence.text, page.names),
-    )
-    turns = differ_in_negation(claimed, stated) + (words is not None) + (names is not None)
+    known = page.names | {token.key for token in statement.words if token.is_name}
+    ours = NamedSentence(statement.tokens, statement.text, known)
+    theirs = NamedSentence(tokens, sentence.text, known)
+    names = swapped_names(ours, theirs) or other_name_slot(ours, theirs, statement.keys)
+    sides = swapped_comparison(statement.tokens, tokens)
+    if sides is not None:
+        names = statement.shown(sides[0]), statement.shown(sides[1])
+    is_negated = differ_in_negation(claimed, stated)
+    if words is not None and any(same_word(words[1], own) for own in statement.tokens):
+        is_negated = False  # `accepted it and did not reject it` says it twice
+    turns = is_negated + (words is not None) + (names is not None)
     if turns % 2 == 0:
         return None
     if words is not None:
@@ -133,9 +153,11 @@ def _other_value(
             if _contradict(token.quantity, own.quantity)
             and not _is_relative(token, page.sentences[item.number])
         ]
+        sentence = page.sentences[item.number]
         rival = _same_slot(own, statement.tokens, rivals, tokens)
+        if rival is None:
+            rival = fitting_slot(own, statement.tokens, statement.text, rivals, tokens, sentence.text)
         if rival is not None:
-            sentence = page.sentences[item.number]
             return statement.shown(own), sentence.text[rival.start : rival.end]
     return None
 
@@ -208,7 +230,7 @@ def _other_name(
     missing = {
         token.key
         for at, (token, share) in enumerate(zip(statement.words, item.row, strict=False))
-        if token.is_name
+        if (token.is_name or token is _first_name(statement, theirs, page))
         and not share
         and (token.key not in page.keys or _is_only_elsewhere(at, statement, item, visible))
     }
@@ -219,6 +241,9 @@ def _other_name(
         None, [_slot(token) for token in ours], [_slot(token) for token in theirs], autojunk=False
     )
     for kind, left, right, low, high in matcher.get_opcodes():
+        # The sentence may say more before and after.
+        high = min(high, low + _AROUND) if right == len(ours) else high
+        low = max(low, high - _AROUND) if left == 0 else low
         if kind != "replace" or right - left > _AROUND or high - low > _AROUND:
             continue
         own = [token for token in ours[left:right] if token.key in missing]
@@ -232,6 +257,13 @@ def _other_name(
                 sentence.text[other[0].start : other[-1].end],
             )
     return None
+
+
+def _first_name(statement: ClaimSentence, theirs: Sequence[Token], page: PreparedPage) -> Token | None:
+    """The first word of a statement, if the sentence begins with a name: then it may be one too."""
+    first, other = statement.tokens[0], theirs[0]
+    is_name = other.kind == "word" and (other.is_name or other.key in page.names)
+    return first if is_name and first.kind == "word" and first.surface not in word_list("common_words") else None
 
 
 def _is_only_elsewhere(

@@ -123,8 +123,12 @@ def coverage(statement: ClaimSentence, page: PreparedPage, numbers: Iterable[int
 
 
 def best_union(overlaps: Sequence[Overlap]) -> float:
-    """The share of the terms that the best few sentences have together: each adds as much as it can."""
-    rows = [item.row for item in overlaps]
+    """The share of the terms that the best few sentences have together."""
+    return union_share([item.row for item in overlaps])
+
+
+def union_share(rows: Sequence[Sequence[float]]) -> float:
+    """The mean over the best few rows together: each adds as much as it can."""
     joint: tuple[float, ...] = (0.0,) * len(rows[0]) if rows else ()
     for _ in range(UNION):
         joint = max((tuple(map(max, joint, row)) for row in rows), key=sum, default=joint)

@@ -118,6 +118,7 @@ class PreparedPage:
         self._said: dict[Quantity, list[int]] = {}
         self.subject: frozenset[str] = frozenset()
         """The words of the title and of the first heading: what `it` means in most sentences."""
+        self.subject_values: tuple[Quantity, ...] = ()
         self.names: frozenset[str] = frozenset()
         """The words that are written as names."""
         self._index()
@@ -136,12 +137,9 @@ class PreparedPage:
                     _add(self.roots, token.root, number)
         titles = [number for number, sentence in enumerate(self.sentences) if sentence.place == "title"]
         headings = [number for number, sentence in enumerate(self.sentences) if sentence.place == "heading"]
-        self.subject = frozenset(
-            token.key
-            for number in (*titles, *headings[:1])
-            for token in self.sentence_tokens(number)
-            if token.kind == "word"
-        )
+        subject = [token for number in (*titles, *headings[:1]) for token in self.sentence_tokens(number)]
+        self.subject = frozenset(token.key for token in subject if token.kind == "word")
+        self.subject_values = tuple(token.quantity for token in subject if token.quantity is not None)
 
         self.names = frozenset(token.key for token in self.tokens if token.is_name)
 

@@ -100,24 +100,25 @@ def _counterpart(token: Token, other: PolarSentence) -> int | None:
 def opposite_words(claim: PolarSentence, sentence: PolarSentence) -> tuple[Token, Token] | None:
     """A word of the claim and its opposite at the same place of the sentence; None if there is none."""
     for ours, token in enumerate(claim.tokens):
-        if token.kind == "value" or any(same_word(token, other) for other in sentence.tokens):
+        if token.kind == "value":
             continue
         for theirs, other in enumerate(sentence.tokens):
-            if (
-                are_opposite(token.surface, other.surface)
-                and not any(same_word(other, own) for own in claim.tokens)
-                and _have_same_place(claim, ours, sentence, theirs)
-            ):
+            if are_opposite(token.surface, other.surface) and _have_same_place(claim, ours, sentence, theirs):
                 return token, other
     return None
 
 
 def _have_same_place(claim: PolarSentence, ours: int, sentence: PolarSentence, theirs: int) -> bool:
-    """Is a neighbour the same? Prepositions need the same word or number after them."""
+    """Are the neighbours the same? One of them is enough if neither sentence has both words; prepositions
+    need the same word or number after them."""
     own, other = claim.neighbours(ours), sentence.neighbours(theirs)
     before, after = (
         one is not None and two is not None and same_word(one, two)
         for one, two in zip(own, other, strict=True)
     )
-    is_preposition = claim.tokens[ours].kind == "function" or sentence.tokens[theirs].kind == "function"
-    return after if is_preposition else before or after
+    token, opposite = claim.tokens[ours], sentence.tokens[theirs]
+    if any(same_word(token, found) for found in sentence.tokens) or any(
+        same_word(opposite, found) for found in claim.tokens
+    ):
+        return before and after
+    return after if "function" in (token.kind, opposite.kind) else before or after

@@ -144,7 +144,7 @@ _FACTORS = {unit: factor for scale in _SCALES for unit, factor in scale.items()}
 _LIKE = ({"$", "€", "£", "¥", "chf"}, {"°c", "°f"}, {"km", "mi", "m", "ft"}, {"kg", "lb"}, {"t", "lb"})
 """Units of the same kind without a fixed or exact rate: the same number with another one of them is wrong, and
 of other numbers nothing is known."""
-_ORDINAL, _FRACTION, _QUARTER = "ordinal", "fraction", "quarter"
+ORDINAL, _FRACTION, _QUARTER = "ordinal", "fraction", "quarter"
 STRICT_UNITS = frozenset({"%", "pp", _FRACTION, _QUARTER})
 """Numbers with these units never equal or contradict a number without: 6 percent are not 6."""
 
@@ -314,7 +314,7 @@ def _read_ordinal_word(match: re.Match[str], _: str) -> Quantity:
     number = next((number for stem, number in _ORDINALS.items() if word.startswith(stem)), 2)
     if word in _COMPOUND_NTH:
         number = _COMPOUND_NTH.index(word)
-    return Quantity("number", frozenset({float(number)}), _ORDINAL)
+    return Quantity("number", frozenset({float(number)}), ORDINAL)
 
 
 def _read_fraction(match: re.Match[str], _: str) -> Quantity:
@@ -358,7 +358,7 @@ def _read_number(match: re.Match[str], unit: str) -> Quantity:
         step = 10.0 ** (len(digits.rstrip("0")) and len(digits) - len(digits.rstrip("0")))
     rounds = hedged or is_decimal or bool(match["multiplier"])
     is_bare = digits.isdigit() and not match["multiplier"] and not match["ordinal"]
-    unit = _ORDINAL if match["ordinal"] else unit
+    unit = ORDINAL if match["ordinal"] else unit
     bound: Literal["", "above", "below"] = ""
     if hedge is not None:
         bound = "above" if hedge["above"] else "below" if hedge["below"] else ""
@@ -457,7 +457,7 @@ def says(found: Quantity, wanted: Quantity) -> bool:
     if not wanted.values.isdisjoint(found.values):
         return True
     if found.bound and wanted.bound:
-        return False  # below 25 is not below 30
+        return _is_rounder(found, wanted)
     return any(
         _rounds_to(number, value, wanted.step) or _is_within(number, value, wanted.bound)
         for number in found.values
@@ -476,6 +476,20 @@ def _converted(quantity: Quantity) -> Quantity:
     factor = _FACTORS[quantity.unit]
     values = frozenset(round(number * factor, 9) for number in quantity.values)
     return replace(quantity, values=values, step=quantity.step * factor)
+
+
+def _is_rounder(found: Quantity, wanted: Quantity) -> bool:
+    """Is `more than 300` said of what is `more than 340`? `Below 30` is not said of what is `below 25`."""
+    return found.bound == wanted.bound == "above" and any(
+        _is_within(number, value, "above") and _digits(value) < _digits(number)
+        for number in found.values
+        for value in wanted.values
+    )
+
+
+def _digits(number: float) -> int:
+    """How many digits a number has without the zeros at its end."""
+    return len(f"{number:f}".rstrip("0").rstrip(".").rstrip("0"))
 
 
 def _is_within(number: float, value: float, bound: str) -> bool:
@@ -497,7 +511,7 @@ def contradicts(found: Quantity, wanted: Quantity) -> bool:
         return not found.values.isdisjoint(wanted.values)
     if not _units_agree(found.unit, wanted.unit):
         return False
-    if (found.unit == _ORDINAL) != (wanted.unit == _ORDINAL):
+    if (found.unit == ORDINAL) != (wanted.unit == ORDINAL):
         return False  # the third season may be season 3, but three ships do not contradict the fourth ship
     return found.kind == wanted.kind and bool(year_of(found)) == bool(year_of(wanted))
 

@@ -7,7 +7,7 @@ share are compared; a passive, a possessive and a German object before its verb 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
 
 from groundwire.engine.words import stem_word
@@ -19,6 +19,8 @@ from groundwire.verify.vocabulary import are_opposite
 _AGENT = frozenset(("by", "von", "durch", "vom"))
 _RELATIVE = frozenset(("who", "which", "that", "whom", "der", "die", "das", "den", "dem", "and", "und"))
 _OF = frozenset(("of", "von", "des", "der"))
+_ARTICLES = frozenset(("the", "a", "an", "its", "his", "her", "their", "der", "die", "das", "den", "dem"))
+_MOST_OBJECTS = 4
 _OBJECT_ARTICLES = frozenset(("den", "dem", "einen", "einem"))
 _ROUTES = (("from", "to"), ("von", "nach"), ("aus", "nach"))
 _SYMMETRIC = frozenset(
@@ -49,6 +51,8 @@ class Roles(NamedTuple):
 
     subject: NameRun
     object: NameRun
+    preposition: str = ""
+    """Before the object."""
 
 
 class NamedSentence:
@@ -68,16 +72,21 @@ class NamedSentence:
         """A name as it is written."""
         return self.text[self.tokens[run.first].start : self.tokens[run.last - 1].end]
 
-    def roles(self, at: int) -> Roles | None:
-        """The names before and after a word, the one that does it first."""
+    def roles(self, at: int) -> Iterator[Roles]:
+        """The name before a word with each of the names after it, the one that does it first."""
         left = [run for run in self.runs if run.last <= at]
         right = [run for run in self.runs if run.first > at]
-        if not left or not right:
-            return None
-        one, other = self._subject(left, at), right[0]
-        between = {token.surface for token in self.tokens[at + 1 : other.first]}
-        turned = bool(between & _AGENT) + self._owns(one, at) + self._is_object(one)
-        return Roles(other, one) if turned % 2 else Roles(one, other)
+        if not left:
+            return
+        one = self._subject(left, at)
+        for other in right[:_MOST_OBJECTS]:
+            between = {token.surface for token in self.tokens[at + 1 : other.first]}
+            is_agent = bool(between & _AGENT)
+            turned = is_agent + self._owns(one, at) + self._is_object(one)
+            before = self.tokens[other.first - 1]
+            preposition = before.surface if before.kind == "function" and not is_agent else ""
+            preposition = "" if preposition in _ARTICLES else preposition
+            yield Roles(other, one, preposition) if turned % 2 else Roles(one, other, preposition)
 
     def _subject(self, left: Sequence[NameRun], at: int) -> NameRun:
         """The name nearest before the word; not one in an apposition, `Alder, the Danish firm, bought`."""
@@ -128,9 +137,9 @@ def _runs(tokens: Sequence[Token], names: frozenset[str]) -> Iterator[NameRun]:
 def swapped_names(claim: NamedSentence, sentence: NamedSentence) -> tuple[str, str] | None:
     """What the claim says where the sentence says the other of two names; None if the names are in place."""
     for ours, theirs in _shared_words(claim, sentence):
-        own, other = claim.roles(ours), sentence.roles(theirs)
-        if own and other and _are_swapped(claim, own, sentence, other):
-            return claim.shown(own.subject), sentence.shown(other.subject)
+        for own, other in product(claim.roles(ours), sentence.roles(theirs)):
+            if own.preposition == other.preposition and _are_swapped(claim, own, sentence, other):
+                return claim.shown(own.subject), sentence.shown(other.subject)
     for own in claim.routes():
         for other in sentence.routes():
             if _are_swapped(claim, own, sentence, other):
@@ -159,3 +168,32 @@ def _are_swapped(claim: NamedSentence, own: Roles, sentence: NamedSentence, othe
     three, four = sentence.keys(other.subject), sentence.keys(other.object)
     crosses = not one.isdisjoint(four) and not two.isdisjoint(three)
     return crosses and one.isdisjoint(three) and two.isdisjoint(four) and one.isdisjoint(two)
+
+
+def swapped_comparison(ours: Sequence[Token], theirs: Sequence[Token]) -> tuple[Token, Token] | None:
+    """What is compared with what, if both sides have changed places around `than`."""
+    own, other = _compared(ours), _compared(theirs)
+    if own is None or other is None:
+        return None
+    first = _moved(own[0], other[1], other[0])
+    second = _moved(own[1], other[0], own[0])
+    return None if first is None or second is None else (first, second)
+
+
+def _compared(tokens: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Token]] | None:
+    places = [at for at, token in enumerate(tokens) if token.surface in ("than", "als")]
+    return (tokens[: places[0]], tokens[places[0] + 1 :]) if len(places) == 1 else None
+
+
+def _moved(tokens: Sequence[Token], target: Sequence[Token], origin: Sequence[Token]) -> Token | None:
+    """The first content word that is on the one side and not on the other."""
+    return next(
+        (
+            token
+            for token in tokens
+            if token.kind == "word"
+            and any(same_word(token, other) for other in target)
+            and not any(same_word(token, other) for other in origin)
+        ),
+        None,
+    )

@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 from groundwire.verify.clauses import clause_numbers
 from groundwire.verify.overlap import same_word
-from groundwire.verify.quantities import contradicts, says
+from groundwire.verify.quantities import ORDINAL, contradicts, says
+from groundwire.verify.roles import NamedSentence, NameRun
 from groundwire.verify.tokens import Token
 
+_ARTICLES = frozenset(("the", "a", "an", "der", "die", "das", "den", "dem", "des", "ein", "eine", "einem"))
 _DISTRIBUTING = frozenset(("respectively", "beziehungsweise", "bzw", "jeweils"))
 """Words with which the order of numbers, not the words next to them, tells what they belong to."""
 
@@ -41,9 +43,14 @@ class SlotReader:
         before = self._nearest(at, -1)
         if before is None:
             before = self._inherited(at)
-        last = self.tokens[at - 1] if at else None
-        preposition = last.surface if last is not None and last.kind == "function" else ""
-        return Slot(before, self._nearest(at, 1), preposition)
+        return Slot(before, self._nearest(at, 1), self.preposition(at))
+
+    def preposition(self, at: int) -> str:
+        """The word directly before a position, if it is no content word; a currency and articles are skipped."""
+        for token in reversed(self.tokens[:at]):
+            if not token.key.startswith("unit:") and token.surface not in _ARTICLES:
+                return token.surface if token.kind == "function" else ""
+        return ""
 
     def _nearest(self, at: int, step: int) -> Token | None:
         clause = self.clauses[at]
@@ -98,11 +105,30 @@ def other_slot(
         if all(
             fits - _fits(wanted, stated.slot(at)) - {"preposition"}
             and not _fits(wanted, stated.slot(at)) - fits
-            and not _names_clause(ours, stated, at, rival)
+            and not _names_clause(claimed, ours.index(own), stated, at, rival)
             for at in said
         ):
             return theirs[rival]
     return None
+
+
+def fitting_slot(
+    own: Token,
+    ours: Sequence[Token],
+    claim: str,
+    rivals: Sequence[Token],
+    theirs: Sequence[Token],
+    sentence: str,
+) -> Token | None:
+    """The only rival that has the word next to it that the number of the statement has."""
+    stated = SlotReader(theirs, sentence)
+    wanted = SlotReader(ours, claim).slot(ours.index(own))
+    fitting = [
+        rival
+        for rival in rivals
+        if _fits(wanted, stated.slot(theirs.index(rival))) - {"preposition"}
+    ]
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def _fits(wanted: Slot, found: Slot) -> set[str]:
@@ -119,13 +145,57 @@ def _fits(wanted: Slot, found: Slot) -> set[str]:
     return equal | ({"preposition"} if wanted.preposition and wanted.preposition == found.preposition else set())
 
 
-def _names_clause(ours: Sequence[Token], stated: SlotReader, at: int, rival: int) -> bool:
-    """Has the statement a word that is in the clause of its number, and not in that of the rival?"""
+def _names_clause(claimed: SlotReader, own: int, stated: SlotReader, at: int, rival: int) -> bool:
+    """Has the statement a word next to its number that is in the clause of that number, and not in that of the
+    rival?"""
     if stated.clauses[at] == stated.clauses[rival]:
         return False
-    others = stated.clause_words(rival)
+    ours, others = claimed.clause_words(own), stated.clause_words(rival)
     return any(
-        any(same_word(own, token) for own in ours)
+        any(same_word(word, token) for word in ours)
         for token in stated.clause_words(at)
         if not any(same_word(token, other) for other in others)
     )
+
+
+def other_rank(ours: Sequence[Token], theirs: Sequence[Token]) -> tuple[Token, Token] | None:
+    """A superlative of the statement, and the ordinal that the sentence has before it: `third-largest`."""
+    for at, token in enumerate(theirs[1:], 1):
+        rank = theirs[at - 1]
+        if rank.quantity is None or rank.quantity.unit != ORDINAL or not token.surface.endswith(_SUPERLATIVES):
+            continue
+        for own, wanted in enumerate(ours):
+            if same_word(wanted, token) and not (own and ours[own - 1].quantity is not None):
+                return wanted, rank
+    return None
+
+
+_SUPERLATIVES = ("est", "ste", "sten", "ster", "stes", "stem", "ßte", "ßten", "ßter", "ßtes", "ßtem")
+
+
+def other_name_slot(
+    claim: NamedSentence, sentence: NamedSentence, keys: frozenset[str]
+) -> tuple[str, str] | None:
+    """A name of the statement that the sentence has in another place, and the name that it has in its place:
+    after the same content word and the same preposition or verb form, as in `its capital is`."""
+    claimed, stated = SlotReader(claim.tokens, claim.text), SlotReader(sentence.tokens, sentence.text)
+    for run in claim.runs:
+        preposition, before = claimed.preposition(run.first), claimed.slot(run.first).before
+        places = [other for other in sentence.runs if not sentence.keys(other).isdisjoint(claim.keys(run))]
+        if not preposition or before is None or before.is_name or not places:
+            continue
+        if any(_follows(stated, other, before) for other in places):
+            continue
+        for rival in sentence.runs:
+            if (
+                stated.preposition(rival.first) == preposition
+                and _follows(stated, rival, before)
+                and sentence.keys(rival).isdisjoint(keys)
+            ):
+                return claim.shown(run), sentence.shown(rival)
+    return None
+
+
+def _follows(stated: SlotReader, run: NameRun, wanted: Token) -> bool:
+    before = stated.slot(run.first).before
+    return before is not None and same_word(before, wanted)

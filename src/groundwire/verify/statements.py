@@ -18,9 +18,11 @@ from groundwire.verify.overlap import (
     best_union,
     joint_row,
     rank_sentences,
+    union_share,
 )
 from groundwire.verify.pages import SUPPORTING, PageSentence, PreparedPage
 from groundwire.verify.passages import TokenRange, find_sequences, passage_text
+from groundwire.verify.quantities import says
 from groundwire.verify.tokens import Token
 
 _FEWEST_WORDS = 3
@@ -52,14 +54,28 @@ def check_statement(text: str, page: PreparedPage) -> StatementFact:
     overlaps = rank_sentences(statement, page)
     visible = [item for item in overlaps if page.sentences[item.number].place in SUPPORTING]
     if page.language and statement.language and page.language != statement.language:
-        note = "the claim and the page are in different languages"
-        return _fact(statement, page, visible[:1], "unproven", note=note)
-    if not visible or best_union(visible) < ABSENT:
+        return _other_language(statement, page, visible)
+    if not visible or best_union(visible) < ABSENT or _adds_nothing_known(statement, page, visible):
         return _not_in_text(statement, page, overlaps, visible)
     found = find_contradiction(statement, page, visible)
     if found is not None:
         return _fact(statement, page, [found.item], found.verdict, pair=found.pair)
     return _open(statement, page, visible)
+
+
+def _other_language(
+    statement: ClaimSentence, page: PreparedPage, visible: Sequence[Overlap]
+) -> StatementFact:
+    """Of a claim in another language only numbers, dates and names can be looked for."""
+    note = "the claim and the page are in different languages"
+    # In German every noun has a capital letter, so names are known in English claims only.
+    names = [token.key in page.keys for token in statement.words if token.is_name and statement.language == "en"]
+    values = [token.quantity is not None and bool(page.sentences_with(token.quantity)) for token in statement.values]
+    known = any(token.key in page.names for token in statement.words)
+    verdict: ClaimVerdict = "unproven"
+    if not all(values) or (names and not any(names)):
+        verdict = "partial" if known or any(values) or any(names) else "absent"
+    return _fact(statement, page, visible[:1], verdict, note=note)
 
 
 def _find_verbatim(statement: ClaimSentence, page: PreparedPage) -> StatementFact | None:
@@ -143,6 +159,22 @@ def _literal_fact(
         place=sentence.place,
         note=note,
     )
+
+
+def _adds_nothing_known(statement: ClaimSentence, page: PreparedPage, visible: Sequence[Overlap]) -> bool:
+    """Has the page next to nothing of what the statement says about its subject? The words of the title are in
+    every claim about the page, also in an absurd one."""
+    added = [
+        at
+        for at, token in enumerate(statement.terms)
+        if token.key not in page.subject and not _is_in_title(token, page)
+    ]
+    rows = [[item.row[at] for at in added] for item in visible]
+    return FEWEST_TERMS <= len(added) < len(statement.terms) and union_share(rows) < ABSENT
+
+
+def _is_in_title(token: Token, page: PreparedPage) -> bool:
+    return token.quantity is not None and any(says(found, token.quantity) for found in page.subject_values)
 
 
 def _not_in_text(

@@ -27,6 +27,13 @@ _LONG_UNITS = (
 )
 """Units of several words."""
 _CURRENCIES = frozenset("$€£¥")
+_HEDGES = frozenset(
+    (
+        *("around", "roughly", "nearly", "almost", "approximately", "per", "since", "circa", "ca", "least"),
+        *("rund", "ungefähr", "knapp", "fast", "nahezu", "voraussichtlich", "insgesamt"),
+    )
+)
+"""Words next to a number that say nothing of their own."""
 _POSSESSIVE = re.compile(r"'s?$")
 _ROOT = 5
 _CACHED = 32768
@@ -60,7 +67,7 @@ def _classify(word: str) -> tuple[TokenKind, str]:
         return "word", f"unit:{UNITS[word]}"
     if word in word_list("negations") or word.endswith(_NEGATED_PREFIX):
         return "negation", word
-    if word in ignored_words():
+    if word in ignored_words() or word in _HEDGES:
         return "function", word
     return "word", stem_word(word)
 
