@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from groundwire.verify.tokens import Token
 
-_BREAK = re.compile(r"[,;:()]|\s[-–—]\s|\t")
+_BREAK = re.compile(r"[,;()]|:\s|\s[-–—]\s|\t")
 _CONJUNCTIONS = frozenset(
     (
         *("and", "but", "while", "whereas", "although", "though", "however", "because", "or", "than"),

@@ -16,7 +16,7 @@ from groundwire.verify.quantities import Quantity, contradicts, is_less_specific
 from groundwire.verify.roles import NamedSentence, swapped_comparison, swapped_names
 from groundwire.verify.slots import fitting_slot, other_name_slot, other_rank, other_slot
 from groundwire.verify.tables import row_difference
-from groundwire.verify.tokens import Token
+from groundwire.verify.tokens import Token, unit_of
 from groundwire.verify.vocabulary import are_opposite
 
 SAME_SUBJECT = 0.6
@@ -113,7 +113,6 @@ def _opposite(statement: ClaimSentence, page: PreparedPage, item: Overlap) -> Co
     """Two turns cancel each other out: `is larger than` with the names swapped is `is smaller than`."""
     sentence, tokens = page.sentences[item.number], page.sentence_tokens(item.number)
     claimed, stated = PolarSentence(statement.tokens, statement.text), PolarSentence(tokens, sentence.text)
-    words = opposite_words(claimed, stated)
     known = page.names | {token.key for token in statement.words if token.is_name}
     ours = NamedSentence(statement.tokens, statement.text, known)
     theirs = NamedSentence(tokens, sentence.text, known)
@@ -121,6 +120,7 @@ def _opposite(statement: ClaimSentence, page: PreparedPage, item: Overlap) -> Co
     sides = swapped_comparison(statement.tokens, tokens)
     if sides is not None:
         names = statement.shown(sides[0]), statement.shown(sides[1])
+    words = opposite_words(claimed, stated, anywhere=names is not None)
     is_negated = differ_in_negation(claimed, stated)
     if words is not None and any(same_word(words[1], own) for own in statement.tokens):
         is_negated = False  # `accepted it and did not reject it` says it twice
@@ -155,6 +155,8 @@ def _other_value(
         ]
         sentence = page.sentences[item.number]
         rival = _same_slot(own, statement.tokens, rivals, tokens)
+        if rival is None and not any(other.row[at] for other in visible):
+            rival = _only_rival(own, rivals)
         if rival is None:
             rival = fitting_slot(own, statement.tokens, statement.text, rivals, tokens, sentence.text)
         if rival is not None:
@@ -170,7 +172,8 @@ def _misplaced_value(
     for at, own in enumerate(statement.values, len(statement.words)):
         if not item.row[at] or _is_said_elsewhere(at, item, visible):
             continue
-        rival = other_slot(own, statement.tokens, statement.text, tokens, sentence.text)
+        known = page.names | {token.key for token in statement.words if token.is_name}
+        rival = other_slot(own, statement.tokens, statement.text, tokens, sentence.text, known)
         if rival is not None and not _is_relative(rival, sentence):
             return statement.shown(own), sentence.text[rival.start : rival.end]
     return None
@@ -202,20 +205,41 @@ def _is_said_elsewhere(at: int, item: Overlap, visible: Sequence[Overlap]) -> bo
 def _same_slot(
     own: Token, ours: Sequence[Token], rivals: Sequence[Token], theirs: Sequence[Token]
 ) -> Token | None:
-    """The rival that stands between the same words, or has the same unit; else the only one."""
-    neighbours = _neighbours(own, ours)
+    """The rival that stands between the same words, or has the same unit, or is nearly the same date."""
     for rival in rivals:
-        if not neighbours.isdisjoint(_neighbours(rival, theirs)):
+        # A preposition tells nothing about numbers of which one has a unit.
+        is_kind = bool(unit_of(own)) == bool(unit_of(rival))
+        if _neighbours(own, ours, is_kind=is_kind) & _neighbours(rival, theirs, is_kind=is_kind):
             return rival
+    close = [rival for rival in rivals if _share_parts(rival.quantity, own.quantity)]
+    return close[0] if len(close) == 1 else None
+
+
+def _share_parts(one: Quantity | None, other: Quantity | None) -> bool:
+    """Do two dates differ in one part only?"""
+    if one is None or other is None:
+        return False
+    parts = (one.day, other.day), (one.month, other.month), (one.year, other.year)
+    return all(all(pair) for pair in parts) and sum(left == right for left, right in parts) == 2
+
+
+def _only_rival(own: Token, rivals: Sequence[Token]) -> Token | None:
+    """The only other value, if it is of the same kind."""
     if len(rivals) != 1 or own.quantity is None or rivals[0].quantity is None:
+        return None
+    if bool(own.quantity.unit) != bool(rivals[0].quantity.unit):
         return None
     return None if is_less_specific(rivals[0].quantity, own.quantity) else rivals[0]
 
 
-def _neighbours(token: Token, tokens: Sequence[Token]) -> set[tuple[str, str]]:
+def _neighbours(token: Token, tokens: Sequence[Token], *, is_kind: bool) -> set[tuple[str, str]]:
     """The words before and after a token, and its unit."""
     at = tokens.index(token)
-    found = {("before", before.key) for before in tokens[max(0, at - 1) : at]}
+    found = {
+        ("before", before.key)
+        for before in tokens[max(0, at - 1) : at]
+        if is_kind or before.kind != "function"
+    }
     found |= {("after", after.key) for after in tokens[at + 1 : at + 2] if after.kind != "function"}
     if token.quantity is not None and token.quantity.unit:
         found.add(("unit", token.quantity.unit))
@@ -248,7 +272,8 @@ def _other_name(
             continue
         own = [token for token in ours[left:right] if token.key in missing]
         other = [token for token in theirs[low:high] if _may_be_name(token, low)]
-        if _is_common_noun(statement, ours, left) or any(token.key in statement.keys for token in other):
+        is_noun = _is_common_noun(statement, ours, left) or _is_common_noun(statement, theirs, low)
+        if is_noun or any(token.key in statement.keys for token in other):
             continue
         if own and other and not _may_be_same(own, other, page):
             sentence = page.sentences[item.number]
@@ -303,8 +328,10 @@ def _is_short_form(one: str, other: str) -> bool:
 
 
 def _is_common_noun(statement: ClaimSentence, tokens: Sequence[Token], at: int) -> bool:
-    """In German every noun has a capital letter; names rarely have an article."""
-    return statement.language == "de" and at > 0 and tokens[at - 1].surface in _GERMAN_DETERMINERS
+    """In German every noun has a capital letter; names rarely have an article or a number before them."""
+    if statement.language != "de" or at == 0:
+        return False
+    return tokens[at - 1].surface in _GERMAN_DETERMINERS or tokens[at - 1].kind == "value"
 
 
 def _slot(token: Token) -> str:

@@ -9,7 +9,7 @@ from groundwire.engine.words import guess_language, stem_synonyms
 from groundwire.verify.pages import PreparedPage, SentenceTerms
 from groundwire.verify.quantities import Quantity, says
 from groundwire.verify.tokens import Token, tokenize_text
-from groundwire.verify.vocabulary import synonym_stems
+from groundwire.verify.vocabulary import are_opposite, synonym_stems
 
 FEWEST_TERMS = 2
 """Content words and quantities below which a statement says too little to be looked for."""
@@ -163,6 +163,8 @@ def same_word(one: Token, other: Token) -> bool:
     if one.key == other.key:
         return True
     if one.kind != "word" or other.kind != "word" or (one.is_name and other.is_name):
+        return False
+    if are_opposite(one.surface, other.surface):
         return False
     is_family = min(len(one.key), len(other.key)) >= _LONG_WORD and one.root == other.root
     return is_family or _is_ending(one.key, other.key) or any(other.key in words.get(one.key, ()) for words in _synonyms())

@@ -97,13 +97,18 @@ def _counterpart(token: Token, other: PolarSentence) -> int | None:
     return next((at for at, found in enumerate(other.tokens) if same_word(token, found)), None)
 
 
-def opposite_words(claim: PolarSentence, sentence: PolarSentence) -> tuple[Token, Token] | None:
-    """A word of the claim and its opposite at the same place of the sentence; None if there is none."""
+def opposite_words(
+    claim: PolarSentence, sentence: PolarSentence, *, anywhere: bool = False
+) -> tuple[Token, Token] | None:
+    """A word of the claim and its opposite at the same place of the sentence, or anywhere; None if there is
+    none."""
     for ours, token in enumerate(claim.tokens):
         if token.kind == "value":
             continue
         for theirs, other in enumerate(sentence.tokens):
-            if are_opposite(token.surface, other.surface) and _have_same_place(claim, ours, sentence, theirs):
+            if are_opposite(token.surface, other.surface) and (
+                anywhere or _have_same_place(claim, ours, sentence, theirs)
+            ):
                 return token, other
     return None
 

@@ -251,7 +251,7 @@ QUANTITY = re.compile(
       |(?<![\d:])\d{{1,2}}:\d{{2}}(?![\d:]))
   | (?P<decade>(?<![\w.,])[12]\d\d0(?:s\b|er[ ](?=Jahre)))
   | (?P<quarter>\bQ[1-4]\b)
-  | (?P<number>(?<![\w.,])(?P<digits>\d+(?:[.,']\d+)*)(?:[ -]?(?i:(?P<multiplier>{_MULTIPLIER}))\b)?
+  | (?P<number>(?<![\w.,])(?P<digits>\d+(?:[.,']\d+)*)(?:[ -]?(?i:(?P<multiplier>{_MULTIPLIER}))\b(?:(?<=[Mm]io)\.|(?<=[Mm]rd)\.|(?<=[Tt]sd)\.)?)?
       (?P<ordinal>(?:st|nd|rd|th)\b)?)
   | (?P<hundreds>\b(?i:{_HUNDRED_WORDS})\b(?:[ ](?i:(?P<factor>{_MULTIPLIER}))\b)?)
   | (?P<fraction>\b(?i:{_FRACTION_WORDS})\b)
@@ -289,7 +289,8 @@ def read_quantity(match: re.Match[str], unit: str = "") -> Quantity:
             return reader(match, unit)
     factors = MULTIPLIERS.get((match["times"] or "").lower(), (1.0,))
     small = NUMBER_WORDS[match["word"].split()[0].lower()]
-    return Quantity("number", frozenset(small * factor for factor in factors), unit)
+    step = min(factors) if match["times"] else 0.0
+    return Quantity("number", frozenset(small * factor for factor in factors), unit, step)
 
 
 def _read_clock(match: re.Match[str], _: str) -> Quantity:
@@ -452,7 +453,9 @@ def says(found: Quantity, wanted: Quantity) -> bool:
         return _says_date(found, wanted)
     if wanted.kind != found.kind or not _units_agree(found.unit, wanted.unit):
         return False
-    if {found.unit, wanted.unit} <= _SCALE_OF.keys():
+    if found.unit != wanted.unit and {found.unit, wanted.unit} <= _SCALE_OF.keys():
+        if len(found.values) > 1 and found.values == wanted.values:
+            return False  # 1,260 MW are not 1,260 GW, though 1.26 GW are
         found, wanted = _on_one_scale(found, wanted)
     if not wanted.values.isdisjoint(found.values):
         return True

@@ -75,18 +75,23 @@ class NamedSentence:
     def roles(self, at: int) -> Iterator[Roles]:
         """The name before a word with each of the names after it, the one that does it first."""
         left = [run for run in self.runs if run.last <= at]
-        right = [run for run in self.runs if run.first > at]
+        right = [run for run in self.runs if run.first > at and self.clauses[run.first] == self.clauses[at]]
         if not left:
             return
         one = self._subject(left, at)
+        if not right:  # a German verb at the end of its clause
+            one, *right = [run for run in left if self.clauses[run.first] == self.clauses[at]] or [one]
         for other in right[:_MOST_OBJECTS]:
-            between = {token.surface for token in self.tokens[at + 1 : other.first]}
-            is_agent = bool(between & _AGENT)
+            first = at + 1 if other.first > at else one.last
+            is_agent = any(token.surface in _AGENT for token in self.tokens[first : other.first])
             turned = is_agent + self._owns(one, at) + self._is_object(one)
-            before = self.tokens[other.first - 1]
-            preposition = before.surface if before.kind == "function" and not is_agent else ""
-            preposition = "" if preposition in _ARTICLES else preposition
+            preposition = "" if is_agent else self._preposition(other)
             yield Roles(other, one, preposition) if turned % 2 else Roles(one, other, preposition)
+
+    def _preposition(self, run: NameRun) -> str:
+        """The preposition before a name; articles are skipped."""
+        before = next((t for t in reversed(self.tokens[: run.first]) if t.surface not in _ARTICLES), None)
+        return before.surface if before is not None and before.kind == "function" else ""
 
     def _subject(self, left: Sequence[NameRun], at: int) -> NameRun:
         """The name nearest before the word; not one in an apposition, `Alder, the Danish firm, bought`."""

@@ -85,7 +85,12 @@ _TELLING = frozenset(("dafür", "dagegen", "against", "more", "mehr", "both"))
 
 
 def other_slot(
-    own: Token, ours: Sequence[Token], claim: str, theirs: Sequence[Token], sentence: str
+    own: Token,
+    ours: Sequence[Token],
+    claim: str,
+    theirs: Sequence[Token],
+    sentence: str,
+    names: frozenset[str],
 ) -> Token | None:
     """The number that a sentence has where a statement has another one, although the sentence has that one
     too, for something else. None if that is not clear."""
@@ -100,7 +105,10 @@ def other_slot(
     ]
     if not said or not rivals:
         return None
+    claimed_names = {token.key for token in ours if token.key in names}
     for rival in rivals:
+        if all(_has_other_owner(claimed_names, names, stated, at, rival) for at in said):
+            return theirs[rival]
         fits = _fits(wanted, stated.slot(rival))
         if all(
             fits - _fits(wanted, stated.slot(at)) - {"preposition"}
@@ -110,6 +118,18 @@ def other_slot(
         ):
             return theirs[rival]
     return None
+
+
+def _has_other_owner(
+    claimed: set[str], names: frozenset[str], stated: SlotReader, at: int, rival: int
+) -> bool:
+    """Is the number in a clause about another name, and the rival in a clause about the name of the statement:
+    `Alder costs $6, Birch $8`?"""
+    own, other = (
+        {token.key for token in stated.clause_words(position) if token.key in names}
+        for position in (at, rival)
+    )
+    return bool(own) and own.isdisjoint(claimed) and bool(other & claimed) and not other - claimed
 
 
 def fitting_slot(

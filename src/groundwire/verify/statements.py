@@ -55,11 +55,13 @@ def check_statement(text: str, page: PreparedPage) -> StatementFact:
     visible = [item for item in overlaps if page.sentences[item.number].place in SUPPORTING]
     if page.language and statement.language and page.language != statement.language:
         return _other_language(statement, page, visible)
-    if not visible or best_union(visible) < ABSENT or _adds_nothing_known(statement, page, visible):
+    if not visible or best_union(visible) < ABSENT:
         return _not_in_text(statement, page, overlaps, visible)
     found = find_contradiction(statement, page, visible)
     if found is not None:
         return _fact(statement, page, [found.item], found.verdict, pair=found.pair)
+    if _adds_nothing_known(statement, page, visible):
+        return _not_in_text(statement, page, overlaps, visible)
     return _open(statement, page, visible)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from groundwire.verify.overlap import ClaimSentence, same_word
 from groundwire.verify.pages import PreparedPage
 from groundwire.verify.quantities import contradicts, says
-from groundwire.verify.tokens import Token
+from groundwire.verify.tokens import Token, unit_of
 
 
 class Cell(NamedTuple):
@@ -85,8 +85,8 @@ def _rivals(own: Token, cells: Sequence[Cell]) -> list[Token]:
 
 
 def _other_value(own: Token, asked: Sequence[Cell]) -> Token | None:
-    """The number in the only column that the statement names."""
-    rivals = _rivals(own, asked)
+    """The number in the only column that the statement names; either both have a unit or neither has."""
+    rivals = [rival for rival in _rivals(own, asked) if bool(unit_of(rival)) == bool(unit_of(own))]
     return rivals[0] if len(rivals) == 1 else None
 
 
@@ -94,21 +94,15 @@ def _only_value(own: Token, cells: Sequence[Cell]) -> Token | None:
     """The only number of the row with the unit of the statement, if the row does not say what it says."""
     if any(_says(token, own) for cell in cells for token in cell.tokens):
         return None
-    rivals = [
-        token
-        for token in _rivals(own, cells)
-        if token.quantity is not None and own.quantity is not None and own.quantity.unit == token.quantity.unit
-    ]
-    return rivals[0] if len(rivals) == 1 and rivals[0].quantity is not None and rivals[0].quantity.unit else None
+    rivals = [rival for rival in _rivals(own, cells) if unit_of(rival) == unit_of(own)]
+    return rivals[0] if len(rivals) == 1 and unit_of(own) else None
 
 
 def _other_name(
     statement: ClaimSentence, page: PreparedPage, number: int, cells: Sequence[Cell], asked: Sequence[Cell]
 ) -> CellDifference | None:
     """The name in the only column that the statement names, if the statement has another name."""
-    named = [
-        cell for cell in asked if cell.tokens and all(t.kind == "word" and t.is_name or t is cell.tokens[0] for t in cell.tokens)
-    ]
+    named = [cell for cell in asked if cell.tokens and all(token.is_name for token in cell.tokens)]
     row = page.sentence_tokens(number)
     header = page.sentence_tokens(page.sentences[number].header)
     if len(named) != 1 or any(_has(statement.words, token) for token in named[0].tokens):
@@ -119,7 +113,7 @@ def _other_name(
         if token.is_name and not _has([*row, *header], token) and token.key not in page.subject
     ]
     first = named[0].tokens[0]
-    if not others or first.kind != "word":
+    if not others:
         return None
     text = page.sentences[number].text
     stated = text[first.start : named[0].tokens[-1].end]

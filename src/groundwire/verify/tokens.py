@@ -60,6 +60,11 @@ class Token(NamedTuple):
         return self.key[:_ROOT]
 
 
+def unit_of(token: Token) -> str:
+    """The unit of a number; empty if it has none."""
+    return token.quantity.unit if token.quantity is not None else ""
+
+
 @lru_cache(maxsize=_CACHED)
 def _classify(word: str) -> tuple[TokenKind, str]:
     """Kind and key of a word in lower case."""
