@@ -30,9 +30,9 @@ from tests.verify.labelled_pages import HALVES, measure, measure_quantities
 from groundwire.model.value import field_names
 from groundwire.verify import score
 from groundwire.verify.claims import check_claim
+from groundwire.verify.overlap import ClaimSentence
 from groundwire.verify.pages import PageText, PreparedPage
 from groundwire.verify.score import SupportFeatures, support_features
-from groundwire.verify.overlap import ClaimSentence
 
 WICE = Path(__file__).parents[2] / "shared" / "data" / "wice" / "claim-dev.jsonl"
 TARGETS = {"supported": 0.80, "any support": 0.82}

@@ -67,18 +67,18 @@ def _in_sentence(
 ) -> Contradiction | None:
     if page.sentences[item.number].header >= 0:
         cell = row_difference(statement, page, item.number)
-        return (
-            None
-            if cell is None
-            else Contradiction(item, "other_value" if cell.is_value else "other_name", (cell.claimed, cell.stated))
-        )
+        return None if cell is None else Contradiction(item, cell.verdict, (cell.claimed, cell.stated))
     if item.words >= SAME_SUBJECT:
-        pair = _other_value(statement, page, item, visible) or _misplaced_value(statement, page, item, visible)
+        pair = _other_value(statement, page, item, visible) or _misplaced_value(
+            statement, page, item, visible
+        )
         if pair:
             return Contradiction(item, "other_value", pair)
     if not all(item.row[len(statement.words) :]):
         return None
-    if item.words >= SAME_SUBJECT and (rank := other_rank(statement.tokens, page.sentence_tokens(item.number))):
+    if item.words >= SAME_SUBJECT and (
+        rank := other_rank(statement.tokens, page.sentence_tokens(item.number))
+    ):
         text = page.sentences[item.number].text
         stated = text[rank[1].start : rank[1].end]
         return Contradiction(item, "other_value", (statement.shown(rank[0]), stated))
@@ -264,10 +264,10 @@ def _other_name(
     matcher = SequenceMatcher(
         None, [_slot(token) for token in ours], [_slot(token) for token in theirs], autojunk=False
     )
-    for kind, left, right, low, high in matcher.get_opcodes():
+    for kind, left, right, begin, end in matcher.get_opcodes():
         # The sentence may say more before and after.
-        high = min(high, low + _AROUND) if right == len(ours) else high
-        low = max(low, high - _AROUND) if left == 0 else low
+        high = min(end, begin + _AROUND) if right == len(ours) else end
+        low = max(begin, high - _AROUND) if left == 0 else begin
         if kind != "replace" or right - left > _AROUND or high - low > _AROUND:
             continue
         own = [token for token in ours[left:right] if token.key in missing]
@@ -288,12 +288,12 @@ def _first_name(statement: ClaimSentence, theirs: Sequence[Token], page: Prepare
     """The first word of a statement, if the sentence begins with a name: then it may be one too."""
     first, other = statement.tokens[0], theirs[0]
     is_name = other.kind == "word" and (other.is_name or other.key in page.names)
-    return first if is_name and first.kind == "word" and first.surface not in word_list("common_words") else None
+    return (
+        first if is_name and first.kind == "word" and first.surface not in word_list("common_words") else None
+    )
 
 
-def _is_only_elsewhere(
-    at: int, statement: ClaimSentence, item: Overlap, visible: Sequence[Overlap]
-) -> bool:
+def _is_only_elsewhere(at: int, statement: ClaimSentence, item: Overlap, visible: Sequence[Overlap]) -> bool:
     """Is a name that the page has missing in a sentence that has all the rest of the statement?"""
     rest = [
         share

@@ -167,7 +167,11 @@ def same_word(one: Token, other: Token) -> bool:
     if are_opposite(one.surface, other.surface):
         return False
     is_family = min(len(one.key), len(other.key)) >= _LONG_WORD and one.root == other.root
-    return is_family or _is_ending(one.key, other.key) or any(other.key in words.get(one.key, ()) for words in _synonyms())
+    return (
+        is_family
+        or _is_ending(one.key, other.key)
+        or any(other.key in words.get(one.key, ()) for words in _synonyms())
+    )
 
 
 def finds_value(wanted: Token, values: Iterable[Quantity]) -> bool:

@@ -1,4 +1,4 @@
-"""Whether two sentences with the same words say the opposite: a negation, or a word with the opposite meaning.
+"""Whether two sentences with the same words say the opposite: by a negation, or by an opposite word.
 
 A negation concerns the content word after it in its clause, or the one before if none follows. `Not only` and
 `no fewer than` are no negations.
@@ -48,7 +48,11 @@ class PolarSentence:
         has_neither = any(token.surface in ("neither", "weder") for token in self.tokens)
         for at, token in enumerate(self.tokens):
             following = self.tokens[at + 1].surface if at + 1 < len(self.tokens) else ""
-            if token.kind != "negation" or following in _AFFIRMING or (has_neither and token.surface == "nor"):
+            if (
+                token.kind != "negation"
+                or following in _AFFIRMING
+                or (has_neither and token.surface == "nor")
+            ):
                 continue
             scope = self._content(at, 1)
             scope = self._content(at, -1) if scope is None else scope

@@ -142,8 +142,8 @@ _SCALES: tuple[Mapping[str, float], ...] = (
 _SCALE_OF = {unit: number for number, scale in enumerate(_SCALES) for unit in scale}
 _FACTORS = {unit: factor for scale in _SCALES for unit, factor in scale.items()}
 _LIKE = ({"$", "€", "£", "¥", "chf"}, {"°c", "°f"}, {"km", "mi", "m", "ft"}, {"kg", "lb"}, {"t", "lb"})
-"""Units of the same kind without a fixed or exact rate: the same number with another one of them is wrong, and
-of other numbers nothing is known."""
+"""Units of the same kind without a fixed or exact rate: the same number with another one of them is wrong,
+and of other numbers nothing is known."""
 ORDINAL, _FRACTION, _QUARTER = "ordinal", "fraction", "quarter"
 STRICT_UNITS = frozenset({"%", "pp", _FRACTION, _QUARTER})
 """Numbers with these units never equal or contradict a number without: 6 percent are not 6."""
@@ -251,7 +251,8 @@ QUANTITY = re.compile(
       |(?<![\d:])\d{{1,2}}:\d{{2}}(?![\d:]))
   | (?P<decade>(?<![\w.,])[12]\d\d0(?:s\b|er[ ](?=Jahre)))
   | (?P<quarter>\bQ[1-4]\b)
-  | (?P<number>(?<![\w.,])(?P<digits>\d+(?:[.,']\d+)*)(?:[ -]?(?i:(?P<multiplier>{_MULTIPLIER}))\b(?:(?<=[Mm]io)\.|(?<=[Mm]rd)\.|(?<=[Tt]sd)\.)?)?
+  | (?P<number>(?<![\w.,])(?P<digits>\d+(?:[.,']\d+)*)
+      (?:[ -]?(?i:(?P<multiplier>{_MULTIPLIER}))\b(?:(?<=[Mm]io)\.|(?<=[Mm]rd)\.|(?<=[Tt]sd)\.)?)?
       (?P<ordinal>(?:st|nd|rd|th)\b)?)
   | (?P<hundreds>\b(?i:{_HUNDRED_WORDS})\b(?:[ ](?i:(?P<factor>{_MULTIPLIER}))\b)?)
   | (?P<fraction>\b(?i:{_FRACTION_WORDS})\b)
@@ -356,7 +357,8 @@ def _read_number(match: re.Match[str], unit: str) -> Quantity:
     hedge = _HEDGES.search(match.string[max(0, match.start() - 16) : match.start()])
     hedged = hedge is not None
     if hedged and not is_decimal:
-        step = 10.0 ** (len(digits.rstrip("0")) and len(digits) - len(digits.rstrip("0")))
+        plain = "".join(_DIGITS.findall(digits))
+        step = 10.0 ** (len(plain.rstrip("0")) and len(plain) - len(plain.rstrip("0")))
     rounds = hedged or is_decimal or bool(match["multiplier"])
     is_bare = digits.isdigit() and not match["multiplier"] and not match["ordinal"]
     unit = ORDINAL if match["ordinal"] else unit

@@ -1,7 +1,7 @@
 """Who does what to whom: names that have changed places around the same verb.
 
-`Alder bought Birch` and `Birch bought Alder` have the same words. The names next to a word that both sentences
-share are compared; a passive, a possessive and a German object before its verb turn the order round.
+`Alder bought Birch` and `Birch bought Alder` have the same words. The names next to a word that both
+sentences share are compared. A passive, a possessive and a German object before its verb turn the order round.
 """
 
 from __future__ import annotations
@@ -19,7 +19,30 @@ from groundwire.verify.vocabulary import are_opposite
 _AGENT = frozenset(("by", "von", "durch", "vom"))
 _RELATIVE = frozenset(("who", "which", "that", "whom", "der", "die", "das", "den", "dem", "and", "und"))
 _OF = frozenset(("of", "von", "des", "der"))
-_ARTICLES = frozenset(("the", "a", "an", "its", "his", "her", "their", "der", "die", "das", "den", "dem"))
+_ARTICLES = frozenset(("the", "a", "its", "his", "her", "their", "der", "die", "das", "den", "dem"))
+_PLACING = frozenset(
+    (
+        *("in", "at", "on", "from", "of", "with", "for", "to", "after", "before", "near", "against"),
+        *(
+            "an",
+            "am",
+            "im",
+            "auf",
+            "bei",
+            "beim",
+            "aus",
+            "nach",
+            "mit",
+            "vor",
+            "für",
+            "zu",
+            "zum",
+            "zur",
+            "über",
+        ),
+    )
+)
+"""Prepositions of names that are not the subject."""
 _MOST_OBJECTS = 4
 _OBJECT_ARTICLES = frozenset(("den", "dem", "einen", "einem"))
 _ROUTES = (("from", "to"), ("von", "nach"), ("aus", "nach"))
@@ -27,9 +50,31 @@ _SYMMETRIC = frozenset(
     map(
         stem_word,
         (
-            *("meet", "met", "marry", "married", "border", "borders", "face", "faced", "play", "played", "merge"),
+            *(
+                "meet",
+                "met",
+                "marry",
+                "married",
+                "border",
+                "borders",
+                "face",
+                "faced",
+                "play",
+                "played",
+                "merge",
+            ),
             *("merged", "draw", "drew", "tie", "tied", "near", "agree", "agreed", "differ", "equal", "match"),
-            *("neighbour", "neighbor", "cooperate", "compete", "connect", "connects", "link", "links", "partner"),
+            *(
+                "neighbour",
+                "neighbor",
+                "cooperate",
+                "compete",
+                "connect",
+                "connects",
+                "link",
+                "links",
+                "partner",
+            ),
             *("rival", "ally", "allied", "twin", "share", "shared", "joint", "jointly", "together", "final"),
             *("treffen", "traf", "heiraten", "heiratete", "grenzt", "spielen", "spielte", "fusionieren"),
             *("fusionierte", "verbindet", "gemeinsam", "zusammen", "verheiratet", "benachbart", "rivale"),
@@ -81,6 +126,8 @@ class NamedSentence:
         one = self._subject(left, at)
         if not right:  # a German verb at the end of its clause
             one, *right = [run for run in left if self.clauses[run.first] == self.clauses[at]] or [one]
+        if self._preposition(one) in _PLACING and not self._is_relative(at):
+            return  # `In Paris Alder bought` and `an Schultagen schlafen`: not who does it
         for other in right[:_MOST_OBJECTS]:
             first = at + 1 if other.first > at else one.last
             is_agent = any(token.surface in _AGENT for token in self.tokens[first : other.first])
@@ -96,13 +143,15 @@ class NamedSentence:
     def _subject(self, left: Sequence[NameRun], at: int) -> NameRun:
         """The name nearest before the word; not one in an apposition, `Alder, the Danish firm, bought`."""
         nearest = left[-1]
-        clause = self.clauses[at]
-        opening = self.tokens[self.clauses.index(clause)]
-        if self.clauses[nearest.first] == clause or opening.surface in _RELATIVE:
+        if self.clauses[nearest.first] == self.clauses[at] or self._is_relative(at):
             return nearest
         return next(
             (run for run in reversed(left) if self.clauses[run.first] < self.clauses[nearest.first]), nearest
         )
+
+    def _is_relative(self, at: int) -> bool:
+        """Does a relative pronoun or a conjunction open the clause?"""
+        return self.tokens[self.clauses.index(self.clauses[at])].surface in _RELATIVE
 
     def is_relation(self, at: int) -> bool:
         """Does `of` follow, as in `the son of`?"""

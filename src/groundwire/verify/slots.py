@@ -46,7 +46,7 @@ class SlotReader:
         return Slot(before, self._nearest(at, 1), self.preposition(at))
 
     def preposition(self, at: int) -> str:
-        """The word directly before a position, if it is no content word; a currency and articles are skipped."""
+        """The word directly before, if it is no content word; articles and currencies are skipped."""
         for token in reversed(self.tokens[:at]):
             if not token.key.startswith("unit:") and token.surface not in _ARTICLES:
                 return token.surface if token.kind == "function" else ""
@@ -123,7 +123,7 @@ def other_slot(
 def _has_other_owner(
     claimed: set[str], names: frozenset[str], stated: SlotReader, at: int, rival: int
 ) -> bool:
-    """Is the number in a clause about another name, and the rival in a clause about the name of the statement:
+    """Is the number in a clause about another name, and the rival in one about the name of the statement:
     `Alder costs $6, Birch $8`?"""
     own, other = (
         {token.key for token in stated.clause_words(position) if token.key in names}
@@ -143,11 +143,7 @@ def fitting_slot(
     """The only rival that has the word next to it that the number of the statement has."""
     stated = SlotReader(theirs, sentence)
     wanted = SlotReader(ours, claim).slot(ours.index(own))
-    fitting = [
-        rival
-        for rival in rivals
-        if _fits(wanted, stated.slot(theirs.index(rival))) - {"preposition"}
-    ]
+    fitting = [rival for rival in rivals if _fits(wanted, stated.slot(theirs.index(rival))) - {"preposition"}]
     return fitting[0] if len(fitting) == 1 else None
 
 
@@ -162,12 +158,14 @@ def _fits(wanted: Slot, found: Slot) -> set[str]:
         for name, (one, other) in sides.items()
         if one is not None and other is not None and same_word(one, other)
     }
-    return equal | ({"preposition"} if wanted.preposition and wanted.preposition == found.preposition else set())
+    return equal | (
+        {"preposition"} if wanted.preposition and wanted.preposition == found.preposition else set()
+    )
 
 
 def _names_clause(claimed: SlotReader, own: int, stated: SlotReader, at: int, rival: int) -> bool:
-    """Has the statement a word next to its number that is in the clause of that number, and not in that of the
-    rival?"""
+    """Has the statement a word next to its number that is in the clause of that number, not in the
+    rival's?"""
     if stated.clauses[at] == stated.clauses[rival]:
         return False
     ours, others = claimed.clause_words(own), stated.clause_words(rival)
@@ -182,7 +180,11 @@ def other_rank(ours: Sequence[Token], theirs: Sequence[Token]) -> tuple[Token, T
     """A superlative of the statement, and the ordinal that the sentence has before it: `third-largest`."""
     for at, token in enumerate(theirs[1:], 1):
         rank = theirs[at - 1]
-        if rank.quantity is None or rank.quantity.unit != ORDINAL or not token.surface.endswith(_SUPERLATIVES):
+        if (
+            rank.quantity is None
+            or rank.quantity.unit != ORDINAL
+            or not token.surface.endswith(_SUPERLATIVES)
+        ):
             continue
         for own, wanted in enumerate(ours):
             if same_word(wanted, token) and not (own and ours[own - 1].quantity is not None):

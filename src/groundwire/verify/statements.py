@@ -41,7 +41,6 @@ _HEDGES = frozenset(
 """Words next to a statement that take it back or put it under a condition."""
 
 
-
 def check_statement(text: str, page: PreparedPage) -> StatementFact:
     """The facts about one sentence of a claim."""
     statement = ClaimSentence(text)
@@ -71,8 +70,12 @@ def _other_language(
     """Of a claim in another language only numbers, dates and names can be looked for."""
     note = "the claim and the page are in different languages"
     # In German every noun has a capital letter, so names are known in English claims only.
-    names = [token.key in page.keys for token in statement.words if token.is_name and statement.language == "en"]
-    values = [token.quantity is not None and bool(page.sentences_with(token.quantity)) for token in statement.values]
+    names = [
+        token.key in page.keys for token in statement.words if token.is_name and statement.language == "en"
+    ]
+    values = [
+        token.quantity is not None and bool(page.sentences_with(token.quantity)) for token in statement.values
+    ]
     known = any(token.key in page.names for token in statement.words)
     verdict: ClaimVerdict = "unproven"
     if not all(values) or (names and not any(names)):
@@ -164,8 +167,8 @@ def _literal_fact(
 
 
 def _adds_nothing_known(statement: ClaimSentence, page: PreparedPage, visible: Sequence[Overlap]) -> bool:
-    """Has the page next to nothing of what the statement says about its subject? The words of the title are in
-    every claim about the page, also in an absurd one."""
+    """Has the page next to nothing of what the statement says about its subject? The words of the title are
+    in every claim about the page, also in an absurd one."""
     added = [
         at
         for at, token in enumerate(statement.terms)

@@ -1,9 +1,9 @@
-"""Rows of a table: the cell that a statement is about, by the label of the row and the names of the columns."""
+"""Rows of a table: the cell that a statement is about, by the label of the row and the column names."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from groundwire.verify.overlap import ClaimSentence, same_word
 from groundwire.verify.pages import PreparedPage
@@ -21,7 +21,7 @@ class Cell(NamedTuple):
 class CellDifference(NamedTuple):
     """What a statement says, and what the cell says."""
 
-    is_value: bool
+    verdict: Literal["other_value", "other_name"]
     claimed: str
     stated: str
 
@@ -39,8 +39,8 @@ def row_difference(statement: ClaimSentence, page: PreparedPage, number: int) ->
             continue
         stated = _other_value(own, asked) or _only_value(own, cells[1:])
         if stated is not None and not any(_says(token, own) for cell in asked for token in cell.tokens):
-            return CellDifference(True, statement.shown(own), text[stated.start : stated.end])
-    return _other_name(statement, page, number, cells, asked)
+            return CellDifference("other_value", statement.shown(own), text[stated.start : stated.end])
+    return _other_name(statement, page, number, asked)
 
 
 def _cells(page: PreparedPage, number: int) -> list[Cell]:
@@ -80,7 +80,9 @@ def _rivals(own: Token, cells: Sequence[Cell]) -> list[Token]:
         token
         for cell in cells
         for token in cell.tokens
-        if token.quantity is not None and own.quantity is not None and contradicts(token.quantity, own.quantity)
+        if token.quantity is not None
+        and own.quantity is not None
+        and contradicts(token.quantity, own.quantity)
     ]
 
 
@@ -99,7 +101,7 @@ def _only_value(own: Token, cells: Sequence[Cell]) -> Token | None:
 
 
 def _other_name(
-    statement: ClaimSentence, page: PreparedPage, number: int, cells: Sequence[Cell], asked: Sequence[Cell]
+    statement: ClaimSentence, page: PreparedPage, number: int, asked: Sequence[Cell]
 ) -> CellDifference | None:
     """The name in the only column that the statement names, if the statement has another name."""
     named = [cell for cell in asked if cell.tokens and all(token.is_name for token in cell.tokens)]
@@ -117,4 +119,4 @@ def _other_name(
         return None
     text = page.sentences[number].text
     stated = text[first.start : named[0].tokens[-1].end]
-    return CellDifference(False, statement.text[others[0].start : others[-1].end], stated)
+    return CellDifference("other_name", statement.text[others[0].start : others[-1].end], stated)

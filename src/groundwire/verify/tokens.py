@@ -91,7 +91,12 @@ def tokenize_text(text: str, offset: int = 0) -> list[Token]:
         )
         at = match.end()
     tokens += _words(normal.text, at, len(normal.text), is_first=not tokens)
-    if len(tokens) > 1 and tokens[0].kind == "word" and tokens[1].is_name and _is_title_case(normal.text, tokens):
+    if (
+        len(tokens) > 1
+        and tokens[0].kind == "word"
+        and tokens[1].is_name
+        and _is_title_case(normal.text, tokens)
+    ):
         tokens[0] = tokens[0]._replace(is_name=True)
     placed: list[Token] = []
     for token in tokens:

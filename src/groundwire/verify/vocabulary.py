@@ -1,4 +1,4 @@
-"""Words with the same and with the opposite meaning, by their stems (`data/synonyms.txt`, `data/antonyms.txt`)."""
+"""Words with the same and with the opposite meaning (`data/synonyms.txt`, `data/antonyms.txt`)."""
 
 from __future__ import annotations
 
