@@ -1,7 +1,8 @@
 """Who does what to whom: names that have changed places around the same verb.
 
 `Alder bought Birch` and `Birch bought Alder` have the same words. The names next to a word that both
-sentences share are compared. A passive, a possessive and a German object before its verb turn the order round.
+sentences share are compared. A passive, a possessive and a German object before its verb turn the
+order round.
 """
 
 from __future__ import annotations
