@@ -107,6 +107,19 @@ def measure(half: Half) -> list[LabelResult]:
     ]
 
 
+def measure_answers(name: str) -> list[tuple[str, str, str]]:
+    """Claims that got another verdict than their labels allow: label, verdict, claim."""
+    pages = tomllib.loads((_FOLDER / f"{name}.toml").read_text("utf-8"))["page"]
+    return [
+        (label, given, text)
+        for page in pages
+        for outcome in [outcome_of(page["html"], page["url"], page.get("status", 200))]
+        for label, text in page["claims"]
+        for given in [predicted(fact_of(LabelledClaim(label, text, "", outcome, page["url"])))]
+        if given not in label.replace("partial", "paraphrased").replace("unproven", "paraphrased").split("|")
+    ]
+
+
 def measure_quantities(part: str) -> LabelResult:
     """Precision and recall of "the page says another number" on one part of `quantity_pages.toml`."""
     pages = tomllib.loads((_FOLDER / "quantity_pages.toml").read_text("utf-8"))["page"]

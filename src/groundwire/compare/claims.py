@@ -18,9 +18,10 @@ from groundwire.model.value import value
 from groundwire.text.sources import source_key
 from groundwire.verify.claims import AnswerClaims
 from groundwire.verify.facts import StatementFact
+from groundwire.verify.overlap import ClaimSentence, rank_sentences
 from groundwire.verify.pages import PageText, PreparedPage
 from groundwire.verify.quantities import says
-from groundwire.verify.statements import ClaimSentence, check_statement, rank_sentences
+from groundwire.verify.statements import check_statement
 
 MOST_CLAIMS = 60
 """Of one answer: pairs of claims grow with the square."""

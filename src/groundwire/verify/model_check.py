@@ -13,9 +13,9 @@ from groundwire.errors import UpstreamWireError
 from groundwire.model import Json, Message, Request, Text
 from groundwire.model.value import replace
 from groundwire.verify.facts import ClaimFact, ClaimVerdict
+from groundwire.verify.overlap import ClaimSentence, coverage, rank_sentences
 from groundwire.verify.pages import SUPPORTING, PageText, PreparedPage
 from groundwire.verify.passages import check_quote
-from groundwire.verify.statements import ClaimSentence, coverage, rank_sentences
 
 ASKED: frozenset[ClaimVerdict] = frozenset({"unproven", "partial", "absent"})
 """Verdicts about which a model is asked. What the page contradicts stays contradicted."""

@@ -28,6 +28,13 @@ _PLACES: dict[SegmentKind, Place] = {
 SUPPORTING: frozenset[Place] = frozenset({"text", "list", "table", "code", "aside"})
 """Places whose text can support a claim. A heading announces or asks, and hidden text is not shown."""
 
+_PRONOUNS = frozenset(
+    (
+        *("it", "its", "they", "them", "their", "he", "him", "his", "she", "her", "this", "these", "those"),
+        *("er", "es", "sie", "ihn", "ihm", "ihr", "ihre", "sein", "seine", "dies", "diese", "dieser"),
+    )
+)
+
 MOST_VALUES = 4000
 """Numbers and dates of a page that are compared with one of a claim."""
 LONGEST_TEXT = 1_000_000
@@ -61,6 +68,8 @@ class PageSentence(NamedTuple):
     first: int
     last: int
     """Exclusive."""
+    header: int = -1
+    """Of a row: the number of the row that names the columns; -1 if there is none."""
 
 
 class SentenceTerms(NamedTuple):
@@ -80,12 +89,18 @@ class PreparedPage:
     def __init__(self, page: PageText) -> None:
         self.tokens: list[Token] = []
         self.sentences: list[PageSentence] = []
-        for place, text in _segments(page):
+        header = -1
+        for place, text, names_columns in _segments(page):
             tokens = tokenize_text(text)
+            if names_columns:
+                header = len(self.sentences)
+            elif place != "table":
+                header = -1
             if tokens:
                 first = len(self.tokens)
                 self.tokens += tokens
-                self.sentences.append(PageSentence(place, text, first, len(self.tokens)))
+                above = -1 if names_columns else header
+                self.sentences.append(PageSentence(place, text, first, len(self.tokens), above))
         self.is_cut = len(page.text) > LONGEST_TEXT
         self.language = page.language or guess_language(page.text)
         self._firsts = [sentence.first for sentence in self.sentences]
@@ -103,6 +118,9 @@ class PreparedPage:
         self._said: dict[Quantity, list[int]] = {}
         self.subject: frozenset[str] = frozenset()
         """The words of the title and of the first heading: what `it` means in most sentences."""
+        self.subject_values: tuple[Quantity, ...] = ()
+        self.names: frozenset[str] = frozenset()
+        """The words that are written as names."""
         self._index()
 
     def _index(self) -> None:
@@ -119,12 +137,11 @@ class PreparedPage:
                     _add(self.roots, token.root, number)
         titles = [number for number, sentence in enumerate(self.sentences) if sentence.place == "title"]
         headings = [number for number, sentence in enumerate(self.sentences) if sentence.place == "heading"]
-        self.subject = frozenset(
-            token.key
-            for number in (*titles, *headings[:1])
-            for token in self.sentence_tokens(number)
-            if token.kind == "word"
-        )
+        subject = [token for number in (*titles, *headings[:1]) for token in self.sentence_tokens(number)]
+        self.subject = frozenset(token.key for token in subject if token.kind == "word")
+        self.subject_values = tuple(token.quantity for token in subject if token.quantity is not None)
+
+        self.names = frozenset(token.key for token in self.tokens if token.is_name)
 
     def sentence_at(self, token: int) -> int:
         """The number of the sentence that a token belongs to."""
@@ -135,7 +152,9 @@ class PreparedPage:
         known = self._terms.get(number)
         if known is None:
             tokens = self.sentence_tokens(number)
-            words = [token for token in tokens if token.kind == "word"]
+            header = self.sentences[number].header
+            columns = self.sentence_tokens(header) if header >= 0 else ()
+            words = [token for token in (*tokens, *columns) if token.kind == "word"]
             known = self._terms[number] = SentenceTerms(
                 frozenset(token.key for token in words),
                 frozenset(token.root for token in words),
@@ -143,6 +162,14 @@ class PreparedPage:
                 tuple(token.quantity for token in tokens if token.quantity is not None),
             )
         return known
+
+    def implied(self, number: int) -> frozenset[str]:
+        """The words of the sentence before, if a pronoun may stand for them."""
+        tokens = self.sentence_tokens(number)
+        if number == 0 or self.sentences[number - 1].place != self.sentences[number].place:
+            return frozenset()
+        has_pronoun = any(token.surface in _PRONOUNS for token in tokens)
+        return self.terms(number - 1).keys if has_pronoun else frozenset()
 
     def sentences_with(self, wanted: Quantity) -> list[int]:
         """The sentences that say a number or a date, at most a few thousand."""
@@ -172,21 +199,23 @@ def _add(index: dict[str, list[int]], key: str, number: int) -> None:
         known.append(number)
 
 
-def _segments(page: PageText) -> Iterator[tuple[Place, str]]:
+def _segments(page: PageText) -> Iterator[tuple[Place, str, bool]]:
+    """The pieces of a page with their place, and whether each is a row that names the columns."""
     text = page.text[:LONGEST_TEXT]
+    headers: set[int] = set()
     if page.outline:
-        segments = split_blocks(
-            text, [block for block in decode_outline(page.outline) if block.end <= len(text)]
-        )
+        blocks = [block for block in decode_outline(page.outline) if block.end <= len(text)]
+        headers = {block.start for block in blocks if block.kind == "row" and block.level}
+        segments = split_blocks(text, blocks)
     else:
         segments = split_sentences(text)
     for segment in segments:
         place = _PLACES.get(segment.kind)
         if place is not None:
-            yield place, text[segment.start : segment.end]
+            yield place, text[segment.start : segment.end], segment.start in headers
     if page.title:
-        yield "title", page.title
+        yield "title", page.title, False
     for other, words in (("aside", page.aside), ("hidden", page.hidden)):
         for line in words[:LONGEST_TEXT].split("\n"):
             for piece in split_sentences(line):
-                yield ("aside" if other == "aside" else "hidden"), line[piece.start : piece.end]
+                yield ("aside" if other == "aside" else "hidden"), line[piece.start : piece.end], False

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 from zlib import crc32
 
-from groundwire.model.value import value
+from groundwire.model.value import replace, value
 
 QuantityKind: TypeAlias = Literal["number", "date", "time"]
 
@@ -33,6 +33,8 @@ class Quantity:
     """Month and day in the other order, where the format is ambiguous: 03/12/2021."""
     is_bare: bool = False
     """Digits alone, without separator, unit or multiplier: it may be a year."""
+    bound: Literal["", "above", "below"] = ""
+    """Is the number said to be more, or less, than this?"""
 
 
 _MONTHS = (
@@ -73,32 +75,76 @@ _UNITS = (
     "€ eur euro euros",
     "£ gbp pound pounds pfund",
     "¥ jpy yen",
+    "chf franken francs",
+    "ct cent cents",
     "km kilometer kilometers kilometre kilometres kilometern",
     "m metre metres meter meters metern",
-    "cm centimetre centimetres centimeter centimeters zentimeter",
-    "mm millimetre millimetres millimeter millimeters",
+    "cm centimetre centimetres centimeter centimeters zentimeter zentimetern",
+    "mm millimetre millimetres millimeter millimeters millimetern",
     "mi mile miles meile meilen",
+    "ft feet foot fuß",
+    "km2 quadratkilometer quadratkilometern",
+    "m2 quadratmeter quadratmetern",
+    "ha hectare hectares hektar",
+    "m3 kubikmeter kubikmetern",
     "kg kilogram kilograms kilogramm kilo kilos",
     "g gram grams gramm",
+    "mg milligram milligrams milligramm",
+    "µg mcg microgram micrograms mikrogramm",
     "t ton tons tonne tonnes tonnen",
+    "lb lbs",
+    "l litre litres liter liters litern",
+    "ml millilitre millilitres milliliter milliliters millilitern",
+    "kb kilobyte kilobytes",
     "mb megabyte megabytes",
     "gb gigabyte gigabytes",
+    "tb terabyte terabytes",
+    "w watt watts",
+    "kw kilowatt kilowatts",
     "mw megawatt megawatts",
     "gw gigawatt gigawatts",
     "kwh kilowattstunde kilowattstunden",
+    "mwh megawattstunde megawattstunden",
     "gwh gigawattstunde gigawattstunden",
+    "twh terawattstunde terawattstunden",
+    "hz hertz",
+    "khz kilohertz",
+    "mhz megahertz",
+    "ghz gigahertz",
+    "mmhg",
     "° degree degrees grad",
+    "°c celsius",
+    "°f fahrenheit",
+    "ms millisecond milliseconds millisekunde millisekunden",
     "second seconds sekunde sekunden",
     "min minute minutes minuten",
-    "h hour hours stunde stunden",
+    "h hour hours stunde stunden hrs",
     "day days tag tage tagen",
     "week weeks woche wochen",
     "month months monat monate monaten",
     "year years jahr jahre jahren",
 )
 UNITS: Mapping[str, str] = {word: line.split()[0] for line in _UNITS for word in line.split()}
-"""Units in every spelling, with the one that stands for all. They are not converted into each other."""
-_ORDINAL, _FRACTION, _QUARTER = "ordinal", "fraction", "quarter"
+"""Units in every spelling, with the one that stands for all."""
+_SCALES: tuple[Mapping[str, float], ...] = (
+    {"km": 1e3, "m": 1.0, "cm": 1e-2, "mm": 1e-3},
+    {"km2": 1e6, "m2": 1.0, "ha": 1e4},
+    {"t": 1e6, "kg": 1e3, "g": 1.0, "mg": 1e-3, "µg": 1e-6},
+    {"l": 1.0, "ml": 1e-3},
+    {"tb": 1e12, "gb": 1e9, "mb": 1e6, "kb": 1e3},
+    {"gw": 1e9, "mw": 1e6, "kw": 1e3, "w": 1.0},
+    {"twh": 1e9, "gwh": 1e6, "mwh": 1e3, "kwh": 1.0},
+    {"ghz": 1e9, "mhz": 1e6, "khz": 1e3, "hz": 1.0},
+    {"ms": 1e-3, "second": 1.0, "min": 60.0, "h": 3600.0, "day": 86400.0, "week": 604800.0},
+    {"month": 1.0, "year": 12.0},
+)
+"""Units of one scale are converted into each other."""
+_SCALE_OF = {unit: number for number, scale in enumerate(_SCALES) for unit in scale}
+_FACTORS = {unit: factor for scale in _SCALES for unit, factor in scale.items()}
+_LIKE = ({"$", "€", "£", "¥", "chf"}, {"°c", "°f"}, {"km", "mi", "m", "ft"}, {"kg", "lb"}, {"t", "lb"})
+"""Units of the same kind without a fixed or exact rate: the same number with another one of them is wrong,
+and of other numbers nothing is known."""
+ORDINAL, _FRACTION, _QUARTER = "ordinal", "fraction", "quarter"
 STRICT_UNITS = frozenset({"%", "pp", _FRACTION, _QUARTER})
 """Numbers with these units never equal or contradict a number without: 6 percent are not 6."""
 
@@ -173,6 +219,11 @@ _NTH = (
 """Ordinals, by number. `first` and `second` are left out: they are mostly no numbers."""
 _ORDINALS = {word: number for number, pair in enumerate(_NTH) for word in pair.split() if word != "-"}
 _ORDINAL_WORDS = "|".join(f"{word}[mnrs]?" if word.endswith("te") else word for word in _ORDINALS)
+_COMPOUND_NTH = ("-", "-", "zweit", "dritt", "viert", "fünft", "sechst", "siebt", "acht", "neunt", "zehnt")
+_COMPOUND_ORDINALS = (
+    rf"(?:{'|'.join(_COMPOUND_NTH[2:])})(?=[a-zäöüß]+[sß]te[mnrs]?\b)|second(?=[ -](?:[a-z]+est|most)\b)"
+)
+"""`drittgrößte`, `second-largest`: the number is a word of its own."""
 _PARTS = {
     **dict.fromkeys(("half", "hälfte"), 2),
     **dict.fromkeys(("third", "drittel"), 3),
@@ -200,11 +251,12 @@ QUANTITY = re.compile(
       |(?<![\d:])\d{{1,2}}:\d{{2}}(?![\d:]))
   | (?P<decade>(?<![\w.,])[12]\d\d0(?:s\b|er[ ](?=Jahre)))
   | (?P<quarter>\bQ[1-4]\b)
-  | (?P<number>(?<![\w.,])(?P<digits>\d+(?:[.,']\d+)*)(?:[ -]?(?i:(?P<multiplier>{_MULTIPLIER}))\b)?
+  | (?P<number>(?<![\w.,])(?P<digits>\d+(?:[.,']\d+)*)
+      (?:[ -]?(?i:(?P<multiplier>{_MULTIPLIER}))\b(?:(?<=[Mm]io)\.|(?<=[Mm]rd)\.|(?<=[Tt]sd)\.)?)?
       (?P<ordinal>(?:st|nd|rd|th)\b)?)
   | (?P<hundreds>\b(?i:{_HUNDRED_WORDS})\b(?:[ ](?i:(?P<factor>{_MULTIPLIER}))\b)?)
   | (?P<fraction>\b(?i:{_FRACTION_WORDS})\b)
-  | (?P<ordinal_word>\b(?i:{_ORDINAL_WORDS})\b)
+  | (?P<ordinal_word>\b(?i:{_ORDINAL_WORDS})\b|\b(?i:{_COMPOUND_ORDINALS}))
   | (?P<word>\b(?i:{_WORDS})\b(?:[ ](?i:(?P<times>{_MULTIPLIER}))\b)?)
     """,
     re.VERBOSE,
@@ -212,9 +264,13 @@ QUANTITY = re.compile(
 """Finds quantities in a text in normal form; `read_quantity` takes a match."""
 
 _HEDGES = re.compile(
-    r"(?i:about|around|roughly|nearly|almost|approximately|some|over|under|more than|less than|up to|circa"
-    r"|ca\.?|rund|etwa|ungefähr|fast|knapp|über|mehr als|gut|bis zu|nahezu)\s$"
+    r"(?i:(?:about|around|roughly|approximately|some|up to|circa|ca\.?|rund|etwa|ungefähr|bis zu)"
+    r"|(?P<above>over|more than|at least|above|exceeding|exceeds|exceeded|über|mehr als|gut|mindestens)"
+    r"|(?P<below>nearly|almost|under|less than|fewer than|below|close to|just under|fast|knapp|unter"
+    r"|weniger als|nahezu|beinahe|höchstens))\s[$€£¥]?$"
 )
+_MOST_ABOVE, _MOST_BELOW = 1.5, 0.7
+"""How far a number may be from what it is said to be more or less than."""
 _DIGITS = re.compile(r"\d+")
 _THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:([.,'])\d{3})(?:\1\d{3})*")
 _FEWEST_YEAR, _LATEST_YEAR = 1000, 2199
@@ -234,7 +290,8 @@ def read_quantity(match: re.Match[str], unit: str = "") -> Quantity:
             return reader(match, unit)
     factors = MULTIPLIERS.get((match["times"] or "").lower(), (1.0,))
     small = NUMBER_WORDS[match["word"].split()[0].lower()]
-    return Quantity("number", frozenset(small * factor for factor in factors), unit)
+    step = min(factors) if match["times"] else 0.0
+    return Quantity("number", frozenset(small * factor for factor in factors), unit, step)
 
 
 def _read_clock(match: re.Match[str], _: str) -> Quantity:
@@ -256,8 +313,10 @@ def _read_quarter(match: re.Match[str], _: str) -> Quantity:
 
 def _read_ordinal_word(match: re.Match[str], _: str) -> Quantity:
     word = match["ordinal_word"].lower()
-    number = next(number for stem, number in _ORDINALS.items() if word.startswith(stem))
-    return Quantity("number", frozenset({float(number)}), _ORDINAL)
+    number = next((number for stem, number in _ORDINALS.items() if word.startswith(stem)), 2)
+    if word in _COMPOUND_NTH:
+        number = _COMPOUND_NTH.index(word)
+    return Quantity("number", frozenset({float(number)}), ORDINAL)
 
 
 def _read_fraction(match: re.Match[str], _: str) -> Quantity:
@@ -295,14 +354,24 @@ def _read_number(match: re.Match[str], unit: str) -> Quantity:
         readings = {min(readings)}
     values = {number * factor for number in readings for factor in factors}
     step = 10.0 ** -len(decimals[1]) if decimals is not None and is_decimal else 1.0
-    hedged = _HEDGES.search(match.string[max(0, match.start() - 16) : match.start()]) is not None
+    hedge = _HEDGES.search(match.string[max(0, match.start() - 16) : match.start()])
+    hedged = hedge is not None
     if hedged and not is_decimal:
-        step = 10.0 ** (len(digits.rstrip("0")) and len(digits) - len(digits.rstrip("0")))
+        plain = "".join(_DIGITS.findall(digits))
+        step = 10.0 ** (len(plain.rstrip("0")) and len(plain) - len(plain.rstrip("0")))
     rounds = hedged or is_decimal or bool(match["multiplier"])
     is_bare = digits.isdigit() and not match["multiplier"] and not match["ordinal"]
-    unit = _ORDINAL if match["ordinal"] else unit
+    unit = ORDINAL if match["ordinal"] else unit
+    bound: Literal["", "above", "below"] = ""
+    if hedge is not None:
+        bound = "above" if hedge["above"] else "below" if hedge["below"] else ""
     return Quantity(
-        "number", frozenset(values), unit, step * min(factors) if rounds else 0.0, is_bare=is_bare
+        "number",
+        frozenset(values),
+        unit,
+        step * min(factors) if rounds else 0.0,
+        is_bare=is_bare,
+        bound=bound,
     )
 
 
@@ -386,9 +455,52 @@ def says(found: Quantity, wanted: Quantity) -> bool:
         return _says_date(found, wanted)
     if wanted.kind != found.kind or not _units_agree(found.unit, wanted.unit):
         return False
+    if found.unit != wanted.unit and {found.unit, wanted.unit} <= _SCALE_OF.keys():
+        if len(found.values) > 1 and found.values == wanted.values:
+            return False  # 1,260 MW are not 1,260 GW, though 1.26 GW are
+        found, wanted = _on_one_scale(found, wanted)
     if not wanted.values.isdisjoint(found.values):
         return True
-    return any(_rounds_to(number, value, wanted.step) for number in found.values for value in wanted.values)
+    if found.bound and wanted.bound:
+        return _is_rounder(found, wanted)
+    return any(
+        _rounds_to(number, value, wanted.step) or _is_within(number, value, wanted.bound)
+        for number in found.values
+        for value in wanted.values
+    )
+
+
+def _on_one_scale(one: Quantity, other: Quantity) -> tuple[Quantity, Quantity]:
+    """Two numbers in the same unit, if theirs are of one scale."""
+    if one.unit == other.unit or not (one.unit and other.unit):
+        return one, other
+    return _converted(one), _converted(other)
+
+
+def _converted(quantity: Quantity) -> Quantity:
+    factor = _FACTORS[quantity.unit]
+    values = frozenset(round(number * factor, 9) for number in quantity.values)
+    return replace(quantity, values=values, step=quantity.step * factor)
+
+
+def _is_rounder(found: Quantity, wanted: Quantity) -> bool:
+    """Is `more than 300` said of what is `more than 340`? `Below 30` is not said of what is `below 25`."""
+    return found.bound == wanted.bound == "above" and any(
+        _is_within(number, value, "above") and _digits(value) < _digits(number)
+        for number in found.values
+        for value in wanted.values
+    )
+
+
+def _digits(number: float) -> int:
+    """How many digits a number has without the zeros at its end."""
+    return len(f"{number:f}".rstrip("0").rstrip(".").rstrip("0"))
+
+
+def _is_within(number: float, value: float, bound: str) -> bool:
+    if bound == "above":
+        return value <= number <= value * _MOST_ABOVE
+    return bound == "below" and value * _MOST_BELOW <= number <= value
 
 
 def contradicts(found: Quantity, wanted: Quantity) -> bool:
@@ -400,9 +512,11 @@ def contradicts(found: Quantity, wanted: Quantity) -> bool:
         return _dates_differ(found, wanted)
     if found.is_bare != wanted.is_bare and _is_shortened(found, wanted):
         return False
+    if _are_like(found.unit, wanted.unit):
+        return not found.values.isdisjoint(wanted.values)
     if not _units_agree(found.unit, wanted.unit):
         return False
-    if (found.unit == _ORDINAL) != (wanted.unit == _ORDINAL):
+    if (found.unit == ORDINAL) != (wanted.unit == ORDINAL):
         return False  # the third season may be season 3, but three ships do not contradict the fourth ship
     return found.kind == wanted.kind and bool(year_of(found)) == bool(year_of(wanted))
 
@@ -418,8 +532,15 @@ def _is_shortened(one: Quantity, other: Quantity) -> bool:
     )
 
 
+def _are_like(one: str, other: str) -> bool:
+    is_scale = one in _SCALE_OF and _SCALE_OF.get(other) == _SCALE_OF[one]
+    return one != other and not is_scale and any({one, other} <= units for units in _LIKE)
+
+
 def _units_agree(one: str, other: str) -> bool:
-    if one == other:
+    if one == other or (one in _SCALE_OF and _SCALE_OF.get(other) == _SCALE_OF[one]):
+        return True
+    if {one, other} in ({"°", "°c"}, {"°", "°f"}):
         return True
     return not ((one and other) or {one, other} & STRICT_UNITS)
 

@@ -16,7 +16,24 @@ TokenKind: TypeAlias = Literal["word", "function", "negation", "value"]
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_CJK}]|[^\W\d_{_CJK}](?:[^\W_{_CJK}]|'(?=[^\W\d_]))*|[%$€£¥°]|\d+")
+_LONG_UNITS = (
+    (re.compile(r"per cent\b"), "%"),
+    (re.compile(r"° ?C\b|degrees? Celsius\b|Grad Celsius\b"), "°c"),
+    (re.compile(r"° ?F\b|degrees? Fahrenheit\b|Grad Fahrenheit\b"), "°f"),
+    (re.compile(r"(?:square|sq\.?) (?:kilomet|km)"), "km2"),
+    (re.compile(r"(?:square|sq\.?) (?:met|m\b)"), "m2"),
+    (re.compile(r"(?:square|sq\.?) (?:mile|mi\b)"), "mi2"),
+    (re.compile(r"cubic met"), "m3"),
+)
+"""Units of several words."""
 _CURRENCIES = frozenset("$€£¥")
+_HEDGES = frozenset(
+    (
+        *("around", "roughly", "nearly", "almost", "approximately", "per", "since", "circa", "ca", "least"),
+        *("rund", "ungefähr", "knapp", "fast", "nahezu", "voraussichtlich", "insgesamt"),
+    )
+)
+"""Words next to a number that say nothing of their own."""
 _POSSESSIVE = re.compile(r"'s?$")
 _ROOT = 5
 _CACHED = 32768
@@ -43,6 +60,11 @@ class Token(NamedTuple):
         return self.key[:_ROOT]
 
 
+def unit_of(token: Token) -> str:
+    """The unit of a number; empty if it has none."""
+    return token.quantity.unit if token.quantity is not None else ""
+
+
 @lru_cache(maxsize=_CACHED)
 def _classify(word: str) -> tuple[TokenKind, str]:
     """Kind and key of a word in lower case."""
@@ -50,7 +72,7 @@ def _classify(word: str) -> tuple[TokenKind, str]:
         return "word", f"unit:{UNITS[word]}"
     if word in word_list("negations") or word.endswith(_NEGATED_PREFIX):
         return "negation", word
-    if word in ignored_words():
+    if word in ignored_words() or word in _HEDGES:
         return "function", word
     return "word", stem_word(word)
 
@@ -69,6 +91,13 @@ def tokenize_text(text: str, offset: int = 0) -> list[Token]:
         )
         at = match.end()
     tokens += _words(normal.text, at, len(normal.text), is_first=not tokens)
+    if (
+        len(tokens) > 1
+        and tokens[0].kind == "word"
+        and tokens[1].is_name
+        and _is_title_case(normal.text, tokens)
+    ):
+        tokens[0] = tokens[0]._replace(is_name=True)
     placed: list[Token] = []
     for token in tokens:
         start, end = normal.original(token.start, token.end)
@@ -90,6 +119,11 @@ def _words(text: str, start: int, end: int, *, is_first: bool) -> Iterator[Token
         is_first = False
 
 
+def _is_title_case(text: str, tokens: list[Token]) -> bool:
+    """Does a name follow directly on the first word, as in `Anna Berg said`?"""
+    return text[tokens[0].start].isupper() and text[tokens[0].end : tokens[1].start] == " "
+
+
 def _is_capital_later(word: str) -> bool:
     """Are there capitals beyond the first letter, as in `NATO` and `GitHub`?"""
     return any(char.isupper() for char in word[1:])
@@ -97,8 +131,9 @@ def _is_capital_later(word: str) -> bool:
 
 def _unit_after(text: str, at: int) -> str:
     start = at + 1 if text[at : at + 1] in (" ", "-") else at
-    if text.startswith("per cent", start):
-        return "%"
+    for pattern, unit in _LONG_UNITS:
+        if pattern.match(text, start):
+            return unit
     match = _WORD.match(text, start)
     return UNITS.get(match[0].lower(), "") if match else ""
 
