@@ -280,8 +280,8 @@ def test_hostile_strings_stay_text_in_lists_shares_exports_documents_and_the_pal
                 *(f"/page?{urlencode({'url': url, 'quote': quote})}" for url, quote in quotes),
             ]
             context = await chromium.new_context(locale="en-US", bypass_csp=True)
-            cookie = {"name": "groundwire_notice", "value": "%3Cimg%20src=x%20onerror=alert(1)%3E"}
-            await context.add_cookies([{**cookie, "url": here.url}])
+            value = "%3Cimg%20src=x%20onerror=alert(1)%3E"
+            await context.add_cookies([{"name": "groundwire_notice", "value": value, "url": here.url}])
             page, seen = await watched(context, here.url)
             faults = [fault for path in paths for fault in await faults_at(page, here.url + path)]
             assert faults == []

@@ -327,11 +327,12 @@ _SEARCH_CHOICES = ("on", "off")
 
 
 def _decode_question(visitor: WebVisitor, fields: Fields) -> ChatQuestion:
+    search = fields.text("search")
     controls = Controls(
         domains_in(fields.text("allowed_domains")),
         domains_in(fields.text("blocked_domains")),
         *(fields.text(name).strip()[:200] for name in _CONTROLS),
-        search=search if (search := fields.text("search")) in _SEARCH_CHOICES else "",
+        search if search in _SEARCH_CHOICES else "",
     )
     return ChatQuestion(
         fields.text("text"),
