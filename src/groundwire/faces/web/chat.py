@@ -328,12 +328,10 @@ _SEARCH_CHOICES = ("on", "off")
 
 def _decode_question(visitor: WebVisitor, fields: Fields) -> ChatQuestion:
     search = fields.text("search")
-    controls = Controls(
-        domains_in(fields.text("allowed_domains")),
-        domains_in(fields.text("blocked_domains")),
-        *(fields.text(name).strip()[:200] for name in _CONTROLS),
-        search if search in _SEARCH_CHOICES else "",
-    )
+    texts = [fields.text(name).strip()[:200] for name in _CONTROLS]
+    texts.append(search if search in _SEARCH_CHOICES else "")
+    allowed, blocked = (domains_in(fields.text(name)) for name in ("allowed_domains", "blocked_domains"))
+    controls = Controls(allowed, blocked, *texts)
     return ChatQuestion(
         fields.text("text"),
         visitor.owner,
