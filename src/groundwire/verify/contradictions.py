@@ -25,6 +25,9 @@ SAME_STATEMENT = 0.75
 """Likewise for a negation, which one more or less common word can bring about."""
 _PART_OF_STATEMENT = 0.45
 """Likewise for a sentence whose own words are all in the statement."""
+_LONGEST_SENTENCE = 600
+"""Tokens of a sentence beyond which it is none, but a text without full stops: every word is compared with
+every other."""
 _TIE = 0.15
 _AROUND = 3
 _GERMAN_DETERMINERS = frozenset(
@@ -65,6 +68,8 @@ def find_contradiction(
 def _in_sentence(
     statement: ClaimSentence, page: PreparedPage, item: Overlap, visible: Sequence[Overlap]
 ) -> Contradiction | None:
+    if len(page.sentence_tokens(item.number)) > _LONGEST_SENTENCE:
+        return None
     if page.sentences[item.number].header >= 0:
         cell = row_difference(statement, page, item.number)
         return None if cell is None else Contradiction(item, cell.verdict, (cell.claimed, cell.stated))
