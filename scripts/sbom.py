@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "requirements" / "all.lock"
 BILL = ROOT / "requirements" / "sbom.cdx.json"
 
-_PIN = re.compile(r"^(?P<name>[a-z0-9.-]+)==(?P<version>[^\s;]+)", re.MULTILINE)
+_PIN = re.compile(r"^(?P<name>[a-z0-9.-]+)(?:\[[\w,-]+\])?==(?P<version>[^\s;]+)", re.MULTILINE)
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 

@@ -7,16 +7,18 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.architecture.tree import PROJECT, SOURCE
 
 pytestmark = pytest.mark.server
 
 LOCKS = sorted((PROJECT / "requirements").glob("*.lock"))
-PIN = re.compile(r"^([a-z0-9.-]+)==([0-9][^ \\;]*)", re.MULTILINE)
+PIN = re.compile(r"^([a-z0-9.-]+)(?:\[[\w,-]+\])?==([0-9][^ \\;]*)", re.MULTILINE)
 FLOORS = {
     "h11": (0, 16),
     "mcp": (2, 2, 0),
@@ -57,13 +59,13 @@ def pins(lock: Path) -> dict[str, str]:
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: str(lock.name))
 def test_every_locked_package_has_hashes(lock: Path) -> None:
     blocks = [block for block in re.split(r"\n(?=\S)", lock.read_text("utf-8")) if PIN.match(block)]
-    assert {block.split("==")[0] for block in blocks} == pins(lock).keys() != set()
+    assert {re.split(r"\[|==", block)[0] for block in blocks} == pins(lock).keys() != set()
     assert [block.split()[0] for block in blocks if "--hash=sha256:" not in block] == []
 
 
 def test_packages_are_installed_with_their_hashes_only() -> None:
     makefile = (PROJECT / "Makefile").read_text("utf-8")
-    installs = [line for line in makefile.splitlines() if "-m pip install" in line and ".lock" in line]
+    installs = [line for line in makefile.splitlines() if "$(call install," in line and ".lock" in line]
     assert installs
     assert [line for line in installs if "--require-hashes" not in line] == []
 
@@ -95,3 +97,20 @@ def test_importing_opens_no_connection_starts_no_process_and_touches_no_file_of_
     )
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout) == []
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.name)
+def test_a_package_that_is_needed_with_an_extra_is_locked_with_it(lock: Path) -> None:
+    """pip compares `name[extra]` with a lock of `name` only as long as that version is the newest."""
+    text, locked = lock.read_text("utf-8"), pins(lock)
+    missing = []
+    for distribution in metadata.distributions():
+        if distribution.name.lower() not in locked:
+            continue
+        for requirement in map(Requirement, distribution.requires or ()):
+            applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+            name = requirement.name.lower().replace("_", "-")
+            for extra in requirement.extras if applies and name in locked else ():
+                if not re.search(rf"^{re.escape(name)}\[[^\]]*\b{extra}\b[^\]]*\]==", text, re.MULTILINE):
+                    missing.append(f"{name}[{extra}]")
+    assert missing == []
