@@ -110,7 +110,10 @@ def test_a_package_that_is_needed_with_an_extra_is_locked_with_it(lock: Path) ->
         for requirement in map(Requirement, distribution.requires or ()):
             applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
             name = requirement.name.lower().replace("_", "-")
-            for extra in requirement.extras if applies and name in locked else ():
-                if not re.search(rf"^{re.escape(name)}\[[^\]]*\b{extra}\b[^\]]*\]==", text, re.MULTILINE):
-                    missing.append(f"{name}[{extra}]")
+            extras = requirement.extras if applies and name in locked else ()
+            missing += [f"{name}[{extra}]" for extra in extras if not _has_extra(text, name, extra)]
     assert missing == []
+
+
+def _has_extra(lock: str, name: str, extra: str) -> bool:
+    return re.search(rf"^{re.escape(name)}\[[^\]]*\b{extra}\b[^\]]*\]==", lock, re.MULTILINE) is not None
