@@ -55,8 +55,12 @@ class CommandParser(argparse.ArgumentParser):
         from difflib import get_close_matches  # noqa: PLC0415  imported only for an error
 
         options = [option for action in self._actions for option in action.option_strings]
-        near = get_close_matches(word.partition("=")[0], options, 1)
+        near = get_close_matches(word.partition("=")[0], options, 1, _CLOSE)
         return f"unknown option {word}" + (f"; did you mean {near[0]}?" if near else "")
+
+
+_CLOSE = 0.75
+"""Similarity from which on an option is suggested; the dashes alone make short ones alike."""
 
 
 class CommandSpec:
