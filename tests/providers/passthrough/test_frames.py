@@ -91,23 +91,3 @@ def test_a_frame_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
         assert splitter.feed(b"x" * 100) == b""
     with pytest.raises(UpstreamWireError):
         splitter.feed(b"x")
-
-
-@pytest.mark.parametrize(
-    "frame",
-    [
-        *FRAMES,
-        b"data: {}",
-        b"data: {}\n",
-        b"event: a\n\n",
-        b"event: a\ndata: 1\ndata: 2\n\n",
-        b"data: 1\nevent: a\n\n",
-        b"event: a\nid: 1\ndata: 2\n\n",
-        b"data:{}\n\n",
-        b"data: {}\r\n\r\n",
-        b"",
-    ],
-)
-def test_the_data_of_a_frame_is_what_the_parser_of_the_standard_reads(frame: bytes) -> None:
-    reader = sse.SseReader()
-    assert frame_data(frame) == [event.data.strip() for event in (*reader.feed(frame), *reader.close())]
