@@ -18,7 +18,6 @@ from groundwire.errors import (
     UpstreamWireError,
 )
 from groundwire.model import Event, Failed, Finished, TextDelta, Warned
-from groundwire.model.batch import join_texts
 from tests.model.strategies import cases
 
 
@@ -142,13 +141,7 @@ def test_cut_anywhere_the_events_are_the_same(pieces: list[bytes], cuts: list[in
         events += decoder.feed(data[position:cut])
         position = cut
     events += decoder.feed(data[position:]) + decoder.close()
-    assert join_texts(events) == decode(data, Decoder())
-
-
-def test_text_that_arrives_together_is_one_event() -> None:
-    decoder = Decoder()
-    assert decoder.feed(HELLO + HELLO + HELLO) == [TextDelta(0, "hellohellohello")]
-    assert decoder.feed(HELLO) == [TextDelta(0, "hello")]
+    assert events == decode(data, Decoder())
 
 
 def test_the_decoder_remembers_the_text_and_numbers_the_parts() -> None:

@@ -43,33 +43,9 @@ OPENED: list[Mapping[str, object]] = [
     },
     DELTA,
 ]
-CHAT_CHUNK = {
-    "id": "c",
-    "object": "chat.completion.chunk",
-    "created": 1,
-    "model": "m",
-    "choices": [
-        {
-            "index": 0,
-            "delta": {"content": "b", "refusal": None, "tool_calls": None},
-            "logprobs": None,
-            "finish_reason": None,
-        }
-    ],
-    "usage": None,
-    "obfuscation": "x",
-}
-BLOCK_DELTA = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "b"}}
-MESSAGE: list[Mapping[str, object]] = [
-    {"type": "message_start", "message": {"id": "m", "model": "m", "usage": {"input_tokens": 1}}},
-    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-    BLOCK_DELTA,
-]
 STREAMS: Mapping[str, tuple[Sequence[Mapping[str, object]], Mapping[str, object]]] = {
     "gemini": ([CHUNK], CHUNK),
     "openai_responses": (OPENED, DELTA),
-    "openai_chat": ([CHAT_CHUNK], CHAT_CHUNK),
-    "anthropic_messages": (MESSAGE, BLOCK_DELTA),
 }
 
 ODD = st.sampled_from(

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 from groundwire.dialects.event_queue import TERMINAL, EventQueue
 from groundwire.dialects.json import dump_json, quote_json
 from groundwire.dialects.sse import Frame, FrameReader, encode_comment, encode_frame
-from groundwire.dialects.text_runs import URL_START
 from groundwire.dialects.unsafe_urls import ADDRESS_REMOVED, has_unsafe_url
 from groundwire.errors import GroundwireError, Interrupted, UpstreamError, WireError
 from groundwire.model import (
@@ -116,13 +115,6 @@ class StreamDecoder(ABC):
     def on_frame(self, frame: Frame) -> None:
         """Decode one frame and `emit` its events. May raise `WireError`, nothing else."""
 
-    def read_texts(self, frames: list[Frame], start: int) -> int:  # noqa: ARG002
-        """Read frames from a position on that are text deltas of one part, and return their number.
-
-        The fast form of `on_frame`, for the runs of text of which most streams consist.
-        """
-        return 0
-
     def on_end(self) -> None:
         """Called when the bytes end without a terminal event: the last chance to emit one."""
 
@@ -133,31 +125,22 @@ class StreamDecoder(ABC):
 
     def _collect(self, read: Callable[[bytes], list[Frame]], data: bytes) -> list[Event]:
         queue = self.queue
-        if queue.has_ended:
-            return queue.take()
         try:
-            frames, position = read(data), 0
-            while position < len(frames) and not queue.has_ended:
-                if count := self.read_texts(frames, position):
-                    position += count
-                else:
-                    self._read(frames[position])
-                    position += 1
+            events, on_frame = queue.events, self.on_frame
+            for frame in () if queue.has_ended else read(data):
+                document = frame.data
+                if b'"http' in document:
+                    queue.audit.audit_frame(document)
+                before = len(events)
+                on_frame(frame)
+                if len(events) == before + 1 and type(events[before]) is TextDelta:
+                    continue  # a text delta and nothing else, as nearly all frames
+                if not self._warned_unsafe_url and has_unsafe_url(document):
+                    self._warned_unsafe_url = True
+                    events.insert(before, ADDRESS_REMOVED)
         except (WireError, UpstreamError) as error:
             self.emit(Failed(error))
         return queue.take()
-
-    def _read(self, frame: Frame) -> None:
-        document, events = frame.data, self.queue.events
-        if URL_START in document:
-            self.queue.audit.audit_frame(document)
-        before = len(events)
-        self.on_frame(frame)
-        if len(events) == before + 1 and type(events[before]) is TextDelta:
-            return  # a text delta and nothing else
-        if not self._warned_unsafe_url and has_unsafe_url(document):
-            self._warned_unsafe_url = True
-            events.insert(before, ADDRESS_REMOVED)
 
 
 class StreamEncoder(ABC):

@@ -6,8 +6,6 @@ cycle, and its memory is free as soon as its stream has ended.
 
 from __future__ import annotations
 
-from typing import cast
-
 from groundwire.dialects.source_audit import (
     CONTENT_EVENTS,
     EMPTY_ANSWER,
@@ -18,8 +16,6 @@ from groundwire.dialects.source_audit import (
 from groundwire.dialects.text_buffer import TextBuffer
 from groundwire.model import Cited, Event, Failed, Finished, TextDelta
 from groundwire.model.answer import CITATIONS_CUT
-from groundwire.model.batch import TextRun, join_texts
-from groundwire.model.parts import Phase
 from groundwire.model.source import MAX_EVIDENCE
 
 TERMINAL = (Finished, Failed)
@@ -39,7 +35,7 @@ class EventQueue:
         self._parts = 0
         self._evidence_left = MAX_EVIDENCE
         self.audit = SourceAudit()
-        self.events: list[Event | TextRun] = []
+        self.events: list[Event] = []
         self.has_ended = False
         self.text_buffer = TextBuffer()
 
@@ -67,12 +63,6 @@ class EventQueue:
             self.text_buffer.add(part, text)
             self.events.append(TextDelta(part, text))
 
-    def emit_texts(self, part: int, texts: list[str], phase: Phase = "") -> None:
-        """Queue text deltas that arrived together."""
-        if texts and not self.has_ended:
-            self.text_buffer.add(part, "".join(texts))
-            self.events.append(TextRun(part, texts, phase))
-
     def next_part(self) -> int:
         """Return the number of a new part."""
         self._parts += 1
@@ -83,11 +73,9 @@ class EventQueue:
         self._parts = count
 
     def take(self) -> list[Event]:
-        """Return the events, and empty the queue. Texts that follow each other are one event."""
+        """Return the events, and empty the queue."""
         events, self.events = self.events, []
-        if len(events) == 1 and type(events[0]) is TextDelta:  # one frame, as in a paced stream
-            return cast("list[Event]", events)
-        return join_texts(events) if events else []
+        return events
 
     def _warn(self, end: Event) -> None:
         if isinstance(end, Finished) and (warning := self.audit.warning()):

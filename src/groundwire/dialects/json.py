@@ -19,7 +19,7 @@ from array import array
 from collections.abc import Callable
 from itertools import accumulate
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, NoReturn, Protocol, TypeVar
 
 from groundwire.errors import WireError
 
@@ -148,34 +148,39 @@ def load_json(data: bytes | str, fault: type[WireError]) -> Json:
         value = _library.read(data)
     except _library.errors:
         value = _read_again(data, fault)
-    if len(data) > 2 * MAX_DEPTH and is_too_deep(data):
+    if len(data) > 2 * MAX_DEPTH and _is_too_deep(data):
         raise fault("nested too deeply")
     return value
 
 
-def is_too_deep(data: bytes) -> bool:
-    """Whether objects and lists of a text are nested too deeply."""
-    if len(data) <= 2 * MAX_DEPTH:
-        return False
+def _is_too_deep(data: bytes) -> bool:
     brackets = data.count(b"[") + data.count(b"{")
     return brackets > MAX_DEPTH and JsonScan().feed(data).deepest > MAX_DEPTH
 
 
-def has_forms() -> bool:
-    """Whether the library reads texts of one form faster than others."""
-    return _library.read_as is not None
+class FormReader(Generic[T]):
+    """Reads JSON texts of one form, for which msgspec needs no more time than for one object.
 
+    `load_form` returns the class of the form when it is needed: it may need msgspec.
+    """
 
-def form_reader(form: type[T]) -> Callable[[bytes], T]:
-    """A function that reads texts of one form, and raises one of `form_errors` for all others."""
-    if _library.read_as is None:
-        raise RuntimeError("the JSON library has no forms")
-    return _library.read_as(form)
+    __slots__ = ("_load_form", "_read")
 
+    def __init__(self, load_form: Callable[[], type[T]]) -> None:
+        self._load_form = load_form
+        self._read: Callable[[bytes], T] | None = None
 
-def form_errors() -> tuple[type[Exception], ...]:
-    """The errors with which the library rejects a text."""
-    return _library.errors
+    def read(self, data: bytes) -> T | None:
+        """The text in its form; None if it has another one, or the library cannot tell."""
+        if _library.read_as is None:
+            return None
+        if self._read is None:
+            self._read = _library.read_as(self._load_form())
+        try:
+            value = self._read(data)
+        except _library.errors:
+            return None
+        return None if len(data) > 2 * MAX_DEPTH and _is_too_deep(data) else value
 
 
 def _read_again(data: bytes, fault: type[WireError]) -> Json:

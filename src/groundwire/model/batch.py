@@ -1,8 +1,5 @@
 """Batches of events, and the fast path that content takes once an answer has begun.
 
-Text that arrives together is one event (`join_texts`): every layer and every client handles each event, and a
-burst of a hundred deltas says no more than one long delta.
-
 Until the first visible event a request may fail over to another provider, so its events go through every
 layer. After it nearly all that arrives is content that no layer changes. `FastPath` takes such content from
 the provider's connection to the client's in one call, without waking a task. Everything else (citations,
@@ -13,15 +10,10 @@ layers as before.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 from groundwire.model.events import Event, ReasoningDelta, TextDelta, Usage
-from groundwire.model.parts import Phase
 
 _CONTENT = frozenset({TextDelta, ReasoningDelta})
-
-LONG_TEXT = 4096
-"""Characters after which a text is not extended: some clients read lines of up to 64 KB."""
 
 
 class FastPath:
@@ -66,73 +58,3 @@ def is_content(events: Sequence[Event]) -> bool:
         if type(event) not in _CONTENT:
             return False
     return True
-
-
-class TextRun(NamedTuple):
-    """Texts of several text deltas of one part."""
-
-    part: int
-    texts: list[str]
-    phase: Phase = ""
-
-
-def join_texts(events: Sequence[Event | TextRun], limit: int = LONG_TEXT) -> list[Event]:
-    """The events, with consecutive deltas of a text or reasoning part as one event of up to `limit`
-    characters."""
-    joiner = _TextJoiner(limit)
-    for event in events:
-        if isinstance(event, TextRun):
-            joiner.extend(event)
-        elif isinstance(event, TextDelta):
-            joiner.extend(TextRun(event.part, [event.text], event.phase))
-        elif isinstance(event, ReasoningDelta):
-            joiner.extend(TextRun(event.part, [event.text]), is_reasoning=True)
-        else:
-            joiner.flush()
-            joiner.joined.append(event)
-    joiner.flush()
-    return joiner.joined
-
-
-class _TextJoiner:
-    """Joins texts up to a length."""
-
-    __slots__ = ("_is_reasoning", "_length", "_limit", "_part", "_phase", "_texts", "joined")
-
-    def __init__(self, limit: int) -> None:
-        self.joined: list[Event] = []
-        self._limit = limit
-        self._is_reasoning = False
-        self._part = self._length = 0
-        self._phase: Phase = ""
-        self._texts: list[str] = []
-
-    def extend(self, run: TextRun, *, is_reasoning: bool = False) -> None:
-        """Add texts of a part."""
-        part, texts, phase = run
-        if part != self._part or phase != self._phase or is_reasoning is not self._is_reasoning:
-            self.flush()
-            self._part, self._phase, self._is_reasoning = part, phase, is_reasoning
-        added = sum(map(len, texts))
-        if self._length + added <= self._limit:
-            self._texts += texts
-            self._length += added
-            return
-        for text in texts:
-            if self._length + len(text) > self._limit:
-                self.flush()
-            self._texts.append(text)
-            self._length += len(text)
-
-    def flush(self) -> None:
-        """Add the event of the texts so far."""
-        if not self._texts:
-            return
-        text = "".join(self._texts)
-        self.joined.append(
-            ReasoningDelta(self._part, text)
-            if self._is_reasoning
-            else TextDelta(self._part, text, self._phase)
-        )
-        self._texts.clear()
-        self._length = 0

@@ -482,17 +482,6 @@ class MarkerStripper:
         self._rest = text[cut:]
         return self._strip(text[:cut])
 
-    def feed_all(self, texts: list[str]) -> list[str]:
-        """Take several chunks; returns what `feed` returns for each of them."""
-        if (
-            self._rest
-            or "\ue200" in (whole := "".join(texts))
-            or (self._pattern is _FOREIGN and "【" in whole)
-        ):
-            return [self.feed(text) for text in texts]
-        self._raw += len(whole)
-        return texts
-
     def close(self) -> str:
         """The text that was held back."""
         rest, self._rest = self._rest, ""

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from random import Random
 
 from groundwire.dialects.base import StreamDecoder
 from groundwire.model import Event, Json, JsonObject
-from groundwire.model.batch import join_texts
 from tests.contracts.recorded.lookup import string
 
 LINE_ENDS = {"LF": b"\n", "CRLF": b"\r\n", "CR": b"\r"}
@@ -110,9 +108,8 @@ def random_pieces(data: bytes, random: Random) -> Iterator[bytes]:
 
 
 def decode(decoder: StreamDecoder, pieces: Iterable[bytes]) -> list[Event]:
-    """Decode these bytes into events. Text that arrives together is one event, so it is joined for
-    comparisons."""
+    """Decode these bytes into events."""
     events: list[Event] = []
     for piece in pieces:
         events += decoder.feed(piece)
-    return join_texts(events + decoder.close(), sys.maxsize)
+    return events + decoder.close()

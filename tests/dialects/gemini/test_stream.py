@@ -38,7 +38,6 @@ from groundwire.model import (
     Warned,
     assemble,
 )
-from groundwire.model.batch import join_texts
 from groundwire.model.value import replace
 from tests.dialects.gemini.bodies import REPLY, at, chunk, events_of, parts_of, sent, streamed, support, web
 
@@ -52,7 +51,7 @@ def decoded(data: bytes, size: int = 1 << 20) -> list[Event]:
     events: list[Event] = []
     for start in range(0, len(data), size):
         events += decoder.feed(data[start : start + size])
-    return join_texts(events + decoder.close())
+    return events + decoder.close()
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\n"])

@@ -9,7 +9,6 @@ from typing import cast
 from groundwire.dialects.base import Reply
 from groundwire.dialects.openai_responses import DIALECT
 from groundwire.model import Answer, Event, Json, JsonObject, Request, assemble
-from groundwire.model.batch import join_texts
 
 PAGE = "https://example.org/a?utm_source=openai"
 LINK = f"([example.org]({PAGE}))"
@@ -153,7 +152,7 @@ def decode_events(data: bytes, size: int = 0) -> list[Event]:
     """Decode a stream, fed whole or in chunks of `size` bytes."""
     decoder = DIALECT.decoder()
     chunks = [data[start : start + size] for start in range(0, len(data), size)] if size else [data]
-    return join_texts([event for chunk in chunks for event in decoder.feed(chunk)] + decoder.close())
+    return [event for chunk in chunks for event in decoder.feed(chunk)] + decoder.close()
 
 
 def decode_streamed(*events: JsonObject) -> Answer:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
 from html import unescape
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from groundwire.dialects.anthropic_messages.errors import FINISH_REASONS, decode_stream_error
 from groundwire.dialects.anthropic_messages.search import (
@@ -33,7 +33,6 @@ from groundwire.dialects.foreign_history import is_native
 from groundwire.dialects.json import load_json
 from groundwire.dialects.signed_tokens import is_token, read_token
 from groundwire.dialects.sse import Frame
-from groundwire.dialects.text_runs import TextRunReader
 from groundwire.dialects.tool_arguments import decode_arguments
 from groundwire.errors import UpstreamWireError, WireError
 from groundwire.model import (
@@ -70,9 +69,6 @@ from groundwire.model import (
 from groundwire.model.value import replace
 from groundwire.text.spans import anchor_at, anchor_kind
 from groundwire.text.urls import safe_url
-
-if TYPE_CHECKING:
-    from groundwire.dialects.text_frames import MessagesTextDelta
 
 _MAX_INDEX = 1_000_000
 
@@ -610,23 +606,6 @@ class Decoder(StreamDecoder):
         if read is not None:
             read(self, fields)
 
-    def read_texts(self, frames: list[Frame], start: int) -> int:
-        if frames[start].event not in ("content_block_delta", ""):
-            return 0
-        texts: list[str] = []
-        index = -1
-        for event in _TEXT_DELTAS.leading(frames, start):
-            if not texts:
-                index = event.index
-            elif event.index != index:
-                break
-            texts.append(event.delta.text)
-        block = self._blocks.get(index)
-        if type(block) is not TextBlockReader:
-            return 0
-        self.queue.emit_texts(block.part, texts)
-        return len(texts)
-
     def on_end(self) -> None:
         self.searches.flush()
         if self._finish is not None:
@@ -748,13 +727,6 @@ class Decoder(StreamDecoder):
         self.emit(Failed(decode_stream_error(event.obj("error").raw)))
 
 
-def _load_form() -> type[MessagesTextDelta]:
-    from groundwire.dialects.text_frames import MessagesTextDelta  # noqa: PLC0415  it needs msgspec
-
-    return MessagesTextDelta
-
-
-_TEXT_DELTAS = TextRunReader(_load_form)
 _STOP_FIELDS = ("stop_sequence", "stop_details", "container")
 
 _EVENT_HANDLERS: dict[str, Callable[[Decoder, Fields], None]] = {

@@ -30,10 +30,9 @@ from groundwire.dialects.gemini.errors import FINISH_REASONS, error_in, read_err
 from groundwire.dialects.gemini.search import NAME, SERVER_PART, extras_of
 from groundwire.dialects.gemini.tools import NO_ID, encode_arguments
 from groundwire.dialects.gemini.usage import decode_usage
-from groundwire.dialects.json import load_json
+from groundwire.dialects.json import FormReader, load_json
 from groundwire.dialects.proto_json import either_spelling, integers, many, numbers, read_body
 from groundwire.dialects.sse import Frame
-from groundwire.dialects.text_runs import TextRunReader
 from groundwire.errors import Interrupted, UpstreamWireError, WireError
 from groundwire.model import (
     Citation,
@@ -64,7 +63,6 @@ from groundwire.model import (
     UsageSeen,
     Warned,
 )
-from groundwire.model.batch import TextRun
 from groundwire.model.source import MAX_EVIDENCE
 from groundwire.model.value import replace
 from groundwire.text.offsets import from_points, to_points
@@ -176,17 +174,14 @@ class ContentReader:
             self.part_starts.append(self._length)
             self._read_part(part)
 
-    def add_texts(self, texts: list[str]) -> int:
-        """Add parts that are plain text and return the number of their part; the caller emits them."""
+    def read_text(self, text: str) -> None:
+        """Read a part that is plain text."""
+        self.part_starts.append(self._length)
         if self._open is not TextDelta:
             self._begin(TextDelta)
-        starts, length = self.part_starts, self._length
-        for text in texts:
-            starts.append(length)
-            length += len(text)
-        self._texts += texts
-        self._length = length
-        return self._open_part
+        self.emit(TextDelta(self._open_part, text))
+        self._texts.append(text)
+        self._length += len(text)
 
     def _read_part(self, part: Fields) -> None:
         if part.raw.get("text") is not None:
@@ -523,7 +518,7 @@ def _load_form() -> type[GeminiTextChunk]:
     return GeminiTextChunk
 
 
-_TEXT_CHUNKS = TextRunReader(_load_form)
+_TEXT_CHUNKS = FormReader(_load_form)
 
 
 class ResponseReader:
@@ -544,27 +539,21 @@ class ResponseReader:
         self._feedback: JsonObject = {}
         self._started = self._answered = self._settled = self._failed = False
 
-    def read_text_chunks(self, frames: list[Frame], start: int) -> TextRun | None:
-        """Read the leading chunks that are only text, as nearly all are; the caller emits it."""
+    def read_text_chunk(self, data: bytes) -> bool:
+        """Read the bytes of a chunk that is only text, as nearly all are; returns whether it is one."""
         if not self._answered or self._misses > _MOST_MISSES:
-            return None
-        texts: list[str] = []
-        reported: GeminiTextChunk | None = None
-        for chunk in _TEXT_CHUNKS.leading(frames, start):
-            candidate = chunk.candidates[0]
-            text = candidate.content.parts[0].text
-            if not text or candidate.grounding_metadata:
-                break
-            texts.append(text)
-            if chunk.usage_metadata.__class__ is dict or chunk.has_usage:
-                reported = chunk
-        if not texts:
+            return False
+        chunk = _TEXT_CHUNKS.read(data)
+        candidate = chunk.candidates[0] if chunk is not None else None
+        text = candidate.content.parts[0].text if candidate is not None else ""
+        if chunk is None or candidate is None or not text or candidate.index or candidate.grounding_metadata:
             self._misses += 1
-            return None
+            return False
         self._misses = 0
-        if reported is not None:
-            self._usage_chunk = {"usageMetadata": cast("Json", reported.usage_metadata)}
-        return TextRun(self._content.add_texts(texts), texts)
+        self._content.read_text(text)
+        if chunk.has_usage:
+            self._usage_chunk = {"usageMetadata": cast("Json", chunk.usage_metadata)}
+        return True
 
     def read_plain_text(self, chunk: Json) -> bool:
         """Read a chunk that is only text, as nearly all are; returns whether it is one."""
@@ -573,7 +562,7 @@ class ResponseReader:
         text = _plain_text_of(chunk.get("candidates"))
         if not text:
             return False
-        self._emit(TextDelta(self._content.add_texts([text]), text))
+        self._content.read_text(text)
         if "usageMetadata" in chunk:
             self._usage_chunk = chunk
         return True
@@ -774,14 +763,9 @@ class Decoder(StreamDecoder):
     def usage_so_far(self) -> Usage | None:
         return self._answer.usage()
 
-    def read_texts(self, frames: list[Frame], start: int) -> int:
-        run = self._answer.read_text_chunks(frames, start)
-        if run is None:
-            return 0
-        self.queue.emit_texts(run.part, run.texts)
-        return len(run.texts)
-
     def on_frame(self, frame: Frame) -> None:
+        if self._answer.read_text_chunk(frame.data):
+            return
         if frame.data in (b"", b"[DONE]"):  # Google sends no sentinel, some compatible servers do
             return
         try:

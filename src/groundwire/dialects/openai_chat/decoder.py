@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from groundwire.dialects.base import StreamDecoder
 from groundwire.dialects.cohere_v2 import (
@@ -43,7 +43,6 @@ from groundwire.dialects.openai_chat.search import LIST_FIELDS, NAME, as_extras,
 from groundwire.dialects.openai_chat.tools import WireCall, decode_call, decode_legacy_call, is_client_call
 from groundwire.dialects.openai_chat.usage import decode_usage
 from groundwire.dialects.sse import Frame
-from groundwire.dialects.text_runs import TextRunReader
 from groundwire.errors import Interrupted, UpstreamError, UpstreamWireError, WireError
 from groundwire.model import (
     Event,
@@ -72,9 +71,6 @@ from groundwire.model import (
 from groundwire.model.value import replace
 from groundwire.text.annotate import MarkerStripper
 from groundwire.text.urls import safe_url
-
-if TYPE_CHECKING:
-    from groundwire.dialects.text_frames import ChatTextChunk
 
 _MARK: Extras = {NAME: {}}
 _WEB_TOOL = re.compile(r"search|brows|visit|open|find|web", re.IGNORECASE)
@@ -144,13 +140,6 @@ class Decoder(StreamDecoder):
         except WireError:
             self.settle()
             raise
-
-    def read_texts(self, frames: list[Frame], start: int) -> int:
-        if not self._streamed or frames[start].event:
-            return 0
-        texts = [chunk.choices[0].delta.content for chunk in _TEXT_CHUNKS.leading(frames, start)]
-        self._emit_texts(texts)
-        return len(texts)
 
     def _on_cohere_event(self, event: Fields) -> None:
         for translated_event in self._cohere.translate(event):
@@ -295,12 +284,6 @@ class Decoder(StreamDecoder):
                 self._emit_pages()
             self.emit_text(self._text_part, text)
 
-    def _emit_texts(self, deltas: list[str]) -> None:
-        if texts := [text for text in self._stripper.feed_all(deltas) if text]:
-            if self._lists.pages is not self._emitted_pages:
-                self._emit_pages()
-            self.queue.emit_texts(self._text_part, texts)
-
     def _on_refusal(self, message: Fields) -> None:
         text = message.text("refusal")
         if text:
@@ -442,14 +425,6 @@ def _plain_text_delta(chunk: Json) -> str:
     content = delta.get("content")
     return content if isinstance(content, str) and _TEXT_DELTA_FIELDS.issuperset(delta) else ""
 
-
-def _load_form() -> type[ChatTextChunk]:
-    from groundwire.dialects.text_frames import ChatTextChunk  # noqa: PLC0415  it needs msgspec
-
-    return ChatTextChunk
-
-
-_TEXT_CHUNKS = TextRunReader(_load_form)
 
 _FIELD_READERS: Mapping[str, Callable[[Decoder, Fields], None]] = {
     **dict.fromkeys(LIST_FIELDS, Decoder._on_lists),

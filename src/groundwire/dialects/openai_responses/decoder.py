@@ -21,7 +21,7 @@ from groundwire.dialects.base import StreamDecoder
 from groundwire.dialects.event_queue import EventQueue
 from groundwire.dialects.extras import FIELD
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.json import dump_json, load_json
+from groundwire.dialects.json import FormReader, dump_json, load_json
 from groundwire.dialects.mistral_conversations import (
     EVENTS,
     ConversationTranslator,
@@ -57,7 +57,6 @@ from groundwire.dialects.openai_responses.search import (
 from groundwire.dialects.openai_responses.tools import ServerToolUse, call_extras
 from groundwire.dialects.openai_responses.usage import decode_usage
 from groundwire.dialects.sse import Frame
-from groundwire.dialects.text_runs import TextRunReader
 from groundwire.errors import UpstreamWireError, WireError
 from groundwire.model import (
     NO_EXTRAS,
@@ -107,7 +106,7 @@ class Decoder(StreamDecoder):
         self._has_started = False
 
     def on_frame(self, frame: Frame) -> None:
-        if frame.data == b"[DONE]":
+        if frame.data == b"[DONE]" or self._read_text_delta(frame.data):
             return
         try:
             document = load_json(frame.data, UpstreamWireError)
@@ -123,23 +122,19 @@ class Decoder(StreamDecoder):
     def on_end(self) -> None:
         self._abandon()
 
-    def read_texts(self, frames: list[Frame], start: int) -> int:
-        if frames[start].event not in (_TEXT_DELTA, ""):
-            return 0
-        deltas: list[str] = []
-        item = part = -1
-        for event in _TEXT_DELTAS.leading(frames, start):
-            if not deltas:
-                item, part = event.output_index, event.content_index
-            elif event.content_index != part or event.output_index != item:
-                break
-            deltas.append(event.delta)
-        reader = self._readers.get(item)
-        text = reader.texts.get(part) if type(reader) is MessageItemReader else None
+    def _read_text_delta(self, data: bytes) -> bool:
+        """Read the bytes of a text delta of an open text part; returns whether they are one."""
+        if data.find(_TEXT_DELTA_BYTES) < 0:
+            return False
+        event = _TEXT_DELTAS.read(data)
+        reader = self._readers.get(event.output_index) if event is not None else None
+        if event is None or type(reader) is not MessageItemReader:
+            return False
+        text = reader.texts.get(event.content_index)
         if text is None:
-            return 0
-        text.feed_all(deltas)
-        return len(deltas)
+            return False
+        text.feed(event.delta)
+        return True
 
     def _is_plain_text(self, document: Json) -> bool:
         """Fast path for nine of ten frames: a text delta of an open text part."""
@@ -433,7 +428,7 @@ def _load_form() -> type[ResponsesTextDelta]:
     return ResponsesTextDelta
 
 
-_TEXT_DELTAS = TextRunReader(_load_form)
+_TEXT_DELTAS = FormReader(_load_form)
 _STATUS_BY_EVENT = {
     "response.incomplete": "incomplete",
     "response.cancelled": "cancelled",
@@ -851,17 +846,6 @@ class TextPartReader:
             self._queue.emit_text(self.part, text)
         else:
             self._emit_text(text)
-
-    def feed_all(self, deltas: list[str]) -> None:
-        """Add text deltas that arrived together."""
-        if self.is_complete:
-            return
-        texts = [text for text in self._stripper.feed_all(deltas) if text]
-        if texts and not self.length:
-            self._emit_text(texts.pop(0))
-        if texts:
-            self.length += sum(map(len, texts))
-            self._queue.emit_texts(self.part, texts, self.phase)
 
     def complete(self, whole: str | None = None) -> None:
         """End the text; `whole` is the complete text if the event repeats it."""
