@@ -179,6 +179,7 @@ def requests() -> SearchStrategy[Request]:
         ),
         output=_or_none(_draw(OutputFormat, schema=_or_none(_OBJECT), name=_WORD, strict=_or_none(_FLAG))),
         stream=_FLAG,
+        background=_FLAG,
         links_only=_FLAG,
         previous_id=_WORD,
         extras=_EXTRAS,
