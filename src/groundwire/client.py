@@ -45,7 +45,6 @@ from groundwire.model import (
     Text,
 )
 from groundwire.model.cost import Cost
-from groundwire.model.lazy_request import with_model
 from groundwire.model.value import replace
 from groundwire.providers.background import BackgroundProvider
 from groundwire.providers.catalog import CATALOG
@@ -350,7 +349,7 @@ class Groundwire:
         else:
             model = target.model
         if model and model != request.model:
-            request = with_model(request, model)
+            request = replace(request, model=model)
         if self.config.resolve_redirects:
             request = replace(request, wire=None)  # bytes that are passed through keep their addresses
         answer = AnswerStream(target)

@@ -8,7 +8,6 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from contextvars import ContextVar
 
 import pytest
 
@@ -240,48 +239,5 @@ def test_an_application_that_fails_gives_500_and_its_connection_is_closed(
     async def work(here: RunningGateway) -> None:
         output = await _exchange(here, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
         assert output.startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
-
-    _run(work)
-
-
-def test_requests_of_one_connection_do_not_share_context_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[str] = []
-    variable: ContextVar[str] = ContextVar("variable", default="unset")
-    handle = HttpApp.__call__
-
-    async def call(app: HttpApp, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
-        seen.append(variable.get())
-        variable.set("set")
-        await asyncio.sleep(0)
-        seen.append(variable.get())
-        await handle(app, scope, receive, send)
-
-    monkeypatch.setattr(HttpApp, "__call__", call)
-
-    async def work(here: RunningGateway) -> None:
-        reader, writer = await _open(here)
-        for _ in range(3):
-            writer.write(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
-            async with asyncio.timeout(BOUND):
-                await reader.readuntil(b"}")
-        writer.close()
-
-    _run(work)
-    assert seen == ["unset", "set"] * 3
-
-
-def test_a_connection_has_one_task_and_none_after_it() -> None:
-    async def work(here: RunningGateway) -> None:
-        before = len(asyncio.all_tasks())
-        reader, writer = await _open(here)
-        for _ in range(3):
-            writer.write(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
-            async with asyncio.timeout(BOUND):
-                await reader.readuntil(b"}")
-        assert len(asyncio.all_tasks()) == before + 1
-        writer.close()
-        async with asyncio.timeout(BOUND):
-            while len(asyncio.all_tasks()) > before:
-                await asyncio.sleep(0.01)
 
     _run(work)

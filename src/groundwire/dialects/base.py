@@ -29,7 +29,6 @@ from groundwire.model import (
     TextDelta,
     Usage,
 )
-from groundwire.model.lazy_request import RequestOutline
 from groundwire.model.value import value
 
 if TYPE_CHECKING:
@@ -233,7 +232,5 @@ class Dialect:
     """Returns the dialect for decoding the response to a request, where responses refer to its parts."""
     with_key: Callable[[Dialect, bytes], Dialect] = _unchanged
     """Returns the dialect for decoding requests with tokens signed with this key (`Reply.key`)."""
-    outline_request: Callable[[JsonObject], RequestOutline] | None = None
-    """Decodes only the outline of a request; None where it must be decoded as a whole."""
     not_resent: str = ""
     """Which evidence of an answer clients do not send back with the next turn; empty if they send all."""

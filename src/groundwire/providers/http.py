@@ -37,9 +37,8 @@ from groundwire.model import (
     Wire,
 )
 from groundwire.model.batch import FastPath, OpeningBatch
-from groundwire.model.lazy_request import with_model
 from groundwire.model.value import replace
-from groundwire.providers.passthrough.rules import can_forward, forwarded_headers, renamed_model
+from groundwire.providers.passthrough.rules import can_forward, forwarded_headers
 from groundwire.providers.policy import RESTRICTIONS, Audit, prepare, refuse_foreign_context
 from groundwire.providers.quota import QuotaBoard
 from groundwire.providers.response_reader import VerbatimForm, error_from_response, read_response
@@ -121,18 +120,13 @@ class HttpProvider:
             prepared = prepare(request, self.capabilities, self.name)
             sent = self._completed(prepared.request)
             forwarded = sent.wire is not None and can_forward(request, sent, prepared)
-            warnings = prepared.warnings
-            ids: ToolCallIds | None = None
-            if forwarded:
-                body = self._forwarded(sent)
-            else:
-                language = language.for_request(language, sent)
-                body, lost = self._encode(language, sent)
-                warnings, ids = (*warnings, *lost), ToolCallIds(sent) or None
+            language = language.for_request(language, sent)
+            body, warnings = self._forwarded(sent) if forwarded else self._encode(language, sent)
             credential = await self._credential()
-            if warnings:
-                yield warnings
+            if all_warnings := (*prepared.warnings, *warnings):
+                yield all_warnings
             audit = Audit(prepared.audited) if prepared.audited else None
+            ids = ToolCallIds(sent) or None
             async with self._send(sent, body, credential) as exchange:
                 if self.quotas is not None:
                     self.quotas.record(self.name, exchange.headers)
@@ -172,12 +166,7 @@ class HttpProvider:
             "wire": request.wire if request.wire and self._can_pass(request.wire) else None,
         }
         changes = {name: item for name, item in changes.items() if item is not getattr(request, name)}
-        completed = request
-        if changes:
-            is_named = changes.keys() == {"model"}
-            completed = (
-                with_model(request, request.model or row.model) if is_named else replace(request, **changes)
-            )
+        completed = replace(request, **changes) if changes else request
         if row.needs_model and not completed.model:
             how = f" {row.advice}" if not row.base_url else ""
             raise ConfigError(
@@ -188,17 +177,14 @@ class HttpProvider:
     def _can_pass(self, wire: Wire) -> bool:
         return wire.dialect == self._row.dialect and self._row.passes_through
 
-    def _forwarded(self, sent: Request) -> bytes:
+    def _forwarded(self, sent: Request) -> tuple[bytes, tuple[Warned, ...]]:
         """The client's own body, for a provider of the same dialect."""
         wire = cast("Wire", sent.wire)
         body = wire.body
         if body.get("model", sent.model) != sent.model:
             body = {**body, "model": sent.model}
-        adjusted = self._row.adjust(body, sent)
-        if adjusted is wire.body:
-            return wire.data
-        data = renamed_model(wire, sent.model) if adjusted is body else None
-        return dump_json(adjusted).encode() if data is None else data
+        body = self._row.adjust(body, sent)
+        return (wire.data if body is wire.body else dump_json(body).encode()), ()
 
     def _encode(self, language: Dialect, sent: Request) -> tuple[bytes, tuple[Warned, ...]]:
         body, dropped = language.encode_request(sent)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from operator import attrgetter
 from typing import Literal, TypeAlias
 
 from groundwire.errors import InvalidArguments, UnsupportedFeature
@@ -44,8 +43,6 @@ OPTIONS = (
 )
 RESTRICTIONS = frozenset({"allowed_domains", "blocked_domains", "live"})
 _DEFAULTS = {name: getattr(SearchOptions(), name) for name in OPTIONS}
-_values = attrgetter(*OPTIONS)
-_DEFAULT_VALUES = _values(SearchOptions())
 
 
 @value
@@ -108,18 +105,9 @@ def prepare(request: Request, capabilities: Capabilities, provider: str) -> Prep
     options = request.search
     if options is None:
         return PreparedRequest(request)
-    if capabilities.search == "none":
-        check_domains(options)
-        return _without_search(request, provider)
-    if _values(options) == _DEFAULT_VALUES:
-        return PreparedRequest(request)
-    return _adapted(request, options, capabilities, provider)
-
-
-def _adapted(
-    request: Request, options: SearchOptions, capabilities: Capabilities, provider: str
-) -> PreparedRequest:
     check_domains(options)
+    if capabilities.search == "none":
+        return _without_search(request, provider)
     warnings: list[Warned] = []
     emulated: list[str] = []
     for name in _set_options(options):
@@ -141,14 +129,14 @@ def _adapted(
                 warnings.append(Warned("option_ignored", f"{provider} has no {name}: it was not used"))
                 options = _without(options, name)
     audited = _audited(options, emulated)
-    changes: dict[str, object] = {}
+    system = request.system
     if emulated:
-        changes["system"] = (*request.system, Text(_instruction(options, emulated)))
+        system = (*system, Text(_instruction(options, emulated)))
         for name in emulated:
             options = _without(options, name)
     if options.live and capabilities.support("live") != "native":
         options = _without(options, "live")  # a provider without the option is always live
-    adapted = request if options is request.search else replace(request, search=options, **changes)
+    adapted = request if options is request.search else replace(request, search=options, system=system)
     return PreparedRequest(adapted, tuple(warnings), audited)
 
 

@@ -145,7 +145,6 @@ def vendor_of(provider: str, base_url: str) -> str:
     return next(filter(None, known), "")
 
 
-@lru_cache(maxsize=1024)
 def search_price(
     vendor: str, model: str, form: str = "", context_size: ContextSize | None = None
 ) -> SearchPrice | None:

@@ -26,7 +26,6 @@ from groundwire.errors import (
 )
 from groundwire.model import Event, Failed, Finished, Started, UsageSeen, Verbatim, Warned
 from groundwire.model.batch import FastPath, is_content
-from groundwire.model.batch_stream import OneBatch
 from groundwire.providers.passthrough.frames import FrameSplitter, end_of_frame, valid_length, with_line_end
 from groundwire.providers.passthrough.scan import (
     SCAN_RULES,
@@ -72,7 +71,7 @@ async def read_response(
     if head.startswith(b"<"):
         raise UpstreamWireError("the provider sent a web page instead of an answer; check the base_url")
     if head.startswith(b"{"):
-        return OneBatch(await _read_body(language, response, redact if verbatim == "body" else None))
+        return _read_body(language, response, redact if verbatim == "body" else None)
     fast_path = fast_path or FastPath()
     if verbatim == "stream" and language.name in SCAN_RULES and not head.startswith(b"["):
         return _read_frames(FrameStream(language, redact, fast_path), response)
@@ -81,18 +80,19 @@ async def read_response(
 
 async def _read_body(
     language: Dialect, response: Response, redact: Callable[[bytes], bytes] | None
-) -> list[Event]:
+) -> Batches:
     data = await response.body()
     body = as_object(load_json(data, UpstreamWireError))
     warnings: list[Event] = []
     if has_unsafe_url(data):
         data, warnings = remove_unsafe_urls(data), [ADDRESS_REMOVED]
     if redact is not None and (scanned := scan_body(language, body, data)) is not None:
-        return [Verbatim(redact(data)), *warnings, *scanned]
+        yield [Verbatim(redact(data)), *warnings, *scanned]
+        return
     events = [*warnings, *language.decode_response(body)]
     if _is_blank(events):
         raise UpstreamWireError(f"the response has no answer, only: {', '.join(body)[:100] or 'nothing'}")
-    return [Verbatim(redact(data)), *events] if redact is not None else events
+    yield [Verbatim(redact(data)), *events] if redact is not None else events
 
 
 def _is_blank(events: list[Event]) -> bool:

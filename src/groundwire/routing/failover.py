@@ -12,7 +12,7 @@ from contextlib import aclosing
 
 from groundwire.errors import AllTargetsFailed, GroundwireError, Overloaded, UpstreamError
 from groundwire.model import Request, Warned
-from groundwire.model.lazy_request import with_model
+from groundwire.model.value import replace
 from groundwire.providers.spec import Batches, Provider
 from groundwire.routing.attempt import Attempt
 from groundwire.routing.error_policy import reaction
@@ -49,7 +49,7 @@ class Router:
         ends = clock() + plan.seconds
         progress = _PlanProgress(self, plan)
         while (attempt := progress.next()) is not None:
-            sent = with_model(request, progress.model)
+            sent = replace(request, model=progress.model)
             try:
                 async with aclosing(attempt.batches(sent, ends, progress.warnings())) as batches:
                     async for batch in batches:

@@ -30,7 +30,6 @@ from groundwire.model import (
     Verbatim,
 )
 from groundwire.model.batch import FastPath, OpeningBatch
-from groundwire.model.batch_stream import BatchStream
 from groundwire.model.cost import Cost, rounded_usd
 from groundwire.model.extras import merge_extras
 from groundwire.model.value import replace, value
@@ -277,24 +276,14 @@ class MeteredProvider:
     def capabilities(self) -> Capabilities:
         return self._provider.capabilities
 
-    def batches(self, request: Request) -> Batches:
+    async def batches(self, request: Request) -> Batches:
         """The answer, with its cost in the last usage."""
-        return _MeteredStream(lambda: self._open(request))
-
-    def _open(self, request: Request) -> tuple[Batches, Meter | None]:
-        """The answer; with a meter if the batches are still to be priced."""
         bill = CURRENT_BILL.get()
-        provider = self._provider
-        meter = Meter(request, request.model or provider.model, provider.capabilities, self._find_prices)
-        must_load = self._is_listed and not are_prices_loaded()
-        if bill is None and not must_load:
-            return provider.batches(request), meter
-        return self._billed(request, bill, meter, must_load=must_load), None
-
-    async def _billed(self, request: Request, bill: Bill | None, meter: Meter, *, must_load: bool) -> Batches:
+        meter = Meter(request, request.model or self.model, self.capabilities, self._find_prices)
         meter.counts_content = bill is not None
         path: FastPath | None = None
         # In a thread, while the provider answers.
+        must_load = self._is_listed and not are_prices_loaded()
         loading = asyncio.ensure_future(asyncio.to_thread(load_prices)) if must_load else None
         try:
             async with aclosing(self._provider.batches(request)) as batches:
@@ -311,29 +300,6 @@ class MeteredProvider:
         finally:
             if bill is not None:
                 bill.add(meter.cost())
-
-
-class _MeteredStream(BatchStream):
-    """An answer with its cost. It is opened with its first batch: only then it is known who keeps a bill."""
-
-    __slots__ = ("_batches", "_meter", "_open")
-
-    def __init__(self, open_: Callable[[], tuple[Batches, Meter | None]]) -> None:
-        self._open = open_
-        self._batches: Batches | None = None
-        self._meter: Meter | None = None
-
-    async def __anext__(self) -> Sequence[Event]:
-        """The next batch."""
-        if self._batches is None:
-            self._batches, self._meter = self._open()
-        batch = await anext(self._batches)
-        return batch if self._meter is None else self._meter.feed(batch)
-
-    async def aclose(self) -> None:
-        """Cancel the request."""
-        if self._batches is not None:
-            await self._batches.aclose()
 
 
 def _metered_path(batch: Sequence[Event], meter: Meter) -> FastPath | None:

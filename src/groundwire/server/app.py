@@ -381,8 +381,6 @@ class HttpApp:
             if not route.always:
                 self.check_capacity()
             context.key = self.access.check_key(context.exchange)
-            if not context.key:
-                return  # no key is needed: everybody is the operator, and has no limits
             context.owner = self.access.owner(context.key)
             self.access.check_route(context.key, route.group, route.role)
             self.charge(context.key)
@@ -394,8 +392,6 @@ class HttpApp:
     async def check_rate(self, context: RequestContext, body_limit: int) -> RateReservation | None:
         """Count a request against the limits of its key; raises 429. Tokens are estimated from its JSON body,
         unless `body_limit` is zero."""
-        if not context.key:
-            return None
         limits = self.access.scope(context.key).limits
         if limits.requests_per_minute is None and limits.tokens_per_minute is None:
             return None

@@ -7,16 +7,16 @@ and cancels it, and with it the upstream request, when the client disconnects.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Protocol, TypeAlias, cast
 from urllib.parse import parse_qsl
 
 from groundwire.errors import TurnedAway
 from groundwire.server.limits import BODY_RATE, BODY_SECONDS, DocumentLimits
 from groundwire.transport.http import LOOP_HEADER
 
-Scope: TypeAlias = MutableMapping[str, Any]
+Scope: TypeAlias = MutableMapping[str, object]
 AsgiMessage: TypeAlias = MutableMapping[str, object]
 Receive: TypeAlias = Callable[[], Awaitable[AsgiMessage]]
 Send: TypeAlias = Callable[[AsgiMessage], Awaitable[None]]
@@ -25,7 +25,7 @@ Headers: TypeAlias = tuple[tuple[str, str], ...]
 JSON = "application/json"
 CONNECTION_KEY = "groundwire.connection"
 """Key of the scope under which our own server passes the connection; other ASGI servers do not set it."""
-_CONNECTION_CLOSE = ("connection", "close")
+_CONNECTION_CLOSE = (b"connection", b"close")
 _WRITE_BYTES = 256 * 1024
 
 
@@ -46,7 +46,7 @@ class ConnectionHandle(Protocol):
         """The whole body, if `request_complete` and nothing has been read yet."""
         ...
 
-    def start(self, status: int, headers: Sequence[tuple[str, str]]) -> None:
+    def start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
         """Write the response head, which is sent by `flush` or with the body."""
         ...
 
@@ -90,14 +90,16 @@ class HttpExchange:
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
-        self.connection: ConnectionHandle | None = scope.get(CONNECTION_KEY)
-        self.method: str = scope["method"]
-        raw: bytes | None = scope.get("raw_path")
+        self.connection = cast("ConnectionHandle | None", scope.get(CONNECTION_KEY))
+        self.method = cast("str", scope["method"])
+        raw = cast("bytes | None", scope.get("raw_path"))
         # Routes match the path as it was sent: an escaped slash is part of a name.
-        self.path: str = raw.partition(b"?")[0].decode("latin-1") if raw else scope["path"]
-        query: bytes = scope.get("query_string", b"")
-        self.query = query.decode("latin-1") if query else ""
-        self.headers = _decoded_headers(scope["headers"])
+        self.path = raw.partition(b"?")[0].decode("latin-1") if raw else cast("str", scope["path"])
+        self.query = cast("bytes", scope.get("query_string", b"")).decode("latin-1")
+        self.headers: Mapping[str, str] = {
+            name.decode("latin-1"): text.decode("latin-1")
+            for name, text in cast("list[tuple[bytes, bytes]]", scope["headers"])
+        }
         self.response_started = False
         self.extra_headers: Headers = ()
         """Added to every response: CORS headers, `Allow`."""
@@ -197,15 +199,16 @@ class HttpExchange:
         """Send the response head; without `flush`, in one packet with the first bytes of the body."""
         self.response_started = True
         self.status = status
-        headers = (*headers, *self.extra_headers)
+        encoded = [
+            (name.encode("latin-1"), text.encode("latin-1")) for name, text in (*headers, *self.extra_headers)
+        ]
         connection = self.connection
         if connection is None:
-            encoded = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in headers]
             await self._send({"type": "http.response.start", "status": status, "headers": encoded})
             return
         if not connection.request_complete:
-            headers = (*headers, _CONNECTION_CLOSE)  # the rest of the body must not be parsed as a request
-        connection.start(status, headers)
+            encoded.append(_CONNECTION_CLOSE)  # the rest of the body must not be parsed as a request
+        connection.start(status, encoded)
         if flush:
             connection.flush()
 
@@ -237,14 +240,6 @@ class HttpExchange:
         """Close the connection without waiting for the client to read."""
         if self.connection is not None:
             self.connection.abort()
-
-
-def _decoded_headers(headers: Sequence[tuple[bytes, bytes]]) -> Mapping[str, str]:
-    """Names and values as text. Decoded in one piece: two calls for each header would cost more."""
-    text = b"\n".join([part for header in headers for part in header]).decode("latin-1").split("\n")
-    if len(text) != 2 * len(headers):
-        return {name.decode("latin-1"): item.decode("latin-1") for name, item in headers}
-    return dict(zip(text[::2], text[1::2], strict=True))
 
 
 def _too_large(limit: int) -> TurnedAway:

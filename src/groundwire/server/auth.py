@@ -429,7 +429,7 @@ def presented_keys(exchange: HttpExchange) -> Iterable[str]:
 
 
 def _count(exchange: HttpExchange, name: bytes) -> int:
-    return [one for one, _ in exchange.scope["headers"]].count(name)
+    return [one for one, _ in cast("list[tuple[bytes, bytes]]", exchange.scope["headers"])].count(name)
 
 
 def _as_host(host: str) -> str:

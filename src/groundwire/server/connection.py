@@ -16,11 +16,8 @@ import logging
 import re
 import socket
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
-from contextvars import Context, copy_context
-from functools import partial
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
-from types import coroutine
 from typing import TYPE_CHECKING, Protocol, cast
 from urllib.parse import unquote
 
@@ -28,7 +25,6 @@ import httptools
 
 from groundwire.server.asgi import CONNECTION_KEY, AsgiMessage, Scope
 from groundwire.server.limits import BODY_RATE, BODY_SECONDS, HEAD_BYTES, HEAD_SECONDS
-from groundwire.transport.direct_future import DirectFuture
 
 if TYPE_CHECKING:
     from groundwire.server.app import HttpApp
@@ -65,12 +61,12 @@ _ASGI = {"version": "3.0", "spec_version": "2.3"}
 _STATUS_LINES = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
 }
-_LINE_BREAK = re.compile(r"[\x00\r\n]")
+_LINE_BREAK = re.compile(rb"[\x00\r\n]")
 _NO_BODY = frozenset({204, 304})
 _FAILED_HEADERS = (
-    ("content-type", "text/plain; charset=utf-8"),
-    ("content-length", "21"),
-    ("connection", "close"),
+    (b"content-type", b"text/plain; charset=utf-8"),
+    (b"content-length", b"21"),
+    (b"connection", b"close"),
 )
 
 
@@ -184,44 +180,39 @@ class HttpCycle:
         if message["type"] == "http.response.start":
             headers = cast("Iterable[tuple[bytes, bytes]]", message.get("headers", ()))
             await self.drain()
-            text = [(name.decode("latin-1"), item.decode("latin-1")) for name, item in headers]
-            self.start(cast("int", message["status"]), text)
+            self.start(cast("int", message["status"]), headers)
             self.flush()
         else:
             body = cast("bytes", message.get("body", b""))
             await self.write(body, more=bool(message.get("more_body", False)))
 
-    def start(self, status: int, headers: Sequence[tuple[str, str]]) -> None:
+    def start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
         """Write the response head, which is sent by `flush` or with the body."""
         if self.response_started:
             raise RuntimeError("the response has started already")
         self.response_started = True
         self._expects_continue = False
-        fields = list(headers)
+        fields = [(name.lower(), text) for name, text in headers]
         known = dict(fields)
-        names = " ".join(known)
-        if names != names.lower():
-            fields = [(name.lower(), text) for name, text in headers]
-            known = dict(fields)
-        if "transfer-encoding" in known:  # the framing is ours
-            fields = [field for field in fields if field[0] != "transfer-encoding"]
-        length = known.get("content-length")
-        if "connection" in known and "close" in known["connection"].lower():
+        if b"transfer-encoding" in known:  # the framing is ours
+            fields = [field for field in fields if field[0] != b"transfer-encoding"]
+        length = known.get(b"content-length")
+        if b"close" in known.get(b"connection", b"").lower():
             self.keep_alive = False
         elif not self.keep_alive:
-            fields.append(("connection", "close"))
+            fields.append((b"connection", b"close"))
         if self.scope["method"] == "HEAD" or status in _NO_BODY:
             self._left = 0
         elif length is None:
             self._chunked = True
-            fields.append(("transfer-encoding", "chunked"))
+            fields.append((b"transfer-encoding", b"chunked"))
         else:
             self._left = int(length)
-        head = "".join([f"{name}: {text}\r\n" for name, text in fields])
-        if len(_LINE_BREAK.findall(head)) != 2 * len(fields):
+        lines = [b"%b: %b\r\n" % field for field in fields]
+        head = b"".join(lines)
+        if len(_LINE_BREAK.findall(head)) != 2 * len(lines):
             raise RuntimeError("a response header has a line break")
-        line = _STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status
-        self._head = b"%b%b\r\n" % (line, head.encode("latin-1"))
+        self._head = b"%b%b\r\n" % (_STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status, head)
 
     def flush(self) -> None:
         """Send the response head."""
@@ -349,12 +340,9 @@ class HttpProtocol(asyncio.Protocol):
     """Bytes of the request outside its body, from earlier reads."""
     _body_bytes = 0
     _body_started = 0.0
-    _read_bytes = 0
     _read_body_bytes = 0
     _read_several = False
     """Did this read contain the end of an earlier request?"""
-    _began_late = False
-    """Did the request begin in a read that contained the end of an earlier one?"""
     _timer: asyncio.TimerHandle | None = None
     _idle_since: float | None = None
     """When the last response was complete; None while there is a request."""
@@ -362,10 +350,6 @@ class HttpProtocol(asyncio.Protocol):
     _write_timer: asyncio.TimerHandle | None = None
     _unwritten_since: float | None = None
     _writable: asyncio.Event | None = None
-    _starting: HttpCycle | None = None
-    """A request that is started after the bytes of this read are parsed."""
-    _next_request: DirectFuture | None = None
-    """What the task of this connection waits for between two requests."""
 
     def __init__(self, server: ConnectionServer) -> None:
         self._server = server
@@ -404,10 +388,6 @@ class HttpProtocol(asyncio.Protocol):
                 self._drop_pipeline()
         else:
             self._parse(data)
-            cycle = self._starting
-            if cycle is not None:
-                self._starting = None
-                self._run(cycle)
 
     def eof_received(self) -> None:
         """The client has closed its side: the connection is lost."""
@@ -446,8 +426,6 @@ class HttpProtocol(asyncio.Protocol):
                 timer.cancel()
         self.resume_writing()
         self._cancel_request()
-        if self._next_request is not None:
-            self._next_request.wake_soon()  # its task ends
         # Reference cycles: the parser has the methods of this object, and a cycle has the connection.
         del self._parser
         if self._is_idle():
@@ -470,7 +448,6 @@ class HttpProtocol(asyncio.Protocol):
         self._headers = []
         self._expects_continue = False
         self._in_head = True
-        self._began_late = self._read_several
         self._non_body_bytes = self._body_bytes = self._read_body_bytes = 0
         self._upgrade = self._shedding = False
 
@@ -501,8 +478,7 @@ class HttpProtocol(asyncio.Protocol):
         self._in_head, self._in_body = False, True
         if self.is_discarding:
             return
-        is_short = self._non_body_bytes + self._read_bytes <= HEAD_BYTES and not self._began_late
-        if not is_short and self._head_size() > HEAD_BYTES:
+        if len(self._url) + sum([len(name) + len(text) + 4 for name, text in self._headers]) > HEAD_BYTES:
             self._refuse_head()
             return
         if len(self._pipeline) >= _PIPELINE_REQUESTS:
@@ -525,9 +501,6 @@ class HttpProtocol(asyncio.Protocol):
             self._start(self._cycle)
         else:
             self._pipeline.append(self._cycle)
-
-    def _head_size(self) -> int:
-        return len(self._url) + sum(len(name) + len(text) + 4 for name, text in self._headers)
 
     def on_chunk_header(self) -> None:
         """The framing of chunks does not count as bytes outside the body."""
@@ -589,7 +562,6 @@ class HttpProtocol(asyncio.Protocol):
     def _parse(self, data: bytes) -> None:
         self._idle_since = None
         self._read_body_bytes = 0
-        self._read_bytes = len(data)
         self._read_several = False
         try:
             self._parser.feed_data(data)
@@ -690,34 +662,9 @@ class HttpProtocol(asyncio.Protocol):
 
     def _start(self, cycle: HttpCycle) -> None:
         self._active = cycle
-        self._starting = cycle
-
-    def _run(self, cycle: HttpCycle) -> None:
-        """Run the application. The last step of a callback: the task that waits for a request continues."""
-        waiter, self._next_request = self._next_request, None
-        if waiter is not None and not self.lost:
-            self._starting = cycle
-            waiter.wake()
-            return
-        task = self._loop.create_task(self._run_requests(cycle))
+        task = self._loop.create_task(cycle.run(self._app))
         self._server.tasks.add(task)
         task.add_done_callback(self._server.tasks.discard)
-
-    async def _run_requests(self, cycle: HttpCycle | None) -> None:
-        """Answer a request, and those that follow it on this connection: a task for each would cost more, and
-        would begin an iteration of the event loop later."""
-        task = asyncio.current_task()
-        tasks = cast("set[asyncio.Task[object] | None]", self._server.tasks)
-        while cycle is not None:
-            await _in_context(copy_context(), cycle.run(self._app))
-            cycle = None
-            if self._next_request is not None or self.lost or self.transport.is_closing():
-                return
-            waiter = self._next_request = DirectFuture(loop=self._loop)
-            tasks.discard(task)
-            await waiter
-            tasks.add(task)
-            cycle, self._starting = self._starting, None
 
     def response_completed(self) -> None:
         """Continue with the next request, which may have arrived already."""
@@ -735,10 +682,6 @@ class HttpProtocol(asyncio.Protocol):
         elif self._pipelined and self._is_idle() and not self.transport.is_closing():
             data, self._pipelined = self._pipelined, b""
             self._parse(data)
-        cycle = self._starting
-        if cycle is not None:
-            self._starting = None
-            self._loop.call_soon(self._run, cycle)
 
     def linger(self) -> None:
         """Close the sending side, then discard what the client sends until it has read the response."""
@@ -798,23 +741,6 @@ class HttpProtocol(asyncio.Protocol):
         self._cancel_request()
         self.transport.write(response)
         self.linger()
-
-
-@coroutine
-def _in_context(context: Context, work: Coroutine[object, object, None]) -> Generator[object, object, None]:
-    """Await `work`, with a context of its own: a request must not see the context variables of another."""
-    step: Callable[[], object] = partial(work.send, None)
-    while True:
-        try:
-            awaited = context.run(step)
-        except StopIteration:
-            return
-        try:
-            yield awaited
-        except BaseException as error:  # raised in `work`, which may handle it  # noqa: BLE001
-            step = partial(work.throw, error)
-        else:
-            step = partial(work.send, None)
 
 
 def _new_parser(protocol: HttpProtocol) -> httptools.HttpRequestParser:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from groundwire.dialects.json import JsonScan
 from groundwire.errors import ClientWireError, InvalidArguments, InvalidQuery, TurnedAway
 from groundwire.model import Request
-from groundwire.model.lazy_request import LazyRequest
 
 HEAD_SECONDS = 10.0
 """Deadline for the request head."""
@@ -81,16 +80,14 @@ def check_domains(*lists: Sequence[str]) -> None:
 
 def check_request(request: Request) -> None:
     """Refuse a request with too many messages, tools or domains."""
-    if request.search is not None:
-        check_domains(request.search.allowed_domains, request.search.blocked_domains)
-    if isinstance(request, LazyRequest):  # its lists are short
-        return
     for name, count, most in (
         ("messages", len(request.messages), MAX_MESSAGES),
         ("tools", len(request.tools), MAX_TOOLS),
     ):
         if count > most:
             raise InvalidArguments(f"the request has {count:,} {name}; at most {most:,} are allowed")
+    if request.search is not None:
+        check_domains(request.search.allowed_domains, request.search.blocked_domains)
 
 
 def check_query(query: str) -> None:

@@ -2,7 +2,7 @@
 
 Nearly all deadlines are removed long before they are due. A timer of its own for each would cost more than
 most of what a request does; a set costs next to nothing. The timer is set for the earliest deadline, and set
-again when it fires. It is left when deadlines are removed, because the next request needs it again.
+again when it fires.
 """
 
 from __future__ import annotations
@@ -30,8 +30,11 @@ class DeadlineTimer:
             self._set(deadline.ends)
 
     def remove(self, deadline: Deadline) -> None:
-        """Forget a deadline."""
+        """Forget a deadline; without any, no timer is left."""
         self._deadlines.discard(deadline)
+        if not self._deadlines and self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
 
     def _set(self, when: float) -> None:
         if self._handle is not None:
@@ -102,7 +105,7 @@ class Deadline:
     def __enter__(self) -> None:
         if self._loop.time() >= self.ends:
             raise TimeoutError
-        task = self._task = asyncio.current_task(self._loop)
+        task = self._task = asyncio.current_task()
         self._cancelling = task.cancelling() if task is not None else 0
         self._timer.add(self)
 

@@ -90,5 +90,4 @@ class Http:
 
         if self._pool is None:
             self._pool = new_pool()
-        proxy = proxy_among(self._proxies, request.url) or "" if self._proxies else ""
-        return OpenRequest(self._pool, request, deadlines, proxy)
+        return OpenRequest(self._pool, request, deadlines, proxy_among(self._proxies, request.url) or "")

@@ -183,12 +183,6 @@ class Response:
 
     async def body(self, limit: int = 0) -> bytes:
         """The whole body, up to a limit if one is given."""
-        if self._peeked and self._connection.is_read and self._decompressor is None and not limit:
-            data, self._peeked = self._peeked, b""  # it has arrived with its first bytes, as most do
-            return data
-        return await self._collected(limit)
-
-    async def _collected(self, limit: int) -> bytes:
         data = bytearray()
         while chunk := await self.read():
             data += chunk

@@ -6,13 +6,11 @@ import pytest
 
 from groundwire.dialects.anthropic_messages import DIALECT
 from groundwire.dialects.base import Reply
-from groundwire.dialects.json import dump_json, load_json
-from groundwire.errors import ClientWireError
+from groundwire.dialects.json import dump_json
 from groundwire.model import (
     Answer,
     Citation,
     Evidence,
-    Json,
     JsonObject,
     SearchCall,
     SearchResult,
@@ -22,7 +20,7 @@ from groundwire.model import (
     Wire,
 )
 from groundwire.model.value import replace
-from groundwire.providers.passthrough.rules import can_forward, renamed_model
+from groundwire.providers.passthrough.rules import can_forward
 from groundwire.providers.policy import Capabilities, prepare
 
 FOUND_NOTHING = (SearchCall("s", ("nile",)), SearchResult("s"), Text("Nothing."))
@@ -55,42 +53,3 @@ def test_an_empty_search_made_by_groundwire_is_not_passed_through(
 def test_a_citation_made_by_groundwire_is_not_passed_through(url: str) -> None:
     citation = Citation(Span(0, 4), (Evidence(Source(url, "The almanac")),))
     assert not is_passed_through(Answer((Text("Nile"),), (citation,), finish="stop"))
-
-
-def _renamed(data: bytes, model: str = "new") -> bytes | None:
-    body: Json = load_json(data, ClientWireError)
-    assert isinstance(body, dict)
-    return renamed_model(Wire("openai_chat", body, data), model)
-
-
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        (b'{"model":"old","x":1}', b'{"model":"new","x":1}'),
-        (b'{"x": "a \\"model\\" b", "model" :\n "old"}', b'{"x": "a \\"model\\" b", "model":"new"}'),
-        ('{"m":"ü","model":"old"}'.encode(), '{"m":"ü","model":"new"}'.encode()),
-    ],
-)
-def test_another_model_leaves_the_other_bytes_as_they_are(data: bytes, expected: bytes) -> None:
-    assert _renamed(data) == expected
-
-
-def test_a_model_name_is_quoted() -> None:
-    assert _renamed(b'{"model":"old"}', 'a"b') == b'{"model":"a\\"b"}'
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b'{"messages":[{"model":"old"}],"model":"old"}',
-        b'{"messages":[{"role":"model"}],"model":"old"}',
-        b'{"model":"old","model":"old"}',
-        b'{"mo\\u0064el":"old","model":"old"}',
-        b'{"mo\\u0064el":"old","x":{"model":"old"}}',
-        b'{"model":"o\\u006cd"}',
-        b'{"x":{"model":"old"}}',
-        b"{}",
-    ],
-)
-def test_bytes_in_which_the_place_of_the_model_is_not_certain_are_not_changed(data: bytes) -> None:
-    assert _renamed(data) is None

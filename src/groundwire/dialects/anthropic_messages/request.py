@@ -32,7 +32,6 @@ from groundwire.model import (
     Request,
     Text,
 )
-from groundwire.model.lazy_request import RequestOutline
 from groundwire.model.request import Effort
 from groundwire.model.value import replace
 
@@ -80,14 +79,6 @@ def decode_request(body: JsonObject, key: bytes = DEFAULT_KEY) -> Request:
         stream=fields.flag("stream") or False,
         extras={NAME: extras} if extras else {},
     )
-
-
-def outline_request(body: JsonObject) -> RequestOutline:
-    """Decode the outline of a client's request body."""
-    fields = Fields.of(body, ClientWireError)
-    fields.items("messages")
-    search = next((decode_search(tool) for tool in fields.objs("tools") if is_search_tool(tool)), None)
-    return RequestOutline(fields.text("model"), fields.flag("stream") or False, search)
 
 
 def encode_request(request: Request) -> Encoded:

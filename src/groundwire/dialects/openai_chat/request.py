@@ -31,7 +31,6 @@ from groundwire.dialects.openai_chat.tools import (
 )
 from groundwire.errors import ClientWireError
 from groundwire.model import Json, JsonObject, Limits, OutputFormat, ReasoningOptions, Request, ToolChoice
-from groundwire.model.lazy_request import RequestOutline
 from groundwire.model.request import Effort
 
 _CANONICAL_FIELDS = (
@@ -92,14 +91,6 @@ def decode_request(body: JsonObject) -> Request:
         fields.flag("stream") or False,
         extras={NAME: {**fields.rest(*_CANONICAL_FIELDS), **_decode_kept_fields(fields, choice)}},
     )
-
-
-def outline_request(body: JsonObject) -> RequestOutline:
-    """Decode the outline of a caller's request body."""
-    fields = Fields.of(body, ClientWireError)
-    if not fields.items("messages"):
-        raise fields.fault("expected at least one message", "messages")
-    return RequestOutline(fields.text("model"), fields.flag("stream") or False, decode_search(fields))
 
 
 def _decode_kept_fields(fields: Fields, choice: ToolChoice | None) -> JsonObject:

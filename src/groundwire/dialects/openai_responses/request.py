@@ -40,7 +40,6 @@ from groundwire.model import (
     Text,
     ToolChoice,
 )
-from groundwire.model.lazy_request import RequestOutline
 from groundwire.model.request import Effort
 from groundwire.model.value import replace
 
@@ -76,7 +75,9 @@ _STORED_FIELDS = ("previous_response_id", "conversation", "prompt")
 
 def decode_request(body: JsonObject) -> Request:
     """Decode a caller's request body."""
-    fields = _checked_fields(body)
+    fields = Fields.of(body, ClientWireError)
+    if not fields.has("input") and not any(fields.has(key) for key in _STORED_FIELDS):
+        raise fields.fault("expected a string or a list of items", "input")
     tools, search = decode_tools(fields)
     extras = fields.rest(*_CANONICAL_FIELDS)
     tool_choice = decode_choice(fields.get("tool_choice"))
@@ -105,26 +106,6 @@ def decode_request(body: JsonObject) -> Request:
         extras=as_extras(extras),
         stored=_decode_stored(fields),
     )
-
-
-def outline_request(body: JsonObject) -> RequestOutline:
-    """Decode the outline of a caller's request body."""
-    fields = _checked_fields(body)
-    tools, search = decode_tools(fields)
-    return RequestOutline(
-        fields.text("model"),
-        fields.flag("stream") or False,
-        _apply_max_tool_calls(fields, search, {}, alone=search_is_alone(tools)),
-        fields.text("previous_response_id"),
-        _decode_stored(fields),
-    )
-
-
-def _checked_fields(body: JsonObject) -> Fields:
-    fields = Fields.of(body, ClientWireError)
-    if not fields.has("input") and not any(fields.has(key) for key in _STORED_FIELDS):
-        raise fields.fault("expected a string or a list of items", "input")
-    return fields
 
 
 def _decode_stored(fields: Fields) -> StoredContext | None:

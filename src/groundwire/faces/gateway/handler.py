@@ -18,10 +18,8 @@ from groundwire.dialects.registry import dialect
 from groundwire.errors import ClientWireError, GroundwireError, InvalidArguments
 from groundwire.model import Event, Failed, JsonObject, Request, Started, Verbatim, Warned, Wire, assemble
 from groundwire.model.batch import FastPath, OpeningBatch
-from groundwire.model.lazy_request import lazy_request
 from groundwire.model.value import replace, value
 from groundwire.server.asgi import JSON, Headers, HttpExchange
-from groundwire.server.limits import MAX_TOOLS
 from groundwire.server.response_writer import (
     ResponseInfo,
     ResponseTimeouts,
@@ -36,8 +34,6 @@ CITATIONS_HEADER = "x-groundwire-citations"
 LARGE_BODY = 128 * 1024
 """Bytes from which a body is decoded in a thread: below, the thread costs more than it saves."""
 _CITATION_POLICIES = ("exact", "live")
-EVENT_STREAM = "text/event-stream"
-_NOT_STORED = ("cache-control", "no-store")
 
 
 @value
@@ -103,8 +99,13 @@ def parse_request(
     exchange.check_json_headers()
     language = dialect(endpoint.dialect)
     document = _json_object(body)
-    wire = Wire(endpoint.dialect, document, body, tuple(exchange.headers.items()))
-    request = _decoded(language, endpoint, wire, key)
+    request = language.with_key(language, key).decode_request(document)
+    if endpoint.model or endpoint.stream is not None:
+        request = replace(
+            request,
+            model=endpoint.model or request.model,
+            stream=request.stream if endpoint.stream is None else endpoint.stream,
+        )
     reply = Reply(
         id=os.urandom(16).hex(),
         model=request.model,
@@ -113,31 +114,8 @@ def parse_request(
         citations=_citation_policy(exchange, policy),
         key=key,
     )
-    return ParsedRequest(endpoint, language, request, reply)
-
-
-def _decoded(language: Dialect, endpoint: EndpointSpec, wire: Wire, key: bytes) -> Request:
-    """The request. If it may be passed on as it is, most of it is decoded only when it is needed; except for
-    a large one, which would then block the event loop."""
-    if language.outline_request is None or len(wire.data) >= LARGE_BODY or _has_long_list(wire.body):
-        request = replace(language.with_key(language, key).decode_request(wire.body), wire=wire)
-        if not endpoint.model and endpoint.stream is None:
-            return request
-        stream = request.stream if endpoint.stream is None else endpoint.stream
-        return replace(request, model=endpoint.model or request.model, stream=stream)
-    outline = language.outline_request(wire.body)
-    if endpoint.model or endpoint.stream is not None:
-        stream = outline.stream if endpoint.stream is None else endpoint.stream
-        outline = outline._replace(model=endpoint.model or outline.model, stream=stream)
-    return lazy_request(outline, wire, lambda: language.with_key(language, key).decode_request(wire.body))
-
-
-def _has_long_list(body: JsonObject) -> bool:
-    """Could there be more messages or tools than are allowed?"""
-    for item in body.values():  # noqa: SIM110  a generator would cost more than the check
-        if type(item) is list and len(item) > MAX_TOOLS:
-            return True
-    return False
+    wire = Wire(endpoint.dialect, document, body, tuple(exchange.headers.items()))
+    return ParsedRequest(endpoint, language, replace(request, wire=wire), reply)
 
 
 def _json_object(body: bytes) -> JsonObject:
@@ -205,15 +183,24 @@ async def send_stream(
 ) -> None:
     """Send bytes as events arrive. Errors before the first byte are raised; later ones are part of the
     stream."""
-    stream = _ResponseStream(parsed, info)
-    with StreamingResponse(exchange, stream.headers, stream.ping, timeouts) as response:
+    encoder = _stream_encoder(parsed)
+
+    def headers() -> Headers:
+        return (
+            *info.headers(encoder.content_type),
+            ("cache-control", "no-store"),
+            *encoder.extra_headers,
+        )
+
+    with StreamingResponse(exchange, headers, encoder.ping, timeouts) as response:
+        stream = _ResponseStream(parsed, encoder, info, response)
         try:
             async with aclosing(batches):
                 async for batch in batches:
                     if data := stream.feed(batch):
                         await response.write(data)
                     if isinstance(batch, OpeningBatch) and response.can_write_now:
-                        stream.connect(batch.fast_path, response)
+                        stream.connect(batch.fast_path)
             if data := stream.held():
                 await response.write(data)
         except GroundwireError as error:
@@ -225,39 +212,20 @@ async def send_stream(
 
 
 class _ResponseStream:
-    """Turns the batches of an answer into the bytes of its stream, and takes content from the fast path.
+    """Turns the batches of an answer into the bytes of its stream, and takes content from the fast path."""
 
-    The encoder is made when it is first needed: bytes that pass through need none.
-    """
+    __slots__ = ("_early", "_encoder", "_info", "_parsed", "_passthrough", "_response", "_verbatim")
 
-    __slots__ = ("_early", "_info", "_made_encoder", "_parsed", "_passthrough", "_response", "_verbatim")
-
-    _response: StreamingResponse
-
-    def __init__(self, parsed: ParsedRequest, info: ResponseInfo) -> None:
+    def __init__(
+        self, parsed: ParsedRequest, encoder: StreamEncoder, info: ResponseInfo, response: StreamingResponse
+    ) -> None:
         self._parsed = parsed
-        self._made_encoder: StreamEncoder | None = None
+        self._encoder = encoder
         self._info = info
+        self._response = response
         self._passthrough = PassthroughWriter(parsed.dialect, parsed.reply)
         self._early = EarlyWarnings()
         self._verbatim = False
-
-    @property
-    def _encoder(self) -> StreamEncoder:
-        if self._made_encoder is None:
-            self._made_encoder = _stream_encoder(self._parsed)
-        return self._made_encoder
-
-    def headers(self) -> Headers:
-        """The response headers, from what is known so far."""
-        if self._verbatim:
-            return (*self._info.headers(EVENT_STREAM), _NOT_STORED)
-        encoder = self._encoder
-        return (*self._info.headers(encoder.content_type), _NOT_STORED, *encoder.extra_headers)
-
-    def ping(self) -> bytes:
-        """A keep-alive."""
-        return self._encoder.ping()
 
     def feed(self, received: Sequence[Event]) -> bytes:
         """The bytes of a batch."""
@@ -269,9 +237,8 @@ class _ResponseStream:
             return self._passthrough.feed(batch)
         return self._encoder.feed_all(batch)
 
-    def connect(self, path: FastPath, response: StreamingResponse) -> None:
+    def connect(self, path: FastPath) -> None:
         """Take content from the fast path, once the answer has begun."""
-        self._response = response
         if self._verbatim:
             numbered = self._passthrough.is_numbered
             path.write_bytes = self._write_numbered if numbered else self._response.write_now
@@ -293,7 +260,7 @@ class _ResponseStream:
 
     def held(self) -> bytes:
         """Warnings that waited for the beginning of an answer that did not begin."""
-        return self._encoder.feed_all(self._early.held) if self._early.held else b""
+        return self._encoder.feed_all(self._early.held)
 
     def fail(self, error: GroundwireError) -> bytes:
         """The bytes that end the stream with an error."""

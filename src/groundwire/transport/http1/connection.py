@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable
 from typing import cast
 
-from groundwire.transport.direct_future import DirectFuture
 from groundwire.transport.http1.parser import (
     MAX_HEAD,
     BodyParser,
@@ -65,7 +64,7 @@ class Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._waiter: DirectFuture | None = None
+        self._waiter: asyncio.Future[None] | None = None
         self._error: Exception | None = None
         self._method = ""
         """Of the request in flight; empty while there is none."""
@@ -85,8 +84,7 @@ class Connection(asyncio.Protocol):
     def send(self, method: str, data: bytes) -> None:
         """Send a request."""
         self._method = method
-        if self._transport is not None:
-            self._transport.write(data)
+        cast("asyncio.Transport", self._transport).write(data)
 
     async def read_head(self) -> ResponseHead:
         """The head of the response."""
@@ -121,11 +119,6 @@ class Connection(asyncio.Protocol):
             self._paused = False
             cast("asyncio.Transport", self._transport).resume_reading()
         return data
-
-    @property
-    def is_read(self) -> bool:
-        """Has the whole body arrived, and been read?"""
-        return self.is_complete and not self._chunks and self._error is None
 
     @property
     def must_wait(self) -> bool:
@@ -201,14 +194,11 @@ class Connection(asyncio.Protocol):
         try:
             if self._body is None:
                 data = self._parse_head(data)
-            if self._body is None or not self._receive_body(self._body, data):
-                return
+            if self._body is not None:
+                self._receive_body(self._body, data)
         except ProtocolError as error:
             self.fail(error)
             self.abort()
-        waiter = self._waiter
-        if waiter is not None:
-            waiter.wake()  # the last step: the task that continues may send the next request
 
     def eof_received(self) -> None:
         if self._body is not None:
@@ -244,23 +234,21 @@ class Connection(asyncio.Protocol):
                 raise ProtocolError("the server switches to a protocol that was not requested")
         raise ProtocolError("too many interim responses")
 
-    def _receive_body(self, body: BodyParser, data: bytes) -> bool:
-        """Pass on or buffer bytes of the body. True if the task that waits must continue."""
+    def _receive_body(self, body: BodyParser, data: bytes) -> None:
         chunk = body.feed(data)
         self.is_complete = body.is_complete
         receiver = self._receiver
-        must_wake = True
         if receiver is not None and len(chunk) <= 2 * READ_AHEAD:
             if chunk and receiver(chunk):
                 self._receiver = None  # what follows is buffered until the next read
-            else:
-                must_wake = self.is_complete
+                self._wake()
+            elif self.is_complete:
+                self._wake()
         else:
             self._receiver = None  # a large chunk is read in parts
             self._buffer(chunk)
         if body.error is not None:
             raise body.error
-        return must_wake
 
     def _buffer(self, chunk: bytes) -> None:
         if chunk:
@@ -269,6 +257,7 @@ class Connection(asyncio.Protocol):
         if self._buffered > 2 * READ_AHEAD and not self._paused and not self.is_complete:
             self._paused = True
             cast("asyncio.Transport", self._transport).pause_reading()
+        self._wake()
 
     def _end(self, error: Exception | None) -> None:
         """No more bytes will arrive."""
@@ -277,11 +266,11 @@ class Connection(asyncio.Protocol):
         )
         self._wake()
 
-    def _change(self) -> DirectFuture:
+    def _change(self) -> asyncio.Future[None]:
         """Resolves when bytes, the end of the stream or an error arrive."""
-        self._waiter = DirectFuture(loop=self._loop)
+        self._waiter = self._loop.create_future()
         return self._waiter
 
     def _wake(self) -> None:
-        if self._waiter is not None:
-            self._waiter.wake_soon()
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from base64 import b64encode
 from functools import lru_cache
-from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
+from groundwire.model.value import value
 from groundwire.transport.weburl import InvalidUrl, WebUrl, bracketed, parse
 
 
@@ -14,7 +14,8 @@ class InvalidProxy(ValueError):
     """The configured proxy is not an http or https URL."""
 
 
-class Origin(NamedTuple):
+@value
+class Origin:
     """Key of the connection pool: requests to the same origin may share a connection."""
 
     host: str
@@ -28,7 +29,8 @@ class Origin(NamedTuple):
     """The host name behind an IP address: connections are not shared by sites on one address."""
 
 
-class RequestTarget(NamedTuple):
+@value
+class RequestTarget:
     """A URL as a request needs it."""
 
     origin: Origin

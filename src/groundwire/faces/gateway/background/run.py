@@ -40,8 +40,6 @@ _FIELD = "background"
 
 def is_background(request: Request) -> bool:
     """Is the answer to go on after the request? Raises `InvalidArguments` if it may not be stored."""
-    if request.wire is not None and request.wire.body.get(_FIELD) is not True:
-        return False  # most requests: their other fields are not decoded
     extras = own_extras(request.extras)
     if extras.get(_FIELD) is not True:
         return False

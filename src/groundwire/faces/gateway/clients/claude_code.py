@@ -41,7 +41,6 @@ from groundwire.model import (
     ToolChoice,
     UsageSeen,
     Verbatim,
-    Wire,
     assemble,
 )
 from groundwire.model.value import replace
@@ -150,24 +149,18 @@ def _provider(events: Sequence[Event]) -> str:
 
 
 _OPENING = "Perform a web search for the query: "
-_OPENING_BYTES = _OPENING.strip().encode()
 _RULES = "Search the web for what the user asks, and sum up what the pages say in a few sentences."
 
 
 def side_query(request: Request) -> str:
     """The query of Claude Code's side request; empty for any other request. Queries may span lines."""
-    if request.search is None or _lacks_opening(request.wire) or request.tools or len(request.messages) != 1:
+    if request.search is None or request.tools or len(request.messages) != 1:
         return ""
     message = request.messages[0]
     if message.role != "user" or not message.text.startswith(_OPENING):
         return ""
     query = message.text[len(_OPENING) :]
     return query if query.strip() else ""
-
-
-def _lacks_opening(wire: Wire | None) -> bool:
-    """Is it certain, without decoding, that no message begins as a side request does?"""
-    return wire is not None and _OPENING_BYTES not in wire.data and b"\\u00" not in wire.data
 
 
 def as_search(request: Request, query: str) -> Request:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from groundwire.errors import InvalidArguments
@@ -75,12 +74,8 @@ def accepts_vendor_text(headers: Mapping[str, str], dialect: str, configured: st
 
 
 def _client_rendering(agent: str, dialect: str, request: Request) -> Rendering:
-    rendering = _quirk_of(agent, dialect)
-    return "structured" if rendering != "structured" and is_agent_search(dialect, request) else rendering
-
-
-@lru_cache(maxsize=256)
-def _quirk_of(agent: str, dialect: str) -> Rendering:
+    if is_agent_search(dialect, request):
+        return "structured"
     for quirk in QUIRKS:
         if quirk.agent.search(agent) and (not quirk.dialects or dialect in quirk.dialects):
             return quirk.rendering
