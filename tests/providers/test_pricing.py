@@ -279,7 +279,7 @@ def test_the_cost_of_an_engine_without_a_price_for_a_search_is_unknown(engine: s
 def test_the_size_of_the_context_decides_where_the_vendor_says_so(
     size: str | None, model: str, usd: int
 ) -> None:
-    row = search_price("perplexity", model, context_size=size)
+    row = search_price("perplexity", model, context_size=size)  # type: ignore[arg-type]
     assert row is not None
     assert (row.usd, row.unit) == (Decimal(usd), "prompt")
 
