@@ -268,7 +268,7 @@ class AllTargetsFailed(GroundwireError):
     status_hint = 502
 
     def __init__(self, attempts: tuple[tuple[str, GroundwireError], ...]) -> None:
-        super().__init__("; ".join(f"{name}: {error.message}" for name, error in attempts))
+        super().__init__("; ".join(f"{name}: {error.message.rstrip('.')}" for name, error in attempts))
         self.attempts = attempts
         if attempts:
             self.status_hint = attempts[-1][1].status_hint

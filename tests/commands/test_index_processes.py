@@ -74,7 +74,7 @@ def test_an_interrupted_crawl_keeps_its_pages_and_is_resumed(tmp_path: Path) -> 
             process.kill()
         assert process.returncode == 130, err
         assert out.startswith("5 added")
-        assert "the same command goes on from there" in err
+        assert "run the same command again to continue" in err
         assert err.rstrip().endswith("groundwire: interrupted")
         with open_index(tmp_path / ".local/share/groundwire/index") as index:
             assert len(list(index.pages("site"))) == 5

@@ -67,6 +67,8 @@ def _covered(message: Message) -> dict[str, set[int]]:
         if not isinstance(block, TextBlock):
             continue
         for citation in block.citations or ():
+            if citation.type == "char_location":
+                continue  # a file, which has no URL
             assert citation.type == "web_search_result_location"
             positions.setdefault(citation.url, set()).update(range(position, position + len(block.text)))
         position += len(block.text)

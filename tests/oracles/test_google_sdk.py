@@ -133,6 +133,8 @@ class InteractionReply:
         """Cited texts with their URLs. Offsets count the bytes of their own text."""
         found: Cited = set()
         for index, note in self.notes:
+            if isinstance(note, interactions.FileCitation):
+                continue  # it has no URL
             assert isinstance(note, interactions.URLCitation)
             fragment = self.texts[index].encode()[note.start_index or 0 : note.end_index or 0].decode()
             if fragment:

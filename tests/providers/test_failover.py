@@ -143,4 +143,4 @@ async def test_when_both_fail_the_error_lists_every_failure() -> None:
         with pytest.raises(GroundwireError) as caught:
             async for _event in flatten(router.batches(question(), PLAN)):
                 pass
-        assert "openai: HTTP status 401; anthropic: HTTP 404" in str(caught.value)
+        assert "openai: HTTP status 401. The key comes from a test; anthropic: HTTP 404" in str(caught.value)

@@ -358,11 +358,12 @@ def test_openrouter_annotations_become_numbers_and_each_page_has_one(
     assert result["llmContent"].partition("\n\nSources:\n") == (
         'Web search results for "how many?":\n\n東京は大きい。[1] Yes it is.[1][2]',
         "\n\nSources:\n",
-        "[1] A (https://a.example/x?utm_source=openai)\n[2] b.example (https://b.example/)",
+        "[1] A (https://a.example/x?utm_source=openai)\n[2] b.example (https://b.example/)\n[3] f",
     )
     assert result["sources"] == [
         {"web": {"title": "A", "uri": "https://a.example/x?utm_source=openai"}},
         {"web": {"uri": "https://b.example/"}},
+        {"web": {"title": "f"}},
     ]
     assert result["returnDisplay"] == 'Search results for "how many?" returned.'
 

@@ -219,7 +219,7 @@ class ResponseEntry:
 
 
 @value
-class StoredResponse:
+class BackgroundResponse:
     """A background response: its state as JSON, and the events of its stream from an offset on."""
 
     body: str
@@ -421,7 +421,7 @@ class Store(Protocol):
         meanwhile."""
         ...
 
-    def response(self, name: str, owner: str, offset: int | None = None) -> StoredResponse | None:
+    def response(self, name: str, owner: str, offset: int | None = None) -> BackgroundResponse | None:
         """A background response of an owner, with its events from an offset in bytes on if one is given."""
         ...
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, LiteralString, cast
 
-from groundwire.store.base import ResponseEntry, StoredResponse
+from groundwire.store.base import ResponseEntry, BackgroundResponse
 from groundwire.store.rows import cells
 
 if TYPE_CHECKING:
@@ -68,11 +68,11 @@ def create(
 
 def read(
     transaction: Transaction, now: float, name: str, owner: str, offset: int | None
-) -> StoredResponse | None:
+) -> BackgroundResponse | None:
     """A response of an owner, with its events from an offset on if one is given."""
     for body, final, saved in transaction.rows(_READ, cells(name=name, owner=owner)):
         events = b"" if offset is None else _events(transaction, name, offset)
-        return StoredResponse(str(body), now - cast("float", saved), bool(final), events)
+        return BackgroundResponse(str(body), now - cast("float", saved), bool(final), events)
     return None
 
 

@@ -30,7 +30,7 @@ from groundwire.store.base import (
     Session,
     SessionShare,
     StoredMessage,
-    StoredResponse,
+    BackgroundResponse,
     UsageRow,
     UsageTotal,
 )
@@ -570,7 +570,7 @@ class SqlStore:
         with self._database.transaction() as transaction:
             spool.create(transaction, self._now(transaction), name, owner, body, make_room)
 
-    def response(self, name: str, owner: str, offset: int | None = None) -> StoredResponse | None:
+    def response(self, name: str, owner: str, offset: int | None = None) -> BackgroundResponse | None:
         """A background response of an owner."""
         with self._database.transaction() as transaction:
             return spool.read(transaction, self._now(transaction), name, owner, offset)
