@@ -75,7 +75,11 @@ def test_the_wheel_lists_every_pinned_package_in_its_sbom(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/sboms/sbom.cdx.json"))
     bill = {item["name"]: item["version"] for item in json.loads(archive.read(name))["components"]}
-    pins = re.findall(r"^([a-z0-9.-]+)(?:\[[\w,-]+\])?==(\S+)", (ROOT / "requirements" / "all.lock").read_text("utf-8"), re.M)
+    pins = re.findall(
+        r"^([a-z0-9.-]+)(?:\[[\w,-]+\])?==(\S+)",
+        (ROOT / "requirements" / "all.lock").read_text("utf-8"),
+        re.M,
+    )
     assert bill == dict(pins)
     (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
     needed = re.findall(r"^Requires-Dist: ([A-Za-z0-9.-]+)", archive.read(metadata).decode(), re.M)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, LiteralString, cast
 
-from groundwire.store.base import ResponseEntry, BackgroundResponse
+from groundwire.store.base import BackgroundResponse, ResponseEntry
 from groundwire.store.rows import cells
 
 if TYPE_CHECKING:

@@ -23,6 +23,7 @@ from groundwire.store.base import (
     AnswerRating,
     ApiKey,
     AuditEntry,
+    BackgroundResponse,
     BudgetState,
     KeyUsageTotal,
     ResponseEntry,
@@ -30,7 +31,6 @@ from groundwire.store.base import (
     Session,
     SessionShare,
     StoredMessage,
-    BackgroundResponse,
     UsageRow,
     UsageTotal,
 )

@@ -22,7 +22,15 @@ TIMEOUT_MS = 60_000
 if not CHROMIUM.exists():
     raise RuntimeError("Chromium is missing: apt-get install chromium")
 
-from playwright.async_api import Browser, BrowserContext, Dialog, Page, Route, async_playwright  # noqa: E402
+from playwright.async_api import (  # noqa: E402
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Dialog,
+    Page,
+    Route,
+    async_playwright,
+)
 
 __all__ = ["AXE", "Browser", "BrowserContext", "Browsing", "Page", "watched"]
 
@@ -83,6 +91,10 @@ async def watched(context: BrowserContext, home: str) -> tuple[Page, PageErrors]
 
     await context.route(lambda url: not url.startswith((home, "data:", "blob:")), stop)
     page.on("pageerror", lambda error: seen.errors.append(str(error)))
-    page.on("console", lambda line: seen.errors.append(line.text) if line.type == "error" else None)
+    page.on("console", lambda line: seen.errors.append(_described(line)) if line.type == "error" else None)
     page.on("dialog", close)
     return page, seen
+
+
+def _described(line: ConsoleMessage) -> str:
+    return f"{line.text} ({line.location['url']})"

@@ -290,7 +290,7 @@ def test_hostile_strings_stay_text_in_lists_shares_exports_documents_and_the_pal
             await page.keyboard.type("script")
             await page.locator("#palette-session-0").wait_for()
             assert await page.evaluate(MARKUP, "#palette") == 0
-            await page.goto(here.url)
+            await page.goto(f"{here.url}/chat/{names[0]}")
             await page.locator(".item-menu").first.press("Enter")
             await page.locator("dialog.session-menu[open]").wait_for()
             assert await page.evaluate(MARKUP, "dialog.session-menu") == 0

@@ -30,7 +30,7 @@ from groundwire.client_protocol import SearchClient
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import load_json
 from groundwire.engine.knowledge.background import read_status
-from groundwire.errors import ClientWireError, ConfigError, ForbiddenForKey, GroundwireError, TurnedAway
+from groundwire.errors import ClientWireError, GroundwireError, TurnedAway
 from groundwire.faces.web.answers import AnswerView, changed_blocks
 from groundwire.faces.web.auth import MAX_FORM_BYTES, WebVisitor, check_token, notice_cookie, read_form
 from groundwire.faces.web.headers import (
@@ -161,7 +161,7 @@ def _unavailable(client: SearchClient, agents: Sequence[Agent]) -> set[str]:
 def _has_target(agent: Agent, client: SearchClient) -> bool:
     try:
         target_for(agent, client)
-    except (ConfigError, ForbiddenForKey):
+    except GroundwireError:  # nothing is configured, the key does not allow it, the model is not known
         return False
     return True
 
