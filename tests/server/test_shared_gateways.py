@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -275,17 +275,6 @@ async def test_readiness_tells_about_a_lost_redis(
                 await asyncio.sleep(0.02)
 
 
-@asynccontextmanager
-async def in_thread(fault: AbstractContextManager[None]) -> AsyncIterator[None]:
-    """A fault that begins and ends in a thread: stopping and starting a server must not block the gateways of
-    this process."""
-    await asyncio.to_thread(fault.__enter__)
-    try:
-        yield
-    finally:
-        await asyncio.to_thread(fault.__exit__, None, None, None)
-
-
 @pytest.mark.parametrize(
     "load", [(0.6, 20.0), pytest.param((20.0, 20.0), marks=pytest.mark.thorough)], ids=["short", "long"]
 )
@@ -312,7 +301,7 @@ async def test_clients_do_not_notice_a_redis_that_fails_under_load(
         loads = [asyncio.create_task(send_load(plan)) for plan in plans]
         for _ in range(2):
             await asyncio.sleep(seconds / 5)
-            async with in_thread(getattr(redis_server, fault)()):
+            with getattr(redis_server, fault)():
                 await asyncio.sleep(seconds / 5)
         reports = await asyncio.gather(*loads)
         for report in reports:
