@@ -2,7 +2,7 @@
 
 The questions are those of tests/engine/questions, in parts that different people wrote. Those of the tuning
 parts may be looked at: `--misses` prints what failed. `held_out` is only counted. The handbooks are those of
-invented organisations, each an index of its own; the third is only for `held_out`. Quotes and
+invented organisations, each an index of its own. Quotes and
 anchors are checked where the address leads: Debian's documentation, the installed sources, the interpreter.
 
     python bench/answers.py                      # all tables

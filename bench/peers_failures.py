@@ -6,8 +6,8 @@ Both proxies run at the same time, with one scripted provider, and get the same 
 
     disconnects  a client closes its connection while the provider works; counted is how many of the requests
                  to the provider end within a second, and the median time until they do
-    cuts         the provider's connection breaks in the middle of a stream; counted is how many clients are
-                 told so, and for how many the part looks like a complete answer
+    cuts         the provider's connection breaks in the middle of a stream; counted is how many clients
+                 receive an error, and for how many the part looks like a complete answer
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ async def _received(upstream: Upstream, before: int) -> Received:
 
 
 async def read_cut(proxy: Proxy, path: ClientPath, upstream: Upstream) -> str:
-    """What a client makes of a stream that breaks: `told`, `complete` or `ends`."""
+    """What a client makes of a stream that breaks: `error`, `complete` or `ends`."""
     upstream.script = Script((replace(WHOLE, cut_at=HALF, cut="reset"),))
     data = b""
     try:
@@ -149,13 +149,13 @@ async def read_cut(proxy: Proxy, path: ClientPath, upstream: Upstream) -> str:
             client.post(proxy.url + path.path, json=body_of(proxy, stream=True), headers=HEADERS) as response,
         ):
             if response.status != 200:
-                return "told"
+                return "error"
             async for piece in response.content.iter_any():
                 data += piece
     except aiohttp.ClientError:
-        return "told"
+        return "error"
     if path.error in data:
-        return "told"
+        return "error"
     return "complete" if path.end in data else "ends"
 
 
@@ -183,7 +183,7 @@ async def compare(clients: int) -> Iterator[str]:
             cells = []
             for proxy in proxies:
                 seen = [await read_cut(proxy, path, upstream) for _ in range(clients)]
-                cells.append(f"{seen.count('told')} told, {seen.count('complete')} look complete")
+                cells.append(f"{seen.count('error')} errors, {seen.count('complete')} look complete")
             rows.append((f"provider's stream to a client of `{path.path}` breaks", *cells))
             print(rows[-1], file=sys.stderr, flush=True)
     heads = ("", *(proxy.name for proxy in proxies))

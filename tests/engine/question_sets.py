@@ -6,8 +6,8 @@ engine is tuned; a different person wrote each part. A change is judged by the p
 one. The questions of `held_out` are never printed; they are counted after a change, never to choose one.
 Their author had neither read nor used the engine. A set whose counts led to a change must be renamed.
 
-The questions of the subject `handbook` are about the documents of an invented organisation. `held_out` has a
-handbook of its own: no other part has questions about its pages.
+The questions of the subject `handbook` are about the documents of an invented organisation. `tuning_5` and
+`tuning_6` were held out until their counts were used; `held_out` has no handbook now.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-Part: TypeAlias = Literal["tuning", "tuning_2", "tuning_3", "tuning_4", "tuning_5", "held_out"]
+Part: TypeAlias = Literal["tuning", "tuning_2", "tuning_3", "tuning_4", "tuning_5", "tuning_6", "held_out"]
 Subject: TypeAlias = Literal["python", "handbook", "unanswerable"]
 
 PARTS: tuple[Part, ...] = get_args(Part)
-TUNING: tuple[Part, ...] = ("tuning", "tuning_2", "tuning_3", "tuning_4", "tuning_5")
+TUNING: tuple[Part, ...] = ("tuning", "tuning_2", "tuning_3", "tuning_4", "tuning_5", "tuning_6")
 """The parts that may be looked at."""
 SUBJECTS: tuple[Subject, ...] = get_args(Subject)
 FOLDER = Path(__file__).parent / "questions"
@@ -30,8 +30,13 @@ HANDBOOK = Path(__file__).parent / "handbook"
 HANDBOOK_2 = Path(__file__).parent / "handbook_2"
 """The documents of an invented university library."""
 HANDBOOK_3 = Path(__file__).parent / "handbook_3"
-"""The documents of a third invented organisation; nobody who tunes the engine reads them."""
-WITHOUT: frozenset[tuple[Part, Subject]] = frozenset({("tuning_5", "python"), ("tuning_5", "unanswerable")})
+"""The documents of a third invented organisation."""
+WITHOUT: frozenset[tuple[Part, Subject]] = frozenset(
+    {
+        *((part, subject) for part in ("tuning_5", "tuning_6") for subject in ("python", "unanswerable")),
+        ("held_out", "handbook"),
+    }
+)
 """Parts without questions about a subject."""
 HANDBOOKS = (HANDBOOK, HANDBOOK_2, HANDBOOK_3)
 """All handbooks. A file name is in one of them only."""
@@ -61,7 +66,7 @@ class Question(NamedTuple):
 
 def handbook_of(part: Part) -> Path:
     """The handbook that the questions of a part are about."""
-    return {"tuning_5": HANDBOOK_2, "held_out": HANDBOOK_3}.get(part, HANDBOOK)
+    return {"tuning_5": HANDBOOK_2, "tuning_6": HANDBOOK_3}.get(part, HANDBOOK)
 
 
 def parts_about(subject: Subject) -> list[Part]:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from groundwire.routing.shared_cache import AnswerLease, SharedAnswers
 
 CACHE_OWNER: ContextVar[str] = ContextVar("cache_owner", default="")
-"""Whose answers the request in progress may share: those of one owner, or of all if it is empty. A hit tells
-that somebody has asked the same, so owners do not share."""
+"""Whose answers the request in progress may share: those of one owner, or of all if it is empty. A hit would
+reveal that another owner has sent the same question, so owners do not share."""
 
 CacheState: TypeAlias = Literal["hit", "miss", "shared"]
 """hit: from the cache; miss: sent upstream for this request; shared: joins an identical request in flight."""

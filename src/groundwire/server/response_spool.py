@@ -114,7 +114,7 @@ class KeptResponse:
 def make_room(kept: Sequence[KeptResponse], owner: str, limits: SpoolLimits) -> list[str]:
     """The responses to remove before an owner adds one. Raises 429 if too many run.
 
-    An owner who adds many loses the oldest of them, and nobody else does.
+    An owner who adds many loses the oldest of them; other owners lose none.
     """
     running = Counter(one.owner for one in kept if one.is_running)
     if running.total() >= limits.running or running[owner] >= limits.running_of_owner:
