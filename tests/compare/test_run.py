@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from groundwire.client import Groundwire, search_request
+from groundwire.compare import run
 from groundwire.compare.run import LATE, ComparePolicy, compare_answers
 from groundwire.config.schema import Config
 from groundwire.errors import Overloaded
@@ -65,6 +66,27 @@ async def test_a_failing_and_a_silent_provider_do_not_hold_up_the_others() -> No
     assert list(outcomes) == ["alpha", "broken", "silent", "halting", "beta"]
     assert comparison.count("agreed") == 1
     assert sorted(providers.closed) == sorted(outcomes)
+
+
+async def test_a_slow_provider_is_waited_for_until_there_are_two_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(run, "LEAST_PATIENCE", 0.0)
+    monkeypatch.setattr(run, "PATIENCE", 0.0)
+    providers = Providers()
+
+    async def stream(request: Request, name: str) -> AsyncGenerator[Event, None]:
+        if name == "slow":
+            while sorted(providers.closed) != ["alpha", "broken"]:
+                await asyncio.sleep(0)
+            await asyncio.sleep(0.01)
+        async for event in providers.stream(request, name):
+            yield event
+
+    one = await asyncio.wait_for(compare_answers(REQUEST, ["alpha", "broken", "slow"], stream), 10)
+    assert [item.outcome for item in one.contributions] == ["answered", "failed", "answered"]
+    two = await asyncio.wait_for(compare_answers(REQUEST, ["alpha", "beta", "silent"], stream), 10)
+    assert [item.outcome for item in two.contributions] == ["answered", "answered", "late"]
 
 
 async def test_two_silent_providers_end_with_the_time_limit() -> None:

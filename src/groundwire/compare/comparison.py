@@ -85,3 +85,8 @@ class Comparison:
     def count(self, agreement: Agreement) -> int:
         """How many claims are agreed, contradicted, or made by one provider only."""
         return sum(group.agreement == agreement for group in self.claims)
+
+
+def count_noun(number: int, noun: str) -> str:
+    """A number with its noun: `1 source`, `2 sources`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

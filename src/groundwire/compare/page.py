@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from groundwire.compare.comparison import ClaimGroup, Comparison, Contribution, MergedSource
+from groundwire.compare.comparison import ClaimGroup, Comparison, Contribution, MergedSource, count_noun
 from groundwire.text.sanitise import one_line, sanitise
 from groundwire.text.urls import safe_url
 
@@ -57,7 +57,7 @@ def _shown(text: str) -> str:
 
 def _answer(item: Contribution) -> str:
     answer = item.answer
-    facts = f"{item.seconds:.1f} s, {len(answer.citations)} citations"
+    facts = f"{item.seconds:.1f} s, {count_noun(len(answer.citations), 'citation')}"
     body = f"<p>{escape(sanitise(answer.text.strip()))}</p>" if answer.text.strip() else ""
     note = (
         f"<p><strong>{_shown(item.reason or 'nothing found')}</strong></p>"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from html import escape
 from unicodedata import east_asian_width
 
-from groundwire.compare.comparison import Agreement, ClaimGroup, Comparison, Contribution
+from groundwire.compare.comparison import Agreement, ClaimGroup, Comparison, Contribution, count_noun
 from groundwire.text.sanitise import one_line
 
 WIDTH = 1200
@@ -19,7 +19,11 @@ _LINE = 26
 _MOST_GROUPS = 6
 _MOST_SOURCES = 5
 _COLOURS: dict[Agreement, str] = {"agreed": "#1a7f4b", "contradicted": "#b3261e", "single": "#5f6b7a"}
-_LABELS: dict[Agreement, str] = {"agreed": "agreed", "contradicted": "contradicted", "single": "only one"}
+_LABELS: dict[Agreement, str] = {
+    "agreed": "agreed",
+    "contradicted": "contradicted",
+    "single": "from only one",
+}
 _CHARACTER = 0.54
 """Mean width of a Latin letter of the system's sans serif, relative to its size."""
 
@@ -52,17 +56,17 @@ def _shown_groups(comparison: Comparison) -> list[ClaimGroup]:
 
 
 def _counts(comparison: Comparison) -> str:
-    parts = [f"{len(comparison.contributions)} providers"]
+    parts = [count_noun(len(comparison.contributions), "provider")]
     parts += [f"{comparison.count(kind)} {_LABELS[kind]}" for kind in _LABELS if comparison.count(kind)]
-    parts.append(f"{len(comparison.sources)} sources")
+    parts.append(count_noun(len(comparison.sources), "source"))
     return "  ·  ".join(parts)
 
 
 def _facts(item: Contribution) -> str:
     if item.outcome != "answered":
         return item.reason or "nothing found"
-    words = len(item.answer.text.split())
-    return f"{item.seconds:.1f} s  ·  {words} words  ·  {len(item.answer.citations)} citations"
+    words = count_noun(len(item.answer.text.split()), "word")
+    return f"{item.seconds:.1f} s  ·  {words}  ·  {count_noun(len(item.answer.citations), 'citation')}"
 
 
 def _text_width(text: str, size: float) -> float:

@@ -1,7 +1,8 @@
 """Sends one question to several providers at once, and compares what they answer.
 
 A provider that fails has its reason as its result. A provider that is silent when all others have finished is
-given up after a moment, so that it does not hold up the rest.
+given up after a moment, so that it does not hold up the rest, if two others have answered: one answer is no
+comparison.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class ComparePolicy:
     seconds: float = 120.0
     """For the whole comparison."""
     patience: float | None = None
-    """Seconds for a silent provider after the others have finished; None for half of their time."""
+    """Seconds for a silent provider after the others have finished; None for half of their time, and only if
+    two of them have answered."""
 
 
 class _Asked:
@@ -143,7 +145,7 @@ async def _wait(
     waiting = set(tasks)
     while waiting:
         until = ends
-        if len(waiting) == 1 and len(tasks) > 1:
+        if len(waiting) == 1 and _comparable(tasks, policy):
             # The last one may go on as long as it sends something.
             (last,) = waiting
             done_at = max(one.ended or began for task, one in tasks.items() if task is not last)
@@ -157,6 +159,13 @@ async def _wait(
         for task in done:
             task.result()  # a defect is raised, not compared
     return {}
+
+
+def _comparable(tasks: dict[asyncio.Task[None], _Asked], policy: ComparePolicy) -> bool:
+    """Whether the answers so far are worth showing without the last one."""
+    if policy.patience is not None:
+        return len(tasks) > 1
+    return sum(task.done() and one.contribution().outcome == "answered" for task, one in tasks.items()) >= 2
 
 
 def _patience(policy: ComparePolicy, seconds: float) -> float:
