@@ -137,7 +137,7 @@ class WireError(GroundwireError):
     code = "INVALID_WIRE"
 
     def __init__(self, message: str, path: str = "$") -> None:
-        super().__init__(f"{path}: {message}")
+        super().__init__(message if path == "$" else f"{path}: {message}")
         self.path = path
         self.reason = message
 

@@ -30,6 +30,7 @@ from groundwire.model import (
     SearchOptions,
     Started,
     TextDelta,
+    Warned,
     assemble,
 )
 from groundwire.store.base import Agent, Session, Store, StoredMessage
@@ -337,3 +338,11 @@ def test_on_a_terminal_an_answer_is_interrupted_and_the_conversation_goes_on(tmp
     ]
     [(_, messages)] = sessions(tmp_path / ".local" / "share" / "groundwire")
     assert [isinstance(message.content, Message) for message in messages] == [True, False, True, False]
+
+
+def test_the_state_of_the_index_is_noted_once(tmp_path: Path) -> None:
+    notice = "The index is being completed in the background; later answers may find more."
+    client = FakeClient((*LATE[:1], Warned("index_building", notice), *LATE[1:]))
+    bench, code = chat(tmp_path, "first\nsecond\n", client=client)
+    assert code == 0
+    assert bench.stderr.count(notice) == 1

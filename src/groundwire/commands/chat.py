@@ -35,7 +35,7 @@ from groundwire.faces.cli.last_sources import save_sources
 from groundwire.faces.cli.live import Status
 from groundwire.faces.cli.output import SearchQuestion, write_footer, write_sources
 from groundwire.model import Answer, Event, Request, Source
-from groundwire.model.value import value
+from groundwire.model.value import replace, value
 from groundwire.routing.resolve import AUTO
 from groundwire.store.open import open_store, store_address
 from groundwire.text.sanitise import one_line
@@ -45,6 +45,8 @@ LOCAL_OWNER = ""
 """The owner of conversations where no key is needed, as on the chat page."""
 
 _PROMPT = "> "
+_ONCE = "index_building"
+"""A notice about the state of the index, not about an answer: it is shown once."""
 _COMMAND = re.compile(r"/[a-z]+(?=\s|$)")
 """A path such as `/etc/hosts` begins a question."""
 
@@ -142,6 +144,7 @@ class Conversation:
         self._chat = chat
         self._client = client
         self._console = console
+        self._noted_building = False
         self.options = options
         self.begin()
 
@@ -192,13 +195,21 @@ class Conversation:
             self.answer = turn.answer.content if isinstance(turn.answer.content, Answer) else Answer()
             self.sources = writer.finish(self.answer)
             shown = SearchQuestion(query, *options.target)
-            write_footer(console, self.answer, shown, time.monotonic() - began)
+            write_footer(console, self._without_repeated_notice(), shown, time.monotonic() - began)
             if self.answer.error is None or self.sources:
                 save_sources(self._client.config.data_dir, self.sources)
         if state_of(self.answer) == "stopped":
             console.note("Interrupted. The received part is stored.", DIM)
             return exit_codes.INTERRUPTED
         return report_end(self.answer, shown, console)
+
+    def _without_repeated_notice(self) -> Answer:
+        """The answer, without the notice that was shown for an earlier one."""
+        answer = self.answer
+        if self._noted_building:
+            return replace(answer, warnings=tuple(one for one in answer.warnings if one.code != _ONCE))
+        self._noted_building = any(warning.code == _ONCE for warning in answer.warnings)
+        return answer
 
     async def _last_state(self, question: ChatQuestion, live: StoppableAnswer) -> Turn:
         """Run the turn to its end."""
