@@ -356,9 +356,7 @@ class Measurements:
 _SUBJECTS: dict[str, tuple[Subject, ...]] = {
     "plain": ("python", "unanswerable"),
     "documentation": ("python", "unanswerable"),
-    "handbook": ("handbook",),
-    "handbook_2": ("handbook",),
-    "handbook_3": ("handbook",),
+    **{folder.name: ("handbook",) for folder in HANDBOOKS},
 }
 _HANDBOOKS = tuple(folder.name for folder in HANDBOOKS)
 _CHECKED = (

@@ -7,7 +7,7 @@ one. The questions of `held_out` are never printed; they are counted after a cha
 Their author had neither read nor used the engine. A set whose counts led to a change must be renamed.
 
 The questions of the subject `handbook` are about the documents of an invented organisation. `tuning_5` and
-`tuning_6` were held out until their counts were used; `held_out` has no handbook now.
+`tuning_6` were held out until their counts were used.
 """
 
 from __future__ import annotations
@@ -31,14 +31,13 @@ HANDBOOK_2 = Path(__file__).parent / "handbook_2"
 """The documents of an invented university library."""
 HANDBOOK_3 = Path(__file__).parent / "handbook_3"
 """The documents of a third invented organisation."""
+HANDBOOK_4 = Path(__file__).parent / "handbook_4"
+"""The documents of a fourth one, which `held_out` is about."""
 WITHOUT: frozenset[tuple[Part, Subject]] = frozenset(
-    {
-        *((part, subject) for part in ("tuning_5", "tuning_6") for subject in ("python", "unanswerable")),
-        ("held_out", "handbook"),
-    }
+    (part, subject) for part in ("tuning_5", "tuning_6") for subject in ("python", "unanswerable")
 )
 """Parts without questions about a subject."""
-HANDBOOKS = (HANDBOOK, HANDBOOK_2, HANDBOOK_3)
+HANDBOOKS = (HANDBOOK, HANDBOOK_2, HANDBOOK_3, HANDBOOK_4)
 """All handbooks. A file name is in one of them only."""
 
 
@@ -66,7 +65,7 @@ class Question(NamedTuple):
 
 def handbook_of(part: Part) -> Path:
     """The handbook that the questions of a part are about."""
-    return {"tuning_5": HANDBOOK_2, "tuning_6": HANDBOOK_3}.get(part, HANDBOOK)
+    return {"tuning_5": HANDBOOK_2, "tuning_6": HANDBOOK_3, "held_out": HANDBOOK_4}.get(part, HANDBOOK)
 
 
 def parts_about(subject: Subject) -> list[Part]:
