@@ -6,8 +6,8 @@ engine is tuned; a different person wrote each part. A change is judged by the p
 one. The questions of `held_out` are never printed; they are counted after a change, never to choose one.
 Their author had neither read nor used the engine. A set whose counts led to a change must be renamed.
 
-The questions of the subject `handbook` are about the documents of an invented organisation. `tuning_5` and
-`tuning_6` were held out until their counts were used.
+The questions of the subject `handbook` are about the documents of an invented organisation. `tuning_5`,
+`tuning_6` and `tuning_7` were held out until their counts were used or their questions read.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-Part: TypeAlias = Literal["tuning", "tuning_2", "tuning_3", "tuning_4", "tuning_5", "tuning_6", "held_out"]
+Part: TypeAlias = Literal[
+    "tuning", "tuning_2", "tuning_3", "tuning_4", "tuning_5", "tuning_6", "tuning_7", "held_out"
+]
 Subject: TypeAlias = Literal["python", "handbook", "unanswerable"]
 
 PARTS: tuple[Part, ...] = get_args(Part)
-TUNING: tuple[Part, ...] = ("tuning", "tuning_2", "tuning_3", "tuning_4", "tuning_5", "tuning_6")
+TUNING: tuple[Part, ...] = PARTS[:-1]
 """The parts that may be looked at."""
 SUBJECTS: tuple[Subject, ...] = get_args(Subject)
 FOLDER = Path(__file__).parent / "questions"
@@ -32,12 +34,21 @@ HANDBOOK_2 = Path(__file__).parent / "handbook_2"
 HANDBOOK_3 = Path(__file__).parent / "handbook_3"
 """The documents of a third invented organisation."""
 HANDBOOK_4 = Path(__file__).parent / "handbook_4"
-"""The documents of a fourth one, which `held_out` is about."""
+"""Those of a fourth one."""
+HANDBOOK_5 = Path(__file__).parent / "handbook_5"
+"""Those of a fifth one."""
+_HANDBOOK_OF: dict[Part, Path] = {
+    "tuning_5": HANDBOOK_2,
+    "tuning_6": HANDBOOK_3,
+    "tuning_7": HANDBOOK_4,
+    "held_out": HANDBOOK_5,
+}
+"""The handbook that the questions of a part are about, if it is not the first."""
 WITHOUT: frozenset[tuple[Part, Subject]] = frozenset(
-    (part, subject) for part in ("tuning_5", "tuning_6") for subject in ("python", "unanswerable")
+    (part, subject) for part in ("tuning_5", "tuning_6", "tuning_7") for subject in ("python", "unanswerable")
 )
 """Parts without questions about a subject."""
-HANDBOOKS = (HANDBOOK, HANDBOOK_2, HANDBOOK_3, HANDBOOK_4)
+HANDBOOKS = (HANDBOOK, HANDBOOK_2, HANDBOOK_3, HANDBOOK_4, HANDBOOK_5)
 """All handbooks. A file name is in one of them only."""
 
 
@@ -65,7 +76,7 @@ class Question(NamedTuple):
 
 def handbook_of(part: Part) -> Path:
     """The handbook that the questions of a part are about."""
-    return {"tuning_5": HANDBOOK_2, "tuning_6": HANDBOOK_3, "held_out": HANDBOOK_4}.get(part, HANDBOOK)
+    return _HANDBOOK_OF.get(part, HANDBOOK)
 
 
 def parts_about(subject: Subject) -> list[Part]:
