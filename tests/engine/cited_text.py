@@ -138,20 +138,38 @@ def _lines(file: Path) -> list[str]:
 
 @cache
 def _documented_lines(file: Path) -> dict[int, int]:
-    """The lines that an address may name, each with the last line of its documentation string."""
+    """The lines that an address may name, each with the last line of its documentation. That of a class goes
+    on with its constructor."""
     found: dict[int, int] = {}
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        if not isinstance(node, _Documented) or not (end := _documentation_end(node)):
             continue
-        if ast.get_docstring(node) is None:
-            continue
-        string = node.body[0]
-        end = string.end_lineno or string.lineno
-        found.setdefault(string.lineno, end)
+        if ast.get_docstring(node) is not None:
+            string = node.body[0]
+            found.setdefault(string.lineno, string.end_lineno or string.lineno)
         if not isinstance(node, ast.Module):
             found[node.lineno] = end
             found.setdefault(min([node.lineno, *(item.lineno for item in node.decorator_list)]), end)
     return found
+
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Documented = ast.Module | ast.ClassDef | _Function
+
+
+def _documentation_end(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The last line of the documentation string, and of a constructor's head; 0 if there is none."""
+    ends = [node.body[0].end_lineno or 0] if ast.get_docstring(node) is not None else []
+    if isinstance(node, ast.ClassDef):
+        constructors = [
+            item for item in node.body if isinstance(item, _Function) and item.name in ("__init__", "__new__")
+        ]
+        ends += [
+            _documentation_end(item) or item.body[0].lineno - 1
+            for item in constructors
+            if ends or ast.get_docstring(item)
+        ]
+    return max(ends, default=0)
 
 
 def _documentation_string(name: str) -> CitedText:
