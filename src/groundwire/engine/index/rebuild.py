@@ -103,14 +103,9 @@ def catch_up(
         state, removed = page_table.state_of(store), page_table.removed_pages(store)
         is_only_fresh = bool(fresh) and state.indexed >= unsure
         pages = fresh if is_only_fresh else page_table.pages_after(store, state.indexed, _PAGES_AT_ONCE)
-        indexed = state.indexed
         with passages.writing() as writer:
             passages.remove(writer, removed)
-            for page in pages:
-                if page.id <= unsure:
-                    passages.remove(writer, (page.id,))
-                passages.add(writer, page)
-                indexed = page.id
+            indexed = passages.add(writer, pages, unsure) or state.indexed
         held = passages.searcher().num_docs
         with page_table.transaction(store):
             page_table.set_state(store, replace(state, indexed=indexed, passages=held))

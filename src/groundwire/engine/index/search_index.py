@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import re
 from binascii import b2a_base64
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -23,26 +23,27 @@ from threading import Lock
 import tantivy
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
-from groundwire.engine.dense.texts import passage_text, vector_key
-from groundwire.engine.index.page_table import StoredPage
+from groundwire.engine.dense.texts import VectorKey, passage_text, vector_key
+from groundwire.engine.index.page_table import CutPassage, StoredPage, short_fingerprint
 from groundwire.engine.outline import Section
 from groundwire.engine.pages import Page, describe_passages, section_url, strip_passage
 from groundwire.engine.retrieve.filters import host_and_parents, published_timestamp
 from groundwire.engine.words import (
     camel_parts,
     dotted_names,
-    fingerprint_of_tokens,
     guess_language,
+    joined_tokens,
     url_words,
 )
 from groundwire.files.text_file import make_private_files, make_private_folder
 
-ANALYSIS_VERSION = 6
+ANALYSIS_VERSION = 7
 """Incremented with every change of the terms or the stored fields: the search index is then rebuilt."""
 
 _STEMMERS = {"en": "english", "de": "german"}
 _LONGEST_WORD = 80
 _REMEMBERED = 4096
+_GUESSED_FROM = 4
 _MOST_KNOWN_WORDS = 200_000
 _UNSPACED = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
@@ -85,9 +86,11 @@ class Analyzers:
         # Queries share most of their words.
         self.forms = lru_cache(_REMEMBERED)(self._forms)
 
-    def for_page(self, language: str, text: str) -> PageTerms:
-        """The analyzer for a page: by its declared language, or by the guessed one."""
-        code = language.partition("-")[0].lower() or guess_language(text)
+    def for_page(self, language: str, pieces: Sequence[CutPassage]) -> PageTerms:
+        """The analyzer for a page: by its declared language, or by the one that its beginning is in."""
+        code = language.partition("-")[0].lower()
+        if not code:
+            code = guess_language("".join([piece.text for piece in pieces[:_GUESSED_FROM]]))
         return self._page_terms[code if code in self._stemming else ""]
 
     def whole(self, names: str) -> str:
@@ -124,8 +127,8 @@ class PageTerms:
         """The terms, separated by spaces."""
         return " ".join(self._analyzer.analyze(space_cjk(text)))
 
-    def of_passage(self, text: str, tokens: str) -> str:
-        """The terms of a passage whose tokens are known, separated by spaces."""
+    def of_tokens(self, text: str, tokens: str) -> str:
+        """The terms of a text whose tokens are known, separated by spaces."""
         if not tokens.isascii():
             return self.of(text)
         if len(self._known) > _MOST_KNOWN_WORDS:
@@ -152,6 +155,8 @@ def space_cjk(text: str) -> str:
 
 
 _HEAP = 50_000_000
+_TERM_BITS = 32
+_ADDED_AT_ONCE = 256
 _TITLE_WEIGHT = 3
 _NAME_WEIGHT = 2
 _HEADING_WEIGHT = 2
@@ -163,13 +168,20 @@ _ANALYZERS = {"terms": whitespace_analyzer, "tokens": token_analyzer, "silent": 
 STORED_FIELD = "kept"
 """The stored field with what a search returns."""
 VECTOR_FIELD = "vector"
-"""The key of a passage's vector."""
+"""The term of a passage's vector."""
 SEPARATOR = "\x1f"
-"""Separates the stored values: page id, page fingerprint, passage fingerprint, start, URL, title, date,
-language, headings, outline, text. The only passage of a page has no fingerprint of its own."""
+"""Separates the stored values: page id, page fingerprint, passage fingerprint, language, date, headings,
+outline, start, URL, title, text. Those that neighbours share are next to each other, which compresses best.
+The only passage of a page has no fingerprint of its own."""
 
 TANTIVY_ERRORS = (ValueError, OSError)
 """What tantivy raises for damaged or missing files."""
+
+
+def vector_term(key: VectorKey) -> int:
+    """What a vector is looked up by: half of its key. The other half rules out the few passages that have the
+    same term by chance."""
+    return key >> _TERM_BITS
 
 
 def schema() -> tantivy.Schema:
@@ -223,15 +235,34 @@ class SearchIndex:
         writer.wait_merging_threads()
         make_private_files(self.folder)
 
-    def add(self, writer: tantivy.IndexWriter, page: StoredPage) -> None:
-        """Adds the passages of a page."""
+    def add(self, writer: tantivy.IndexWriter, pages: Iterable[StoredPage], unsure: int = 0) -> int:
+        """Adds the passages of pages; returns the id of the last one. The index may have passages of pages up
+        to `unsure`, which are deleted first.
+
+        Many passages are added at once: tantivy's thread would otherwise fall asleep after each of them, and
+        waking it up takes as long as indexing it."""
+        last = 0
+        waiting: list[tantivy.Document] = []
+        for page in pages:
+            if page.id <= unsure:
+                self.remove(writer, (page.id,))
+            last = page.id
+            waiting += self._documents(page)
+            if len(waiting) >= _ADDED_AT_ONCE:
+                _add_all(writer, waiting)
+                waiting = []
+        _add_all(writer, waiting)
+        return last
+
+    def _documents(self, page: StoredPage) -> Iterator[tantivy.Document]:
         about = page.page
-        terms = self.analysis.for_page(about.language, "".join([piece.text for piece in page.pieces[:4]]))
-        weighted = self._page_terms(about, terms)
+        terms = self.analysis.for_page(about.language, page.pieces)
+        title_tokens = joined_tokens(about.title)
+        weighted = self._page_terms(about, terms, title_tokens)
         hosts, timestamp = host_and_parents(about.url), published_timestamp(about.published)
         language = about.language.partition("-")[0].lower()
         headings = _HeadingTerms(self.analysis, terms.of, about.title)
-        title = self.analysis.unstemmed(about.title)
+        title = title_tokens if title_tokens.isascii() else self.analysis.unstemmed(about.title)
         described = describe_passages(about, [(start, piece) for start, piece, _ in page.pieces])
         fingerprint = _compact(page.words)
         is_alone = len(page.pieces) == 1
@@ -248,7 +279,7 @@ class SearchIndex:
                 for field in headings(section):
                     add_text("text", field)
                 words.append(self.analysis.unstemmed(" ".join(section.headings)))
-            add_text("text", terms.of_passage(text, tokens))
+            add_text("text", terms.of_tokens(text, tokens))
             if parts := camel_parts(text):
                 add_text("text", terms.of(parts))
             add_text("words", " ".join(words))
@@ -258,22 +289,22 @@ class SearchIndex:
             if timestamp is not None:
                 document.add_integer("published", timestamp)
             document.add_integer("page", page.id)
-            document.add_integer(VECTOR_FIELD, vector_key(passage_text(about.title, text)))
-            words_of_passage = "" if is_alone else _compact(fingerprint_of_tokens(tokens))
+            document.add_integer(VECTOR_FIELD, vector_term(vector_key(passage_text(about.title, text))))
+            words_of_passage = "" if is_alone else _compact(short_fingerprint(tokens))
             shown = (
-                *(section_url(about.url, section), about.title, about.published, about.language),
-                *("\n".join(section.headings), outline),
+                *(about.language, about.published, "\n".join(section.headings), outline),
+                *(str(start + before), section_url(about.url, section), about.title),
             )
             kept = SEPARATOR.join(shown)
             if kept.count(SEPARATOR) >= len(shown):
                 kept = SEPARATOR.join([part.replace(SEPARATOR, " ") for part in shown])
-            hit = (str(page.id), fingerprint, words_of_passage, str(start + before), kept, text)
-            add_text(STORED_FIELD, SEPARATOR.join(hit))
-            writer.add_document(document)
+            add_text(STORED_FIELD, SEPARATOR.join((str(page.id), fingerprint, words_of_passage, kept, text)))
+            yield document
 
-    def _page_terms(self, page: Page, terms: PageTerms) -> list[str]:
-        """The terms that all passages of a page have, repeated by their weight."""
-        title = terms.of(page.title)
+    def _page_terms(self, page: Page, terms: PageTerms, tokens: str) -> list[str]:
+        """The terms that all passages of a page have, repeated by their weight. `tokens` are those of the
+        title."""
+        title = terms.of_tokens(page.title, tokens)
         names = terms.of(f"{url_words(page.url)} {camel_parts(page.title)}")
         whole = [self.analysis.whole(name) for name in dotted_names(page.title)]
         return [*filter(None, (*(title,) * _TITLE_WEIGHT, *(names,) * _NAME_WEIGHT, *whole))]
@@ -288,9 +319,14 @@ class SearchIndex:
         return found.st_ino, found.st_mtime_ns, found.st_size
 
 
+def _add_all(writer: tantivy.IndexWriter, documents: Iterable[tantivy.Document]) -> None:
+    for document in documents:
+        writer.add_document(document)
+
+
 def _compact(fingerprint: int) -> str:
-    """A fingerprint in 12 characters: it does not compress."""
-    return b2a_base64(fingerprint.to_bytes(8, "big", signed=True), newline=False).decode()
+    """A fingerprint in 8 characters: it does not compress."""
+    return b2a_base64(fingerprint.to_bytes(6, "big", signed=True), newline=False).decode()
 
 
 class _HeadingTerms:
