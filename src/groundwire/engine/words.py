@@ -127,7 +127,13 @@ def tokenize(text: str) -> list[str]:
 
 def joined_tokens(text: str) -> str:
     """The tokens of a text, separated by spaces."""
-    return " ".join(tokenize(text))
+    if not (text.isascii() or (text := _TYPOGRAPHY.sub(" ", text)).isascii()):
+        return " ".join(_TOKEN.findall(text.casefold()))
+    # The same for ASCII, in half the time: no token becomes an object.
+    tokens = text.encode().translate(_ASCII_TOKENS).strip()
+    while b"  " in tokens:
+        tokens = tokens.replace(b"  ", b" ")
+    return tokens.decode()
 
 
 def split_words(text: str) -> list[str]:
@@ -258,6 +264,8 @@ def fingerprint_of_tokens(tokens: str) -> int:
 
 
 def _has_camel_case(text: str) -> bool:
+    if text.islower():
+        return False
     if not text.isascii():
         return _CAMEL_CASE.search(text) is not None
     # The same for ASCII, in a seventh of the time: few passages have such a name.

@@ -723,9 +723,8 @@ def _hash(page: Page) -> bytes:
     # A page without an outline has the hash that it had before format 3.
     outline = (page.outline,) if page.outline else ()
     fields = (page.url, page.title, page.text, page.published, page.language, page.collection, *outline)
-    return blake2b(
-        "\0".join([f"{len(field)}\0{field}" for field in fields]).encode(), digest_size=16
-    ).digest()
+    parts = [part for field in fields for part in (str(len(field)), field)]
+    return blake2b("\0".join(parts).encode(), digest_size=16).digest()
 
 
 def _clean(page: Page) -> Page:

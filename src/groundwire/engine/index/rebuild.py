@@ -7,7 +7,6 @@ index is rebuilt in another folder.
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -56,6 +55,8 @@ def is_of_another_version(store: sqlite3.Connection) -> bool:
 
 def create_search_index(folder: Path, store: sqlite3.Connection) -> SearchIndex:
     """Creates an empty search index in a new folder; the caller holds the write lock."""
+    import shutil  # noqa: PLC0415  slow to import, and most processes only search
+
     number = page_table.state_of(store).folder + 1
     fresh = folder / _NAME.format(number)
     shutil.rmtree(fresh, ignore_errors=True)

@@ -16,7 +16,7 @@ import re
 from binascii import b2a_base64
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from threading import Lock
 
@@ -32,7 +32,6 @@ from groundwire.engine.words import (
     camel_parts,
     dotted_names,
     guess_language,
-    joined_tokens,
     url_words,
 )
 from groundwire.files.text_file import make_private_files, make_private_folder
@@ -45,7 +44,6 @@ _LONGEST_WORD = 80
 _REMEMBERED = 4096
 _GUESSED_FROM = 4
 _MOST_KNOWN_WORDS = 200_000
-_UNSPACED = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
 
 def _analyzer(stemmer: str = "") -> TextAnalyzer:
@@ -140,10 +138,10 @@ class _KnownTerms(dict[str, str]):
     """The terms of words; those of a new word are found when it is looked up."""
 
     def __init__(self, analyzer: TextAnalyzer) -> None:
-        self._analyzer = analyzer
+        self._analyze = analyzer.analyze
 
     def __missing__(self, word: str) -> str:
-        terms = " ".join(self._analyzer.analyze(word))
+        terms = " ".join(self._analyze(word))
         # One object for both takes half the memory, and so half the time where there are many words.
         found = self[word] = word if terms == word else terms
         return found
@@ -151,7 +149,13 @@ class _KnownTerms(dict[str, str]):
 
 def space_cjk(text: str) -> str:
     """The text with spaces around Chinese and Japanese characters."""
-    return text if text.isascii() else _UNSPACED.sub(r" \g<0> ", text)
+    return text if text.isascii() else _unspaced().sub(r" \g<0> ", text)
+
+
+@cache
+def _unspaced() -> re.Pattern[str]:
+    """A character without spaces around it. Compiled on demand: most queries are ASCII."""
+    return re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
 
 _HEAP = 50_000_000
@@ -257,12 +261,11 @@ class SearchIndex:
     def _documents(self, page: StoredPage) -> Iterator[tantivy.Document]:
         about = page.page
         terms = self.analysis.for_page(about.language, page.pieces)
-        title_tokens = joined_tokens(about.title)
-        weighted = self._page_terms(about, terms, title_tokens)
+        weighted = self._page_terms(about, terms)
         hosts, timestamp = host_and_parents(about.url), published_timestamp(about.published)
         language = about.language.partition("-")[0].lower()
-        headings = _HeadingTerms(self.analysis, terms.of, about.title)
-        title = title_tokens if title_tokens.isascii() else self.analysis.unstemmed(about.title)
+        headings = _HeadingTerms(self.analysis, terms.of, about.title) if about.outline else None
+        title = self.analysis.unstemmed(about.title)
         described = describe_passages(about, [(start, piece) for start, piece, _ in page.pieces])
         fingerprint = _compact(page.words)
         is_alone = len(page.pieces) == 1
@@ -275,7 +278,7 @@ class SearchIndex:
             for field in weighted:
                 add_text("text", field)
             words = [title, tokens if tokens.isascii() else self.analysis.unstemmed(text)]
-            if section.headings:
+            if section.headings and headings is not None:
                 for field in headings(section):
                     add_text("text", field)
                 words.append(self.analysis.unstemmed(" ".join(section.headings)))
@@ -301,10 +304,9 @@ class SearchIndex:
             add_text(STORED_FIELD, SEPARATOR.join((str(page.id), fingerprint, words_of_passage, kept, text)))
             yield document
 
-    def _page_terms(self, page: Page, terms: PageTerms, tokens: str) -> list[str]:
-        """The terms that all passages of a page have, repeated by their weight. `tokens` are those of the
-        title."""
-        title = terms.of_tokens(page.title, tokens)
+    def _page_terms(self, page: Page, terms: PageTerms) -> list[str]:
+        """The terms that all passages of a page have, repeated by their weight."""
+        title = terms.of(page.title)
         names = terms.of(f"{url_words(page.url)} {camel_parts(page.title)}")
         whole = [self.analysis.whole(name) for name in dotted_names(page.title)]
         return [*filter(None, (*(title,) * _TITLE_WEIGHT, *(names,) * _NAME_WEIGHT, *whole))]
