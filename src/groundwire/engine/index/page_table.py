@@ -628,8 +628,9 @@ def _closed(pages: Sequence[tuple[int, Page]]) -> tuple[int, bytes]:
     return len(table), _pack(table + contents.encode())
 
 
-def _opened(described: int, data: bytes) -> dict[int, tuple[PageEntry, str, str]]:
-    """The pages of a block with their outlines and texts."""
+@lru_cache(4)
+def _opened(described: int, data: bytes) -> Mapping[int, tuple[PageEntry, str, str]]:
+    """The pages of a block with their outlines and texts. A search reads several pages of a few blocks."""
     content = _unpack(data)
     text, start = content[described:].decode(), 0
     pages: dict[int, tuple[PageEntry, str, str]] = {}
