@@ -15,8 +15,8 @@ from groundwire.faces.cli.arguments import COMMANDS, OVERVIEW, UsageError, sprea
 from groundwire.text.sanitise import one_line
 
 _GC_THRESHOLD = 20_000
-"""Objects after which the garbage collector runs. Importing allocates many that are never freed: with the
-default of 700, searching them in vain is a twentieth of the time of a short command."""
+"""Objects after which the garbage collector runs. Importing allocates many that are never freed, which the
+collector would search in vain: a hundredth of the time of a short command."""
 _INTERRUPTED = 130
 _USAGE = 2
 
