@@ -567,7 +567,7 @@ def _record(key: int, mark: int, cut: StoredPage) -> PageRecord:
 
 _BLOCK = 256_000
 """Characters of a block. SQLite fills its last page of 4 KB by half, and a page is read with its block, which
-takes less than a millisecond."""
+takes a few milliseconds on a busy machine."""
 _LEVEL = 4
 """Of zlib. Level 1 takes half the time and a twelfth more space, level 6 three times the time and a
 twentieth less."""

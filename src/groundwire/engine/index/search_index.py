@@ -243,8 +243,7 @@ class SearchIndex:
         """Adds the passages of pages; returns the id of the last one. The index may have passages of pages up
         to `unsure`, which are deleted first.
 
-        Many passages are added at once: tantivy's thread would otherwise fall asleep after each of them, and
-        waking it up takes as long as indexing it."""
+        Many passages are added at once, so that tantivy's thread need not wait for each of them."""
         last = 0
         waiting: list[tantivy.Document] = []
         for page in pages:
