@@ -17,7 +17,7 @@ from tests.engine.crawl.website import page, website
 pytestmark = pytest.mark.server
 
 BOUND = 60.0
-SOURCE = Path(__file__).parents[3] / "src"
+SOURCE = Path(__file__).parents[2] / "src"
 PAGES = 12
 
 

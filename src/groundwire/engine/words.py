@@ -33,8 +33,10 @@ _CJK_RUN = re.compile(rf"([{_CJK}]+)")
 _TOKEN = re.compile(r"[^\W_]+")
 # The punctuation of English texts that are ASCII otherwise.
 _TYPOGRAPHY = re.compile("[\u00a0\u2010-\u2027\u2190-\u2194\u2500-\u257f]+")
-# Four times as fast as the pattern.
-_ASCII_SEPARATORS = {code: " " for code in range(128) if not chr(code).isalnum()}
+# Folds the case too, and is many times as fast as the pattern.
+_ASCII_TOKENS = bytes(
+    ord(chr(code).lower()) if chr(code).isalnum() else ord(" ") for code in range(128)
+).ljust(256)
 # CJK runs, numbers with separators, words with an apostrophe.
 _LEXICAL_TOKEN = re.compile(rf"[{_CJK}]+|\d+(?:[.,:]\d+)*|[^\W_{_CJK}]+(?:['’][^\W\d_{_CJK}]+)?")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
@@ -119,13 +121,19 @@ def stem_synonyms() -> Mapping[str, tuple[str, ...]]:
 def tokenize(text: str) -> list[str]:
     """The runs of letters and digits of a text, case-folded, in order."""
     if text.isascii() or (text := _TYPOGRAPHY.sub(" ", text)).isascii():
-        return text.lower().translate(_ASCII_SEPARATORS).split()
+        return text.encode().translate(_ASCII_TOKENS).decode().split()
     return _TOKEN.findall(text.casefold())
 
 
 def joined_tokens(text: str) -> str:
     """The tokens of a text, separated by spaces."""
-    return " ".join(tokenize(text))
+    if not (text.isascii() or (text := _TYPOGRAPHY.sub(" ", text)).isascii()):
+        return " ".join(_TOKEN.findall(text.casefold()))
+    # The same for ASCII, in half the time: no token becomes an object.
+    tokens = text.encode().translate(_ASCII_TOKENS).strip()
+    while b"  " in tokens:
+        tokens = tokens.replace(b"  ", b" ")
+    return tokens.decode()
 
 
 def split_words(text: str) -> list[str]:
@@ -256,6 +264,8 @@ def fingerprint_of_tokens(tokens: str) -> int:
 
 
 def _has_camel_case(text: str) -> bool:
+    if text.islower():
+        return False
     if not text.isascii():
         return _CAMEL_CASE.search(text) is not None
     # The same for ASCII, in a seventh of the time: few passages have such a name.

@@ -7,8 +7,6 @@ region comes from the environment or the profile. `aws_login` requests temporary
 from __future__ import annotations
 
 from collections.abc import Mapping
-from configparser import ConfigParser
-from configparser import Error as ConfigParserError
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,11 +81,21 @@ def _config_file(env: Mapping[str, str], home: str) -> Path:
 
 
 def _profile(path: Path, section: str) -> Mapping[str, str]:
-    parser = ConfigParser(interpolation=None, strict=False, default_section="")
     try:
-        parser.read_string(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, ConfigParserError):
-        raise ConfigError(f"{path} cannot be read as a configuration of AWS") from None
+    except (OSError, UnicodeDecodeError):
+        raise _unreadable(path) from None
+    from configparser import ConfigParser, Error  # noqa: PLC0415  slow to import, and few machines have a file
+
+    parser = ConfigParser(interpolation=None, strict=False, default_section="")
+    try:
+        parser.read_string(text)
+    except Error:
+        raise _unreadable(path) from None
     return dict(parser[section]) if parser.has_section(section) else {}
+
+
+def _unreadable(path: Path) -> ConfigError:
+    return ConfigError(f"{path} cannot be read as a configuration of AWS")

@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple, TypeAlias
@@ -48,14 +49,14 @@ NUMBERED = (
     r"|【(?:ref_)?(\d{1,3})】"
 )
 # Numbers in code are not citations; a number that is the label of a link is part of that link.
-_NUMBERED = re.compile(rf"```.*?(?:```|\Z)|`[^`\n]*`|{NUMBERED}", re.DOTALL)
+_NUMBERED = rf"(?s:```.*?(?:```|\Z)|`[^`\n]*`|{NUMBERED})"
 
 # How models cite the numbered sources of a prompt: `[1]`, `[1][3]`, `[2, 4]`, `[^1]`, `【5】`, `【5†label】`.
 _LIST = r"\^?\d{1,4}(?:\s*[,;–-]\s*\^?\d{1,4}){0,19}"
 _ONE = rf"\[{_LIST}\]|【{_LIST}(?:†[^】\n]{{0,40}})?】"
 # An index, a call or a nested list is not a citation: `x = [1]`, `f([1])`, `[[1], [2]]`.
-_CITED_NUMBERS = re.compile(rf"(?<![ \t=(\[{{+*/<>])[ \t]*(?:{_ONE})(?:[ \t]?(?:{_ONE})){{0,39}}(?!\()")
-_UNFINISHED_NUMBERS = re.compile(
+_CITED_NUMBERS = rf"(?<![ \t=(\[{{+*/<>])[ \t]*(?:{_ONE})(?:[ \t]?(?:{_ONE})){{0,39}}(?!\()"
+_UNFINISHED_NUMBERS = (
     rf"(?<![ \t])[ \t]*(?:(?:{_ONE})[ \t]?){{0,40}}(?:\[[\d\s,;–^-]{{0,40}}|【[^】\n]{{0,50}})?$"
 )
 _NUMBER_OR_RANGE = re.compile(r"(\d{1,4})(?:\s*[–-]\s*\^?(\d{1,4}))?")
@@ -68,6 +69,13 @@ _LINE_PREFIX = re.compile(r"[\s>#|*+-]*(?:\d+[.)])?\s*")
 # Links that are not to the web, such as `[plot.png](sandbox:/mnt/data/plot.png)` for a file of OpenAI.
 _OTHER_LINK = re.compile(r"\[[^\[\]\n]{0,300}\]\((?!https?:)[^()\s]{1,500}\)")
 _BRACKETS = ("⸨⸩", "⦗⦘", "⧼⧽", "⟮⟯")
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern that takes long to compile, when it is first needed: few programs read numbers in answers."""
+    return re.compile(pattern)
+
 
 NumberOf: TypeAlias = Callable[[Source], int | None]
 """Gives the number of a source; None for a source that is not listed."""
@@ -428,7 +436,7 @@ class NumberMarker(NamedTuple):
 
 def find_number_markers(text: str) -> Iterator[NumberMarker]:
     """Every marker outside code that may number a source, from left to right."""
-    for match in _NUMBERED.finditer(text) if "[" in text or "【" in text else ():
+    for match in _compiled(_NUMBERED).finditer(text) if "[" in text or "【" in text else ():
         if match.lastindex:
             numbers = (int(number) for number in match[match.lastindex].split(","))
             yield NumberMarker(Span(*match.span()), tuple(dict.fromkeys(numbers)))
@@ -546,7 +554,7 @@ class NumberReader:
         if not self._rest and not _may_cite(text):
             return [self._keep(text)] if text else []
         text = self._rest + text
-        match = _UNFINISHED_NUMBERS.search(text)
+        match = _compiled(_UNFINISHED_NUMBERS).search(text)
         cut = match.start() if match else len(text)
         self._rest = text[cut:]
         return list(self._read(text[:cut]))
@@ -564,7 +572,7 @@ class NumberReader:
     def _read(self, text: str) -> Iterator[str | CitedNumbers]:
         position = len(self._last)
         text = self._last + text  # the character before a number decides whether it is a citation
-        for match in _CITED_NUMBERS.finditer(text, position):
+        for match in _compiled(_CITED_NUMBERS).finditer(text, position):
             if match.start() > position:
                 yield self._keep(text[position : match.start()])
                 position = match.start()

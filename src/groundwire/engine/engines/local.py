@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -22,6 +21,8 @@ from groundwire.errors import GroundwireError
 from groundwire.model import SearchOptions, Warned
 
 if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
     from groundwire.engine.dense.stage import DenseStage
 
 OpenIndex: TypeAlias = Callable[[Path], Index]
@@ -127,6 +128,8 @@ class LocalEngine:
         try:
             index = self._knowing(self._opener(self._folder))
         except GroundwireError as error:
+            from tempfile import TemporaryDirectory  # noqa: PLC0415  slow to import, and seldom needed
+
             self._temporary = TemporaryDirectory(prefix="groundwire-", ignore_cleanup_errors=True)
             message = f"The index is kept for this run only: {error.message}"
             self._warnings = (Warned("index_not_kept", message),)

@@ -41,6 +41,7 @@ from groundwire.engine.index.search_index import (
     TANTIVY_ERRORS,
     VECTOR_FIELD,
     SearchIndex,
+    vector_term,
 )
 from groundwire.engine.index.snapshot import SnapshotCache, count_write
 from groundwire.engine.pages import Page, Passage, split_passages, strip_passage
@@ -69,7 +70,7 @@ def select_hits(
     words_shown: set[str] = set()
     may_show = _admission(options)
     for score, kept in chain.from_iterable(portions):
-        page, page_words, words, start, url, title, published, language, section, outline, text = kept.split(
+        page, page_words, words, language, published, section, outline, start, url, title, text = kept.split(
             SEPARATOR, _PARTINGS
         )
         words = words or page_words
@@ -262,7 +263,7 @@ class EmbeddedIndex:
         try:
             view = self._views.now(self._passages)
             portions: list[list[ScoredDocument]] = []
-            for query in view.builder.filtered(VECTOR_FIELD, list(scores), options):
+            for query in view.builder.filtered(VECTOR_FIELD, [*map(vector_term, scores)], options):
                 documents = _read_all(view.searcher, query, _COPIES * len(scores))
                 found = (
                     (scores.get(key), kept)
@@ -371,7 +372,7 @@ def _read_all(searcher: Searcher, query: Query, limit: int) -> list[str]:
 
 
 def _key_of(kept: str) -> VectorKey:
-    *_, title, _, _, _, _, text = kept.split(SEPARATOR, _PARTINGS)
+    *_, title, text = kept.split(SEPARATOR, _PARTINGS)
     return vector_key(passage_text(title, text))
 
 

@@ -1,8 +1,9 @@
 """The page table: SQLite, the source of truth, from which the search index can be rebuilt at any time.
 
 A page that changes gets a new id, so ids only grow, and an id always refers to the same text or to nothing.
-The texts and outlines of pages with consecutive ids are one compressed block, because short texts compress
-badly alone. Passages are not stored: they are cut from the text again.
+Pages with consecutive ids are one compressed block, because short texts compress badly alone: first a table
+of their addresses and titles, then their outlines and texts. A row has only what pages are looked up by.
+Passages are not stored: they are cut from the text again.
 
 Rollback journal, not WAL: SQLite before 3.51.3 can lose pages of a WAL that two processes checkpoint. With
 TRUNCATE and FULL the end of the journal is synced too, so a commit that returned has happened.
@@ -10,14 +11,16 @@ TRUNCATE and FULL the end of the journal is synced too, so a commit that returne
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -124,29 +127,100 @@ def _with_blocks(store: sqlite3.Connection) -> None:
     """Format 4: text and outlines in compressed blocks, keys as hashes, no passages."""
     for statement in _FORMAT_4:
         store.execute(statement)
+    with _same_sequence(store):
+        _copy_format_3(store)
+        for statement in _FORMAT_4_NAMES:
+            store.execute(statement)
+
+
+def _copy_format_3(store: sqlite3.Connection) -> None:
+    """Copies the pages, a block for each: the next step puts them together."""
+    rows = store.execute(
+        """SELECT id, key, url, title, published, language, collection, hash, words, pieces, outline
+        FROM pages ORDER BY id"""
+    )
+    for number, key, *about, outline in rows:
+        ids = (number << _PASSAGE_BITS, (number + 1) << _PASSAGE_BITS)
+        parts = store.execute("SELECT text FROM passages WHERE id >= ? AND id < ? ORDER BY id", ids)
+        text = "".join(part for (part,) in parts)
+        place = (number, 0, len(outline), len(text))
+        store.execute(
+            "INSERT INTO pages_4 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (number, _key_hash(key), *about, *place),
+        )
+        data = _pack((outline + text).encode())
+        store.execute(
+            "INSERT INTO blocks VALUES (?, ?, ?, ?)", (number, number, len(outline) + len(text), data)
+        )
+
+
+@contextmanager
+def _same_sequence(store: sqlite3.Connection) -> Iterator[None]:
+    """Keeps the sequence of ids: that of a renamed table begins with the pages that were copied."""
     following = _next_id(store)
-    for block in _blocks(_pages_of_format_3(store)):
-        _insert_block(store, block, "pages_4")
-    for statement in _FORMAT_4_NAMES:
-        store.execute(statement)
-    # The sequence of the renamed table begins with the pages that were copied.
+    yield
     store.execute("DELETE FROM sqlite_sequence WHERE name = 'pages'")
     store.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('pages', ?)", (following - 1,))
 
 
-def _pages_of_format_3(store: sqlite3.Connection) -> Iterator[PageRecord]:
+_FORMAT_5 = (
+    "ALTER TABLE pages RENAME TO pages_4",
+    "ALTER TABLE blocks RENAME TO blocks_4",
+    "DROP INDEX pages_by_key",
+    "DROP INDEX pages_by_words",
+    """CREATE TABLE blocks (
+        id INTEGER PRIMARY KEY,
+        last INTEGER NOT NULL,
+        characters INTEGER NOT NULL,
+        described INTEGER NOT NULL,
+        data BLOB NOT NULL
+    )""",
+    """CREATE TABLE pages (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        key INTEGER NOT NULL,
+        hash INTEGER NOT NULL,
+        words INTEGER NOT NULL,
+        collection TEXT NOT NULL,
+        pieces INTEGER NOT NULL
+    )""",
+)
+"""A block begins with the table of its pages, `described` bytes long. After it are the outline and the text
+of each page, in the order of the table."""
+_FORMAT_5_INDEXES = (
+    "DROP TABLE pages_4",
+    "DROP TABLE blocks_4",
+    "CREATE UNIQUE INDEX pages_by_key ON pages (key)",
+    "CREATE INDEX pages_by_words ON pages (words)",
+)
+
+
+def _with_short_rows(store: sqlite3.Connection) -> None:
+    """Format 5: addresses and titles in the blocks, shorter hashes."""
+    with _same_sequence(store):
+        for statement in _FORMAT_5:
+            store.execute(statement)
+        for block in _blocks(_pages_of_format_4(store)):
+            _insert_block(store, block)
+        for statement in _FORMAT_5_INDEXES:
+            store.execute(statement)
+
+
+def _pages_of_format_4(store: sqlite3.Connection) -> Iterator[PageRecord]:
     rows = store.execute(
-        """SELECT id, key, hash, words, pieces, url, title, published, language, collection, outline
-        FROM pages ORDER BY id"""
+        """SELECT pages_4.id, key, hash, words, pieces, data, start, outlined, pages_4.characters,
+        url, title, published, language, collection
+        FROM pages_4 JOIN blocks_4 ON blocks_4.id = block ORDER BY pages_4.id"""
     )
-    for number, key, mark, words, pieces, url, title, *rest in rows:
-        ids = (number << _PASSAGE_BITS, (number + 1) << _PASSAGE_BITS)
-        parts = store.execute("SELECT text FROM passages WHERE id >= ? AND id < ? ORDER BY id", ids)
-        page = Page(url, title, "".join(text for (text,) in parts), *rest)
-        yield PageRecord(number, _key_hash(key), mark, words, pieces, page)
+    unpacked = lru_cache(1)(lambda data: _unpack(data).decode())
+    for number, key, mark, words, pieces, data, start, outlined, characters, *about in rows:
+        text, cut = unpacked(data), start + outlined
+        url, title, published, language, collection = about
+        body, outline = text[cut : cut + characters], text[start:cut]
+        page = Page(url, title, body, published, language, collection, outline)
+        yield PageRecord(number, _key_number(key), _mark_number(mark), words >> _SPARE_BITS, pieces, page)
 
 
-STEPS: tuple[Step, ...] = (_first, _with_fingerprints, _with_outlines, _with_blocks)
+STEPS: tuple[Step, ...] = (_first, _with_fingerprints, _with_outlines, _with_blocks, _with_short_rows)
 FORMAT = len(STEPS)
 
 
@@ -204,8 +278,8 @@ class PageRecord(NamedTuple):
     """A page as it is stored."""
 
     id: int
-    key: bytes
-    hash: bytes
+    key: int
+    hash: int
     words: int
     pieces: int
     page: Page
@@ -270,23 +344,42 @@ def canonical_key(url: str) -> str:
     return _storable(canonical_url(url) + (f"#{fragment}" if fragment and domain_of(url) else ""))
 
 
-def page_key(url: str) -> bytes:
+def page_key(url: str) -> int:
     """What a page is stored under."""
-    return _key_hash(canonical_key(url))
+    return _key_number(_key_hash(canonical_key(url)))
 
 
 def _key_hash(key: str) -> bytes:
     return blake2b(key.encode(), digest_size=16).digest()
 
 
+def _key_number(digest: bytes) -> int:
+    """The first 64 bits of a hash: among a million pages, two have the same with a probability of 3e-8."""
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
+def _mark_number(digest: bytes) -> int:
+    """The first 48 bits of a hash, which is compared with one other hash only."""
+    return int.from_bytes(digest[:6], "big", signed=True)
+
+
+_SPARE_BITS = 16
+"""Bits of a fingerprint that are not stored. The rest tells the passages of a result apart."""
+
+
+def short_fingerprint(tokens: str) -> int:
+    """The fingerprint of tokens, separated by spaces, in 48 bits."""
+    return fingerprint_of_tokens(tokens) >> _SPARE_BITS
+
+
 def add_pages(store: sqlite3.Connection, pages: Iterable[Page]) -> tuple[Stored, list[StoredPage]]:
     """Adds or updates pages, within a transaction: their counts, and the pages that are new or changed."""
-    batch = [(page_key(page.url), _hash(page), page) for page in map(_clean, pages)]
-    known: dict[bytes, tuple[int, bytes]] = {
+    batch = [(page_key(page.url), _mark_number(_hash(page)), page) for page in map(_clean, pages)]
+    known: dict[int, tuple[int, int]] = {
         key: (page, mark)
         for page, key, mark in _select(store, "id, key, hash", "key", [key for key, _, _ in batch])
     }
-    fresh: dict[int, tuple[bytes, bytes, StoredPage]] = {}
+    fresh: dict[int, tuple[int, int, StoredPage]] = {}
     changes: list[tuple[StoredPage, bool]] = []
     replaced: list[int] = []
     following = _next_id(store)
@@ -308,7 +401,7 @@ def add_pages(store: sqlite3.Connection, pages: Iterable[Page]) -> tuple[Stored,
     return replace(counted, unchanged=len(batch) - len(changes)), [cut for _, _, cut in fresh.values()]
 
 
-def remove_pages(store: sqlite3.Connection, keys: Iterable[bytes], collection: str) -> int:
+def remove_pages(store: sqlite3.Connection, keys: Iterable[int], collection: str) -> int:
     """Removes pages, within a transaction."""
     found = {row[0] for key in keys for row in store.execute("SELECT id FROM pages WHERE key = ?", (key,))}
     if collection:
@@ -319,10 +412,10 @@ def remove_pages(store: sqlite3.Connection, keys: Iterable[bytes], collection: s
     return len(found)
 
 
-_COLUMNS = "id, words, block, start, outlined, characters, url, title, published, language, collection"
+_COLUMNS = "id, words, collection"
 
 
-def load_page(store: sqlite3.Connection, key: bytes) -> Page | None:
+def load_page(store: sqlite3.Connection, key: int) -> Page | None:
     """A page as it was stored."""
     with transaction(store, "BEGIN"):
         rows = store.execute(f"SELECT {_COLUMNS} FROM pages WHERE key = ?", (key,)).fetchall()  # noqa: S608
@@ -341,19 +434,31 @@ def pages_before(store: sqlite3.Connection, before: int, limit: int) -> list[tup
 
 def list_ids(store: sqlite3.Connection, collection: str, prefix: str) -> list[int]:
     """The ids of pages, sorted by URL."""
-    rows = store.execute(
-        """SELECT id FROM pages WHERE substr(url, 1, ?) = ? AND (? = '' OR collection = ?)
-        ORDER BY url, id""",
-        (len(prefix), prefix, collection, collection),
-    )
-    return [number for (number,) in rows]
+    with transaction(store, "BEGIN"):
+        rows = store.execute("SELECT id FROM pages WHERE ? IN ('', collection)", (collection,))
+        listed = {number for (number,) in rows}
+        found = [
+            (entry.url, number)
+            for block in store.execute("SELECT described, data FROM blocks")
+            for number, entry in _entries(*block).items()
+            if number in listed and entry.url.startswith(prefix)
+        ]
+    return [number for _, number in sorted(found)]
 
 
 def page_infos(store: sqlite3.Connection, ids: Sequence[int]) -> list[PageInfo]:
     """The pages with these ids that are still stored, in this order."""
-    columns = "id, url, title, collection, characters, published, language"
-    found = {row[0]: PageInfo(*row[1:]) for row in _select(store, columns, "id", ids)}
-    return [found[number] for number in ids if number in found]
+    with transaction(store, "BEGIN"):
+        collections = {row[0]: row[1] for row in _select(store, "id, collection", "id", ids)}
+        entries: dict[int, PageEntry] = {}
+        for number in ids:
+            if number in collections and number not in entries:
+                entries |= _entries(*_block_of(store, number))
+    return [_info(entries[number], collections[number]) for number in ids if number in collections]
+
+
+def _info(entry: PageEntry, collection: str) -> PageInfo:
+    return PageInfo(entry.url, entry.title, collection, entry.characters, entry.published, entry.language)
 
 
 def count_pages(store: sqlite3.Connection) -> tuple[int, int, tuple[tuple[str, int], ...]]:
@@ -392,16 +497,23 @@ def pages_after(store: sqlite3.Connection, after: int, limit: int) -> Iterator[S
 
 def _loaded(store: sqlite3.Connection, rows: Iterable[sqlite3.Row]) -> Iterator[tuple[int, int, Page]]:
     """The id, the fingerprint and the page of each row. Neighbours are in the same block."""
+    pages: Mapping[int, tuple[PageEntry, str, str]] = {}
+    for number, words, collection in rows:
+        if number not in pages:
+            pages = _opened(*_block_of(store, number))
+        yield number, words, _page_of(*pages[number], collection)
 
-    @lru_cache(1)
-    def content(block: int) -> str:
-        (data,) = store.execute("SELECT data FROM blocks WHERE id = ?", (block,)).fetchone()
-        return _unpack(data)
 
-    for number, words, block, start, outlined, characters, url, title, *rest in rows:
-        text, cut = content(block), start + outlined
-        about = Page(url, title, text[cut : cut + characters], *rest)
-        yield number, words, replace(about, outline=text[start:cut]) if outlined else about
+def _page_of(entry: PageEntry, outline: str, text: str, collection: str) -> Page:
+    return Page(entry.url, entry.title, text, entry.published, entry.language, collection, outline)
+
+
+def _block_of(store: sqlite3.Connection, page: int) -> tuple[int, bytes]:
+    """The length of the table and the content of the block of a page."""
+    found: tuple[int, bytes] = store.execute(
+        "SELECT described, data FROM blocks WHERE id <= ? ORDER BY id DESC LIMIT 1", (page,)
+    ).fetchone()
+    return found
 
 
 def removed_pages(store: sqlite3.Connection) -> list[int]:
@@ -431,8 +543,8 @@ def _pieces(page: Page) -> tuple[CutPassage, ...]:
 def _page_fingerprint(text: str, pieces: Sequence[CutPassage]) -> int:
     """The fingerprint of a page by the tokens of its passages, unless one is cut within a token."""
     if any(piece.start and text[piece.start - 1].isalnum() for piece in pieces):
-        return fingerprint(text)
-    return fingerprint_of_tokens(" ".join([piece.tokens for piece in pieces if piece.tokens]))
+        return short_fingerprint(joined_tokens(text))
+    return short_fingerprint(" ".join([piece.tokens for piece in pieces if piece.tokens]))
 
 
 def _counted(store: sqlite3.Connection, changes: Sequence[tuple[StoredPage, bool]]) -> Stored:
@@ -447,16 +559,18 @@ def _counted(store: sqlite3.Connection, changes: Sequence[tuple[StoredPage, bool
     return Stored(**counts)
 
 
-def _record(key: bytes, mark: bytes, cut: StoredPage) -> PageRecord:
+def _record(key: int, mark: int, cut: StoredPage) -> PageRecord:
     return PageRecord(
         cut.id, key, mark, cut.words, sum(bool(piece.text.strip()) for piece in cut.pieces), cut.page
     )
 
 
-_BLOCK = 32_000
-"""Characters of a block. Larger blocks are hardly smaller in total, and a page is read with its block."""
-_LEVEL = 1
-"""Of zlib. The next levels take twice the time and save a tenth."""
+_BLOCK = 256_000
+"""Characters of a block. SQLite fills its last page of 4 KB by half, and a page is read with its block, which
+takes a few milliseconds on a busy machine."""
+_LEVEL = 4
+"""Of zlib. Level 1 takes half the time and a twelfth more space, level 6 three times the time and a
+twentieth less."""
 
 
 def _blocks(records: Iterable[PageRecord]) -> Iterator[list[PageRecord]]:
@@ -473,30 +587,89 @@ def _blocks(records: Iterable[PageRecord]) -> Iterator[list[PageRecord]]:
         yield block
 
 
-def _insert_block(store: sqlite3.Connection, block: Sequence[PageRecord], table: str = "pages") -> None:
-    rows: list[tuple[object, ...]] = []
-    contents: list[str] = []
-    first, start = block[0].id, 0
-    for record in block:
-        number, key, mark, words, pieces, page = record
-        about = (number, key, page.url, page.title, page.published, page.language, page.collection, mark)
-        rows.append((*about, words, pieces, first, start, len(page.outline), len(page.text)))
-        contents += (page.outline, page.text)
-        start += record.size
-    store.execute("INSERT INTO blocks VALUES (?, ?, ?, ?)", (first, block[-1].id, start, _pack(contents)))
-    store.executemany(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)  # noqa: S608
+def _insert_block(store: sqlite3.Connection, block: Sequence[PageRecord]) -> None:
+    described, data = _closed([(record.id, record.page) for record in block])
+    characters = sum(record.size for record in block)
+    store.execute(
+        "INSERT INTO blocks VALUES (?, ?, ?, ?, ?)", (block[0].id, block[-1].id, characters, described, data)
+    )
+    store.executemany(
+        "INSERT INTO pages VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (number, key, mark, words, page.collection, pieces)
+            for number, key, mark, words, pieces, page in block
+        ],
+    )
 
 
-def _pack(contents: Iterable[str]) -> bytes:
-    return zlib.compress("".join(contents).encode(), _LEVEL)
+class PageEntry(NamedTuple):
+    """A page in the table of its block."""
+
+    outlined: int
+    """Length of its outline."""
+    characters: int
+    """Length of its text."""
+    url: str
+    title: str
+    published: str
+    language: str
 
 
-def _unpack(data: bytes) -> str:
-    return zlib.decompress(data).decode()
+def _closed(pages: Sequence[tuple[int, Page]]) -> tuple[int, bytes]:
+    """A block: the length of its table, and its compressed content."""
+    table = _encode_table(
+        [number for number, _ in pages],
+        [
+            PageEntry(len(page.outline), len(page.text), page.url, page.title, page.published, page.language)
+            for _, page in pages
+        ],
+    )
+    contents = "".join([part for _, page in pages for part in (page.outline, page.text)])
+    return len(table), _pack(table + contents.encode())
+
+
+@lru_cache(4)
+def _opened(described: int, data: bytes) -> Mapping[int, tuple[PageEntry, str, str]]:
+    """The pages of a block with their outlines and texts. A search reads several pages of a few blocks."""
+    content = _unpack(data)
+    text, start = content[described:].decode(), 0
+    pages: dict[int, tuple[PageEntry, str, str]] = {}
+    for number, entry in _decode_table(content[:described]).items():
+        cut = start + entry.outlined
+        end = cut + entry.characters
+        pages[number] = (entry, text[start:cut], text[cut:end])
+        start = end
+    return pages
+
+
+def _entries(described: int, data: bytes) -> dict[int, PageEntry]:
+    """The table of a block; no more of it is unpacked."""
+    return _decode_table(zlib.decompressobj().decompress(data, described))
+
+
+def _encode_table(numbers: Sequence[int], entries: Iterable[PageEntry]) -> bytes:
+    """The table by columns, with the differences of the ids: it compresses best so."""
+    steps = map(int.__sub__, numbers, (0, *numbers))
+    return json.dumps(
+        [[*steps], *zip(*entries, strict=True)], ensure_ascii=False, separators=(",", ":")
+    ).encode()
+
+
+def _decode_table(table: bytes) -> dict[int, PageEntry]:
+    steps, *columns = json.loads(table)
+    return dict(zip(accumulate(steps), map(PageEntry, *columns), strict=True))
+
+
+def _pack(content: bytes) -> bytes:
+    return zlib.compress(content, _LEVEL)
+
+
+def _unpack(data: bytes) -> bytes:
+    return zlib.decompress(data)
 
 
 def _select(
-    store: sqlite3.Connection, columns: str, column: str, wanted: Sequence[bytes] | Sequence[int]
+    store: sqlite3.Connection, columns: str, column: str, wanted: Sequence[int]
 ) -> Iterator[sqlite3.Row]:
     """The columns of the pages whose `column` has one of the wanted values."""
     for at in range(0, len(wanted), _SELECTED_AT_ONCE):
@@ -514,33 +687,36 @@ def _next_id(store: sqlite3.Connection) -> int:
 def _forget(store: sqlite3.Connection, pages: Collection[int]) -> None:
     """Removes pages, which the search index may still have."""
     numbers = [(page,) for page in pages]
-    blocks = [store.execute("SELECT block FROM pages WHERE id = ?", number).fetchone() for number in numbers]
     store.executemany("DELETE FROM pages WHERE id = ?", numbers)
     store.executemany("INSERT OR IGNORE INTO gone VALUES (?)", numbers)
-    for (block,) in dict.fromkeys(blocks):
+    blocks = (
+        store.execute("SELECT max(id) FROM blocks WHERE id <= ?", number).fetchone() for number in numbers
+    )
+    for (block,) in list(dict.fromkeys(blocks)):
         _shrink(store, block)
 
 
 def _shrink(store: sqlite3.Connection, block: int) -> None:
     """Removes a block without pages. If more than half of it is of removed pages, leaves that out."""
-    last, characters, data = store.execute(
-        "SELECT last, characters, data FROM blocks WHERE id = ?", (block,)
+    last, characters, described, data = store.execute(
+        "SELECT last, characters, described, data FROM blocks WHERE id = ?", (block,)
     ).fetchone()
-    kept = store.execute(
-        "SELECT id, start, outlined + characters FROM pages WHERE id BETWEEN ? AND ? ORDER BY id",
-        (block, last),
+    rows = store.execute(
+        "SELECT id, collection FROM pages WHERE id BETWEEN ? AND ? ORDER BY id", (block, last)
     ).fetchall()
-    size = sum(length for _, _, length in kept)
-    if not kept:
+    if not rows:
         store.execute("DELETE FROM blocks WHERE id = ?", (block,))
-    elif 2 * size < characters:
-        text, at = _unpack(data), 0
-        for number, _, length in kept:
-            store.execute("UPDATE pages SET start = ? WHERE id = ?", (at, number))
-            at += length
-        contents = (text[start : start + length] for _, start, length in kept)
+        return
+    entries = _entries(described, data)
+    size = sum(entries[number].outlined + entries[number].characters for number, _ in rows)
+    if 2 * size < characters:
+        pages = _opened(described, data)
+        described, data = _closed(
+            [(number, _page_of(*pages[number], collection)) for number, collection in rows]
+        )
         store.execute(
-            "UPDATE blocks SET characters = ?, data = ? WHERE id = ?", (size, _pack(contents), block)
+            "UPDATE blocks SET characters = ?, described = ?, data = ? WHERE id = ?",
+            (size, described, data, block),
         )
 
 
@@ -548,9 +724,8 @@ def _hash(page: Page) -> bytes:
     # A page without an outline has the hash that it had before format 3.
     outline = (page.outline,) if page.outline else ()
     fields = (page.url, page.title, page.text, page.published, page.language, page.collection, *outline)
-    return blake2b(
-        "\0".join([f"{len(field)}\0{field}" for field in fields]).encode(), digest_size=16
-    ).digest()
+    parts = [part for field in fields for part in (str(len(field)), field)]
+    return blake2b("\0".join(parts).encode(), digest_size=16).digest()
 
 
 def _clean(page: Page) -> Page:

@@ -7,7 +7,6 @@ index is rebuilt in another folder.
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -56,6 +55,8 @@ def is_of_another_version(store: sqlite3.Connection) -> bool:
 
 def create_search_index(folder: Path, store: sqlite3.Connection) -> SearchIndex:
     """Creates an empty search index in a new folder; the caller holds the write lock."""
+    import shutil  # noqa: PLC0415  slow to import, and most processes only search
+
     number = page_table.state_of(store).folder + 1
     fresh = folder / _NAME.format(number)
     shutil.rmtree(fresh, ignore_errors=True)
@@ -103,14 +104,9 @@ def catch_up(
         state, removed = page_table.state_of(store), page_table.removed_pages(store)
         is_only_fresh = bool(fresh) and state.indexed >= unsure
         pages = fresh if is_only_fresh else page_table.pages_after(store, state.indexed, _PAGES_AT_ONCE)
-        indexed = state.indexed
         with passages.writing() as writer:
             passages.remove(writer, removed)
-            for page in pages:
-                if page.id <= unsure:
-                    passages.remove(writer, (page.id,))
-                passages.add(writer, page)
-                indexed = page.id
+            indexed = passages.add(writer, pages, unsure) or state.indexed
         held = passages.searcher().num_docs
         with page_table.transaction(store):
             page_table.set_state(store, replace(state, indexed=indexed, passages=held))

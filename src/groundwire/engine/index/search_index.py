@@ -14,37 +14,36 @@ from __future__ import annotations
 import os
 import re
 from binascii import b2a_base64
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from threading import Lock
 
 import tantivy
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
-from groundwire.engine.dense.texts import passage_text, vector_key
-from groundwire.engine.index.page_table import StoredPage
+from groundwire.engine.dense.texts import VectorKey, passage_text, vector_key
+from groundwire.engine.index.page_table import CutPassage, StoredPage, short_fingerprint
 from groundwire.engine.outline import Section
 from groundwire.engine.pages import Page, describe_passages, section_url, strip_passage
 from groundwire.engine.retrieve.filters import host_and_parents, published_timestamp
 from groundwire.engine.words import (
     camel_parts,
     dotted_names,
-    fingerprint_of_tokens,
     guess_language,
     url_words,
 )
 from groundwire.files.text_file import make_private_files, make_private_folder
 
-ANALYSIS_VERSION = 6
+ANALYSIS_VERSION = 7
 """Incremented with every change of the terms or the stored fields: the search index is then rebuilt."""
 
 _STEMMERS = {"en": "english", "de": "german"}
 _LONGEST_WORD = 80
 _REMEMBERED = 4096
+_GUESSED_FROM = 4
 _MOST_KNOWN_WORDS = 200_000
-_UNSPACED = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
 
 def _analyzer(stemmer: str = "") -> TextAnalyzer:
@@ -85,9 +84,11 @@ class Analyzers:
         # Queries share most of their words.
         self.forms = lru_cache(_REMEMBERED)(self._forms)
 
-    def for_page(self, language: str, text: str) -> PageTerms:
-        """The analyzer for a page: by its declared language, or by the guessed one."""
-        code = language.partition("-")[0].lower() or guess_language(text)
+    def for_page(self, language: str, pieces: Sequence[CutPassage]) -> PageTerms:
+        """The analyzer for a page: by its declared language, or by the one that its beginning is in."""
+        code = language.partition("-")[0].lower()
+        if not code:
+            code = guess_language("".join([piece.text for piece in pieces[:_GUESSED_FROM]]))
         return self._page_terms[code if code in self._stemming else ""]
 
     def whole(self, names: str) -> str:
@@ -124,8 +125,8 @@ class PageTerms:
         """The terms, separated by spaces."""
         return " ".join(self._analyzer.analyze(space_cjk(text)))
 
-    def of_passage(self, text: str, tokens: str) -> str:
-        """The terms of a passage whose tokens are known, separated by spaces."""
+    def of_tokens(self, text: str, tokens: str) -> str:
+        """The terms of a text whose tokens are known, separated by spaces."""
         if not tokens.isascii():
             return self.of(text)
         if len(self._known) > _MOST_KNOWN_WORDS:
@@ -137,10 +138,10 @@ class _KnownTerms(dict[str, str]):
     """The terms of words; those of a new word are found when it is looked up."""
 
     def __init__(self, analyzer: TextAnalyzer) -> None:
-        self._analyzer = analyzer
+        self._analyze = analyzer.analyze
 
     def __missing__(self, word: str) -> str:
-        terms = " ".join(self._analyzer.analyze(word))
+        terms = " ".join(self._analyze(word))
         # One object for both takes half the memory, and so half the time where there are many words.
         found = self[word] = word if terms == word else terms
         return found
@@ -148,10 +149,18 @@ class _KnownTerms(dict[str, str]):
 
 def space_cjk(text: str) -> str:
     """The text with spaces around Chinese and Japanese characters."""
-    return text if text.isascii() else _UNSPACED.sub(r" \g<0> ", text)
+    return text if text.isascii() else _unspaced().sub(r" \g<0> ", text)
+
+
+@cache
+def _unspaced() -> re.Pattern[str]:
+    """A character without spaces around it. Compiled on demand: most queries are ASCII."""
+    return re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
 
 _HEAP = 50_000_000
+_TERM_BITS = 32
+_ADDED_AT_ONCE = 256
 _TITLE_WEIGHT = 3
 _NAME_WEIGHT = 2
 _HEADING_WEIGHT = 2
@@ -163,13 +172,20 @@ _ANALYZERS = {"terms": whitespace_analyzer, "tokens": token_analyzer, "silent": 
 STORED_FIELD = "kept"
 """The stored field with what a search returns."""
 VECTOR_FIELD = "vector"
-"""The key of a passage's vector."""
+"""The term of a passage's vector."""
 SEPARATOR = "\x1f"
-"""Separates the stored values: page id, page fingerprint, passage fingerprint, start, URL, title, date,
-language, headings, outline, text. The only passage of a page has no fingerprint of its own."""
+"""Separates the stored values: page id, page fingerprint, passage fingerprint, language, date, headings,
+outline, start, URL, title, text. Those that neighbours share are next to each other, which compresses best.
+The only passage of a page has no fingerprint of its own."""
 
 TANTIVY_ERRORS = (ValueError, OSError)
 """What tantivy raises for damaged or missing files."""
+
+
+def vector_term(key: VectorKey) -> int:
+    """What a vector is looked up by: half of its key. The other half rules out the few passages that have the
+    same term by chance."""
+    return key >> _TERM_BITS
 
 
 def schema() -> tantivy.Schema:
@@ -223,14 +239,31 @@ class SearchIndex:
         writer.wait_merging_threads()
         make_private_files(self.folder)
 
-    def add(self, writer: tantivy.IndexWriter, page: StoredPage) -> None:
-        """Adds the passages of a page."""
+    def add(self, writer: tantivy.IndexWriter, pages: Iterable[StoredPage], unsure: int = 0) -> int:
+        """Adds the passages of pages; returns the id of the last one. The index may have passages of pages up
+        to `unsure`, which are deleted first.
+
+        Many passages are added at once, so that tantivy's thread need not wait for each of them."""
+        last = 0
+        waiting: list[tantivy.Document] = []
+        for page in pages:
+            if page.id <= unsure:
+                self.remove(writer, (page.id,))
+            last = page.id
+            waiting += self._documents(page)
+            if len(waiting) >= _ADDED_AT_ONCE:
+                _add_all(writer, waiting)
+                waiting = []
+        _add_all(writer, waiting)
+        return last
+
+    def _documents(self, page: StoredPage) -> Iterator[tantivy.Document]:
         about = page.page
-        terms = self.analysis.for_page(about.language, "".join([piece.text for piece in page.pieces[:4]]))
+        terms = self.analysis.for_page(about.language, page.pieces)
         weighted = self._page_terms(about, terms)
         hosts, timestamp = host_and_parents(about.url), published_timestamp(about.published)
         language = about.language.partition("-")[0].lower()
-        headings = _HeadingTerms(self.analysis, terms.of, about.title)
+        headings = _HeadingTerms(self.analysis, terms.of, about.title) if about.outline else None
         title = self.analysis.unstemmed(about.title)
         described = describe_passages(about, [(start, piece) for start, piece, _ in page.pieces])
         fingerprint = _compact(page.words)
@@ -244,11 +277,11 @@ class SearchIndex:
             for field in weighted:
                 add_text("text", field)
             words = [title, tokens if tokens.isascii() else self.analysis.unstemmed(text)]
-            if section.headings:
+            if section.headings and headings is not None:
                 for field in headings(section):
                     add_text("text", field)
                 words.append(self.analysis.unstemmed(" ".join(section.headings)))
-            add_text("text", terms.of_passage(text, tokens))
+            add_text("text", terms.of_tokens(text, tokens))
             if parts := camel_parts(text):
                 add_text("text", terms.of(parts))
             add_text("words", " ".join(words))
@@ -258,18 +291,17 @@ class SearchIndex:
             if timestamp is not None:
                 document.add_integer("published", timestamp)
             document.add_integer("page", page.id)
-            document.add_integer(VECTOR_FIELD, vector_key(passage_text(about.title, text)))
-            words_of_passage = "" if is_alone else _compact(fingerprint_of_tokens(tokens))
+            document.add_integer(VECTOR_FIELD, vector_term(vector_key(passage_text(about.title, text))))
+            words_of_passage = "" if is_alone else _compact(short_fingerprint(tokens))
             shown = (
-                *(section_url(about.url, section), about.title, about.published, about.language),
-                *("\n".join(section.headings), outline),
+                *(about.language, about.published, "\n".join(section.headings), outline),
+                *(str(start + before), section_url(about.url, section), about.title),
             )
             kept = SEPARATOR.join(shown)
             if kept.count(SEPARATOR) >= len(shown):
                 kept = SEPARATOR.join([part.replace(SEPARATOR, " ") for part in shown])
-            hit = (str(page.id), fingerprint, words_of_passage, str(start + before), kept, text)
-            add_text(STORED_FIELD, SEPARATOR.join(hit))
-            writer.add_document(document)
+            add_text(STORED_FIELD, SEPARATOR.join((str(page.id), fingerprint, words_of_passage, kept, text)))
+            yield document
 
     def _page_terms(self, page: Page, terms: PageTerms) -> list[str]:
         """The terms that all passages of a page have, repeated by their weight."""
@@ -288,9 +320,14 @@ class SearchIndex:
         return found.st_ino, found.st_mtime_ns, found.st_size
 
 
+def _add_all(writer: tantivy.IndexWriter, documents: Iterable[tantivy.Document]) -> None:
+    for document in documents:
+        writer.add_document(document)
+
+
 def _compact(fingerprint: int) -> str:
-    """A fingerprint in 12 characters: it does not compress."""
-    return b2a_base64(fingerprint.to_bytes(8, "big", signed=True), newline=False).decode()
+    """A fingerprint in 8 characters: it does not compress."""
+    return b2a_base64(fingerprint.to_bytes(6, "big", signed=True), newline=False).decode()
 
 
 class _HeadingTerms:

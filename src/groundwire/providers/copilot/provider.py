@@ -23,7 +23,6 @@ from groundwire.model import Event, Failed, Finished, Request, Started, Warned
 from groundwire.model.value import replace
 from groundwire.providers.copilot.command import CopilotSettings, arguments, prompt, query_of, settings_from
 from groundwire.providers.copilot.egress import Dial, dial, egress
-from groundwire.providers.copilot.output import OutputReader
 from groundwire.providers.copilot.sandbox import (
     RunFolder,
     SandboxTools,
@@ -167,6 +166,8 @@ class CopilotProvider:
     async def _run(
         self, program: str, flags: tuple[str, ...], stdin: bytes, query: str
     ) -> AsyncGenerator[Event, None]:
+        from groundwire.providers.copilot.output import OutputReader  # noqa: PLC0415  most clients never run it
+
         settings = self._settings
         tools = await self._sandbox_tools()
         output = OutputReader(query)

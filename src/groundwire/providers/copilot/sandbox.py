@@ -16,10 +16,8 @@ import os
 import re
 import sys
 import sysconfig
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from shutil import rmtree, which
 
 from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import ConfigError, UpstreamWireError
@@ -70,13 +68,23 @@ class RunFolder:
 
     def remove(self) -> None:
         """Remove the folder and everything in it."""
+        from shutil import rmtree  # noqa: PLC0415  slow to import, and few processes run the CLI
+
         rmtree(self.root, ignore_errors=True)
+
+
+def _which(program: str, path: str) -> str | None:
+    from shutil import which  # noqa: PLC0415  as above
+
+    return which(program, path=path)
 
 
 def create_run_folder(login: str) -> RunFolder:
     """Create a folder with a copy of the login."""
+    from tempfile import mkdtemp  # noqa: PLC0415  as above
+
     try:
-        folder = RunFolder(tempfile.mkdtemp(prefix="groundwire-"))
+        folder = RunFolder(mkdtemp(prefix="groundwire-"))
     except OSError as error:
         raise _folder_error(error) from None
     try:
@@ -118,7 +126,7 @@ def _login_part(path: Path) -> str:
 
 def find_program(path: str, search: str) -> str:
     """The path of the CLI."""
-    found = which(path, path=search)
+    found = _which(path, path=search)
     if found is None:
         raise ConfigError(
             f"the Copilot CLI was not found ({path}): install it with `npm install -g @github/copilot`, or "
@@ -140,7 +148,7 @@ class SandboxTools:
 def find_sandbox_tools(search: str) -> SandboxTools:
     """Find the sandbox programs, in the search path and in the system folders."""
     path = f"{search}:/usr/bin:/bin"
-    return SandboxTools(which("bwrap", path=path) or "", which("prlimit", path=path) or "")
+    return SandboxTools(_which("bwrap", path=path) or "", _which("prlimit", path=path) or "")
 
 
 def environment(folder: RunFolder, tools: SandboxTools, settings: CopilotSettings) -> dict[str, str]:
@@ -176,7 +184,7 @@ def sandboxed_command(
 
 def probe_command(tools: SandboxTools) -> tuple[str, ...]:
     """A command that succeeds if the sandbox works."""
-    nothing = (which("true", path="/usr/bin:/bin") or "true",)
+    nothing = (_which("true", path="/usr/bin:/bin") or "true",)
     return (*_namespace_options(tools), "--remount-ro", "/", "--", *_with_relay(nothing, "/nowhere", tools))
 
 
@@ -238,7 +246,7 @@ def _interpreter_paths(real: str, settings: CopilotSettings) -> Iterator[str]:
     words = line[2:].decode("utf-8", "replace").split()
     if len(words) > 1 and os.path.basename(words[0]) == "env":
         words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
-    found = which(words[0], path=settings.search) if words else None
+    found = _which(words[0], path=settings.search) if words else None
     if found is None:
         return
     interpreter = os.path.realpath(found)
