@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from groundwire.model import JsonObject
 from tests.contracts.checkers_amazon import BedrockConverse
+from tests.contracts.checkers_cohere import CohereChat
 from tests.contracts.checkers_google import Gemini, GeminiInteractions
 from tests.contracts.checkers_openai import OpenaiChat, OpenaiResponses
 from tests.contracts.strict_parser import (
@@ -176,6 +177,7 @@ CHECKERS: Mapping[str, type[Checker]] = {
     "gemini": Gemini,
     "gemini_interactions": GeminiInteractions,
     "bedrock_converse": BedrockConverse,
+    "cohere_chat": CohereChat,
     "websearch": Websearch,
 }
 

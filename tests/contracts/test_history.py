@@ -309,6 +309,39 @@ TURNS: dict[str, AssistantTurn] = {
         ("SIGNATURE+thinking/==", "REDACTED+data/==", "[HIDDEN]", "tooluse_01ABC"),
         (ALPHA, BETA),
     ),
+    "cohere_chat": AssistantTurn(
+        {
+            "id": "c01",
+            "finish_reason": "COMPLETE",
+            "message": {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "THINKING of Cohere"},
+                    {"type": "text", "text": ANSWER},
+                ],
+                "citations": [
+                    {
+                        "start": 0,
+                        "end": len(ANSWER),
+                        "text": ANSWER,
+                        "sources": [
+                            {
+                                "type": "document",
+                                "id": f"doc_01ABC:{number}",
+                                "document": {"title": "A page", "url": url, "snippet": "It is long."},
+                            }
+                            for number, url in enumerate((ALPHA, BETA))
+                        ],
+                        "content_index": 1,
+                        "type": "TEXT_CONTENT",
+                    }
+                ],
+            },
+            "usage": {"tokens": {"input_tokens": 1, "output_tokens": 2}},
+        },
+        ("THINKING of Cohere", "doc_01ABC:0", "doc_01ABC:1"),
+        (ALPHA, BETA),
+    ),
     "websearch": AssistantTurn(
         {
             "llmContent": f'Web search results for "nile":\n\n{ANSWER}[1]\n\nSources:\n[1] A page ({ALPHA})',

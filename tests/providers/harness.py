@@ -157,7 +157,7 @@ VENDORS = (
             ("fireworks", "/inference/v1"),
         )
     ),
-    ProviderCase("cohere", "openai_chat", "", "/v2/chat", searches=False),
+    ProviderCase("cohere", "cohere_chat", "", "/v2/chat", searches=False),
     *(
         ProviderCase(
             name,
@@ -197,6 +197,7 @@ CONFIGURED = tuple(
             "/h" + _CONVERSE.format(MODEL),
             stream_path="/h" + _CONVERSE.format(MODEL) + "-stream",
         ),
+        ProviderCase("my_cohere", "cohere_chat", "/i", "/i/v2/chat"),
         ProviderCase("my_websearch", "websearch", "/f", "/f/v1/search"),
     )
 )

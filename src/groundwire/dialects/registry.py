@@ -16,6 +16,7 @@ DIALECTS = (
     "gemini",
     "gemini_interactions",
     "bedrock_converse",
+    "cohere_chat",
     "websearch",
 )
 

@@ -192,7 +192,8 @@ class HttpProvider:
         if broken:
             raise UnsupportedFeature(f"{self.name} cannot honour {', '.join(sorted(broken))}")
         adjusted: JsonObject = self._row.adjust(body, sent)
-        lost = (*dropped, *(name for name in body if name not in adjusted and name not in self._row.carried))
+        gone = (*dropped, *(name for name in body if name not in adjusted))
+        lost = (name for name in gone if name not in self._row.carried)
         warnings = tuple(Warned("not_carried", f"{self.name} has no {name}") for name in lost)
         return dump_json(adjusted).encode(), warnings
 

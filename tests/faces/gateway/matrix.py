@@ -35,7 +35,7 @@ from tests.oracles.rendering import billed, list_faults, listed, rendered_answer
 
 PROVIDERS = ("anthropic_messages", "openai_responses", "openai_chat", "gemini", "gemini_interactions")
 """Every dialect of which there are recordings."""
-INBOUND = (*PROVIDERS, "bedrock_converse")
+INBOUND = (*PROVIDERS, "bedrock_converse", "cohere_chat")
 
 _FINISHES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "anthropic_messages": {
@@ -61,6 +61,12 @@ _FINISHES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "length": ("max_tokens",),
         "filtered": ("content_filtered",),
         "tool_calls": ("tool_use",),
+    },
+    "cohere_chat": {
+        "stop": ("COMPLETE", "STOP_SEQUENCE"),
+        "length": ("MAX_TOKENS",),
+        "filtered": ("ERROR_TOXIC",),
+        "tool_calls": ("TOOL_CALL",),
     },
     # A filtered prompt has feedback, but no candidate with a finish reason.
     "gemini": {

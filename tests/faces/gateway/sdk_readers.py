@@ -16,9 +16,13 @@ import anthropic
 import botocore.config
 import botocore.exceptions
 import botocore.session
+import cohere
+import httpx
 import httpx2
 import openai
 from anthropic.types import Message, ServerToolUseBlock, TextBlock, WebSearchToolResultBlock
+from cohere.core.api_error import ApiError as CohereError
+from cohere.core.request_options import RequestOptions
 from google import genai
 from google.genai import errors, interactions, types
 from google.genai._gaos.lib.compat_errors import APIError, APIResponseValidationError
@@ -41,6 +45,8 @@ FAILURES = (
     APIError,
     botocore.exceptions.ClientError,
     botocore.exceptions.HTTPClientError,
+    CohereError,
+    httpx.HTTPError,
 )
 """What the clients raise for an error, or for an interrupted answer."""
 
@@ -307,6 +313,30 @@ def _read_converse(response: Mapping[str, Any]) -> SdkAnswer:
     return read
 
 
+def _read_cohere(
+    content: Iterable[tuple[str, str]], citations: Iterable[cohere.Citation], ending: object
+) -> SdkAnswer:
+    """The blocks of content by kind, the citations, and the object with the finish reason."""
+    read = SdkAnswer(finish=str(getattr(ending, "finish_reason", "")))
+    starts: list[int] = []
+    for kind, text in content:
+        starts.append(len(read.text))
+        read.text += text if kind == "text" else ""
+    for citation in citations:
+        start = starts[citation.content_index or 0] if starts else 0
+        first, last = start + (citation.start or 0), start + (citation.end or 0)
+        assert read.text[first:last] == citation.text
+        for source in citation.sources or ():
+            assert isinstance(source, cohere.DocumentSource)
+            read.cite(str((source.document or {}).get("url", "")), first, last)
+    usage = getattr(ending, "usage", None)
+    if isinstance(usage, cohere.Usage) and usage.tokens is not None:
+        read.tokens = (int(usage.tokens.input_tokens or 0), int(usage.tokens.output_tokens or 0))
+        billed = usage.billed_units
+        read.searches = int(billed.search_units) if billed and billed.search_units is not None else None
+    return read
+
+
 class SdkClients:
     """One client of each dialect for one base URL. Use as a context manager: the exit closes connections."""
 
@@ -331,6 +361,9 @@ class SdkClients:
                 async_client_args=ASYNC_CLIENT_ARGS,
             ),
         )
+        self._cohere = cohere.AsyncClientV2(
+            base_url=url, api_key="k", httpx_client=httpx.AsyncClient(headers=more)
+        )
         self._bedrock = botocore.session.Session().create_client(
             "bedrock-runtime",
             region_name="us-east-1",
@@ -348,6 +381,7 @@ class SdkClients:
         self._stack.push_async_callback(self._anthropic.close)
         self._stack.push_async_callback(self._openai.close)
         self._stack.push_async_callback(self._http.aclose)
+        await self._stack.enter_async_context(self._cohere)
         self._stack.callback(self._google.close)
         self._stack.callback(self._bedrock.close)
         return self
@@ -367,6 +401,7 @@ class SdkClients:
             "gemini": self._content,
             "gemini_interactions": self._interaction,
             "bedrock_converse": self._converse,
+            "cohere_chat": self._cohere_chat,
         }
         try:
             return await methods[dialect](model, stream)
@@ -475,6 +510,40 @@ class SdkClients:
             with closing(response["stream"]) as events:
                 response = _whole_converse(events)
         return _read_converse(response)
+
+    async def _cohere_chat(self, model: str, stream: bool) -> SdkAnswer:
+        question = cohere.UserChatMessageV2(content=QUESTION)
+        options: RequestOptions = {
+            "additional_body_parameters": {"connectors": [{"id": "web-search"}]},
+            "max_retries": 0,
+        }
+        if not stream:
+            answer = await self._cohere.chat(model=model, messages=[question], request_options=options)
+            blocks = [(block.type, getattr(block, block.type)) for block in answer.message.content or ()]
+            read = _read_cohere(blocks, answer.message.citations or (), answer)
+            read.extension = _extension(answer)
+            return read
+        content: dict[int, tuple[str, str]] = {}
+        citations: list[cohere.Citation] = []
+        read = SdkAnswer(error="no last event")
+        async for event in self._cohere.chat_stream(
+            model=model, messages=[question], request_options=options
+        ):
+            match event:
+                case cohere.ContentDeltaV2ChatStreamResponse():
+                    delta = event.delta.message.content
+                    kind = "thinking" if delta.text is None else "text"
+                    _, text = content.get(event.index, ("", ""))
+                    content[event.index] = (kind, text + (delta.text or delta.thinking or ""))
+                case cohere.CitationStartV2ChatStreamResponse():
+                    citations.append(event.delta.message.citations)
+                case cohere.MessageEndV2ChatStreamResponse():
+                    if event.delta.error:
+                        return SdkAnswer(error=event.delta.error)
+                    blocks = [content.get(index, ("", "")) for index in range(1 + max(content, default=-1))]
+                    read = _read_cohere(blocks, citations, event.delta)
+                    read.extension = _extension(event)
+        return read
 
     async def _interaction(self, model: str, stream: bool) -> SdkAnswer:
         api = self._google.aio.interactions

@@ -109,6 +109,11 @@ PROTOCOLS: dict[str, Protocol] = {
             "messages": [_converse(FIRST), response["output"]["message"], _converse(NEXT)],
         },
     ),
+    "cohere_chat": Protocol(
+        "/v2/chat",
+        {"messages": [_user(FIRST)], "connectors": [{"id": "web-search"}]},
+        lambda body, response: {**body, "messages": [_user(FIRST), response["message"], _user(NEXT)]},
+    ),
     "gemini_interactions": Protocol(
         "/v1beta/interactions",
         {"input": FIRST, "tools": [{"type": "google_search"}]},

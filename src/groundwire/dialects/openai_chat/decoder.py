@@ -17,13 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from groundwire.dialects.base import StreamDecoder
-from groundwire.dialects.cohere_v2 import (
-    CohereTranslator,
-    as_chunk,
-    is_cohere,
-    is_cohere_event,
-    translated,
-)
+from groundwire.dialects.cohere_reader import CohereReader, is_cohere, is_cohere_event
 from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.json import dump_json, load_json
 from groundwire.dialects.openai_chat.errors import decode_finish, decode_stream_error
@@ -100,14 +94,14 @@ class Decoder(StreamDecoder):
         self._emitted_pages: tuple[Source, ...] = ()
         self._usage: Usage | None = None
         self._finish_reason = self._native_reason = ""
-        self._cohere = CohereTranslator()
+        self._cohere = CohereReader(self.queue, NAME)
         self._started = self._streamed = self._message_read = self._refused = self._settled = False
 
     def read(self, body: JsonObject) -> list[Event]:
         """Decode a whole body into events."""
         answer = Fields.of(body, UpstreamWireError)
         if is_cohere(answer):
-            answer = answer.with_raw(translated(answer))
+            return self._read_cohere(answer)
         if not answer.items("choices") and not answer.has("error") and answer.get("object") != "error":
             raise answer.fault("expected a choice", "choices")
         self.audit(body)
@@ -132,7 +126,7 @@ class Decoder(StreamDecoder):
                 return
             chunk = Fields.of(value, UpstreamWireError)
             if is_cohere_event(value):
-                self._on_cohere_event(chunk)
+                self._cohere.read(chunk)
                 return
             self.on_chunk(chunk)
             if frame.event == "error":
@@ -141,12 +135,14 @@ class Decoder(StreamDecoder):
             self.settle()
             raise
 
-    def _on_cohere_event(self, event: Fields) -> None:
-        for translated_event in self._cohere.translate(event):
-            self.on_chunk(event.with_raw(as_chunk(translated_event)))
+    def _read_cohere(self, body: Fields) -> list[Event]:
+        self.audit(body.raw)
+        self._cohere.read_body(body)
+        return self.queue.take()
 
     def on_end(self) -> None:
         """End the stream. Some servers omit `[DONE]`; with a finish reason the answer is complete."""
+        self._cohere.settle()
         if self._finish_reason:
             self.finish()
         else:

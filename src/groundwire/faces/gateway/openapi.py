@@ -409,6 +409,18 @@ _CONVERSE: JsonObject = {
         {"output": _ANY, "stopReason": _TEXT, "usage": _ANY, "metrics": _ANY}, "output", "stopReason", "usage"
     ),
 }
+_COHERE: JsonObject = {
+    "CohereChatRequest": _object(
+        {"model": _TEXT, "messages": _list(_ANY), "tools": _list(_ANY), "stream": {"type": "boolean"}},
+        "messages",
+    ),
+    "CohereChatResponse": _object(
+        {"id": _TEXT, "finish_reason": _TEXT, "message": _ANY, "usage": _ANY},
+        "id",
+        "finish_reason",
+        "message",
+    ),
+}
 _QUERY = _object({"query": {"type": "string", "examples": ["sqlite wal"]}}, "query")
 _LINK = _object({"url": _TEXT, "title": _TEXT}, "url", "title")
 _RESULTS = _object({"results": _list(_LINK)}, "results")
@@ -460,6 +472,7 @@ _ERRORS: Mapping[str, JsonObject] = {
         {"error": _object({"code": _TEXT, "message": _TEXT}, "code", "message")}, "error"
     ),
     "bedrock_converse": _object({"__type": _TEXT, "message": _TEXT}, "__type", "message"),
+    "cohere_chat": _object({"id": _TEXT, "message": _TEXT}, "message"),
     "websearch": _ref("SearchResult"),
 }
 _ERROR_NAMES: Mapping[str, str] = {
@@ -469,6 +482,7 @@ _ERROR_NAMES: Mapping[str, str] = {
     "gemini": "GeminiError",
     "gemini_interactions": "InteractionError",
     "bedrock_converse": "ConverseError",
+    "cohere_chat": "CohereError",
     "websearch": "SearchResult",
 }
 _ANY_ERROR: JsonObject = _any_of(*(_ref(name) for name in dict.fromkeys(_ERROR_NAMES.values())))
@@ -497,6 +511,7 @@ _OPERATIONS: Mapping[str, Operation] = {
     "POST /v1/responses/{id}/cancel": Operation("Document", "ResponsesResponse"),
     "POST /model/{model}/converse": Operation("ConverseRequest", "ConverseResponse"),
     "POST /model/{model}/converse-stream": Operation("ConverseRequest", content_type=_EVENT_STREAM),
+    "POST /v2/chat": Operation("CohereChatRequest", "CohereChatResponse", streams=True),
     "POST /v1/alpha/search": Operation("CodexSearchRequest", "CodexSearchResponse"),
     "POST /v1/search": Operation("SearchRequest", "SearchResult"),
     "GET /v1/find": Operation(response="FindResult", query="q"),
@@ -554,6 +569,7 @@ def openapi_document(routes: Sequence[Route]) -> JsonObject:
                 **_RESPONSES,
                 **_GEMINI,
                 **_CONVERSE,
+                **_COHERE,
                 **_KEYS,
                 **_OWN,
                 **_SEARCH_APIS,
