@@ -12,6 +12,7 @@ from groundwire.model import JsonObject
 from tests.contracts.checkers_amazon import BedrockConverse
 from tests.contracts.checkers_cohere import CohereChat
 from tests.contracts.checkers_google import Gemini, GeminiInteractions
+from tests.contracts.checkers_mistral import MistralConversations
 from tests.contracts.checkers_openai import OpenaiChat, OpenaiResponses
 from tests.contracts.strict_parser import (
     Checker,
@@ -178,6 +179,7 @@ CHECKERS: Mapping[str, type[Checker]] = {
     "gemini_interactions": GeminiInteractions,
     "bedrock_converse": BedrockConverse,
     "cohere_chat": CohereChat,
+    "mistral_conversations": MistralConversations,
     "websearch": Websearch,
 }
 

@@ -212,7 +212,7 @@ def _mistral() -> DocumentedAnswer:
     ]
     cited = frozenset({(LONG, NILE), (LONG, RHINE), (WIDE, AMAZON)})
     return DocumentedAnswer(
-        "mistral_conversations", "openai_responses", _dump(body), _sse(events), TEXT, cited, (QUERY,)
+        "mistral_conversations", "mistral_conversations", _dump(body), _sse(events), TEXT, cited, (QUERY,)
     )
 
 

@@ -17,6 +17,7 @@ DIALECTS = (
     "gemini_interactions",
     "bedrock_converse",
     "cohere_chat",
+    "mistral_conversations",
     "websearch",
 )
 

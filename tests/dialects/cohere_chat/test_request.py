@@ -109,7 +109,7 @@ def test_an_answer_of_groundwire_comes_back_as_text_with_its_sources() -> None:
     assert isinstance(sent, list)
     assert sent[1] == {
         "role": "assistant",
-        "content": "6650 km[1].\n\nSources:\n[1] Nile (https://a.example/nile)\n    \"It has 6650 km.\"",
+        "content": '6650 km[1].\n\nSources:\n[1] Nile (https://a.example/nile)\n    "It has 6650 km."',
     }
 
 

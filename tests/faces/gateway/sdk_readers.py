@@ -26,6 +26,8 @@ from cohere.core.request_options import RequestOptions
 from google import genai
 from google.genai import errors, interactions, types
 from google.genai._gaos.lib.compat_errors import APIError, APIResponseValidationError
+from mistralai.client import Mistral, models
+from mistralai.client.errors import MistralError
 from openai.types.responses import (
     Response,
     ResponseFunctionWebSearch,
@@ -46,6 +48,8 @@ FAILURES = (
     botocore.exceptions.ClientError,
     botocore.exceptions.HTTPClientError,
     CohereError,
+    MistralError,
+    httpx2.HTTPError,
     httpx.HTTPError,
 )
 """What the clients raise for an error, or for an interrupted answer."""
@@ -337,6 +341,65 @@ def _read_cohere(
     return read
 
 
+def _read_conversation(entries: Iterable[object], usage: models.ConversationUsageInfo) -> SdkAnswer:
+    """Entries of a response; a reference cites the chunk of text before it."""
+    read = SdkAnswer()
+    for entry in entries:
+        if isinstance(entry, models.ToolExecutionEntry):
+            read.queries += _queries(json.loads(entry.arguments))
+            results = (entry.info or {}).get("results", ())
+            read.pages |= {page.get("url", "") for page in results}
+        elif isinstance(entry, models.MessageOutputEntry):
+            start = len(read.text)
+            for chunk in [entry.content] if isinstance(entry.content, str) else entry.content:
+                if isinstance(chunk, str | models.TextChunk):
+                    start = len(read.text)
+                    read.text += chunk if isinstance(chunk, str) else chunk.text
+                elif isinstance(chunk, models.ToolReferenceChunk):
+                    read.cite(chunk.url or "", start, len(read.text))
+    read.tokens = (
+        (usage.prompt_tokens or 0) + (usage.connector_tokens or 0),
+        usage.completion_tokens or 0,
+    )
+    if usage.connectors:
+        read.searches = usage.connectors["web_search"]
+    return read
+
+
+class _StreamedEntries:
+    """The entries that the events of a conversation amount to."""
+
+    def __init__(self) -> None:
+        self._texts: dict[tuple[int, int], Any] = {}
+        self._executions: dict[int, models.ToolExecutionEntry] = {}
+
+    def add(self, event: object) -> None:
+        """Add an event."""
+        match event:
+            case models.MessageOutputEvent():
+                key = (event.output_index or 0, event.content_index or 0)
+                if isinstance(event.content, str):
+                    self._texts[key] = self._texts.get(key, "") + event.content
+                else:
+                    self._texts[key] = event.content
+            case models.ToolExecutionStartedEvent():
+                self._executions[event.output_index or 0] = models.ToolExecutionEntry(
+                    name=event.name, arguments=event.arguments
+                )
+            case models.ToolExecutionDoneEvent():
+                self._executions[event.output_index or 0].info = event.info
+
+    def entries(self) -> list[object]:
+        """All entries, in order."""
+        found: dict[int, list[Any]] = {}
+        for (entry, _), chunk in sorted(self._texts.items(), key=lambda item: item[0]):
+            found.setdefault(entry, []).append(
+                models.TextChunk(text=chunk) if isinstance(chunk, str) else chunk
+            )
+        messages = {entry: models.MessageOutputEntry(content=chunks) for entry, chunks in found.items()}
+        return [item for _, item in sorted({**messages, **self._executions}.items())]
+
+
 class SdkClients:
     """One client of each dialect for one base URL. Use as a context manager: the exit closes connections."""
 
@@ -364,6 +427,8 @@ class SdkClients:
         self._cohere = cohere.AsyncClientV2(
             base_url=url, api_key="k", httpx_client=httpx.AsyncClient(headers=more)
         )
+        self._mistral_http = httpx2.AsyncClient(headers=more)
+        self._mistral = Mistral(server_url=url, api_key="k", async_client=self._mistral_http)
         self._bedrock = botocore.session.Session().create_client(
             "bedrock-runtime",
             region_name="us-east-1",
@@ -382,6 +447,8 @@ class SdkClients:
         self._stack.push_async_callback(self._openai.close)
         self._stack.push_async_callback(self._http.aclose)
         await self._stack.enter_async_context(self._cohere)
+        await self._stack.enter_async_context(self._mistral)
+        self._stack.push_async_callback(self._mistral_http.aclose)
         self._stack.callback(self._google.close)
         self._stack.callback(self._bedrock.close)
         return self
@@ -402,6 +469,7 @@ class SdkClients:
             "gemini_interactions": self._interaction,
             "bedrock_converse": self._converse,
             "cohere_chat": self._cohere_chat,
+            "mistral_conversations": self._conversation,
         }
         try:
             return await methods[dialect](model, stream)
@@ -526,24 +594,40 @@ class SdkClients:
         content: dict[int, tuple[str, str]] = {}
         citations: list[cohere.Citation] = []
         read = SdkAnswer(error="no last event")
-        async for event in self._cohere.chat_stream(
-            model=model, messages=[question], request_options=options
-        ):
+        stream_events = self._cohere.chat_stream(model=model, messages=[question], request_options=options)
+        async for event in stream_events:
+            delta: Any = getattr(event, "delta", None)
             match event:
                 case cohere.ContentDeltaV2ChatStreamResponse():
-                    delta = event.delta.message.content
-                    kind = "thinking" if delta.text is None else "text"
-                    _, text = content.get(event.index, ("", ""))
-                    content[event.index] = (kind, text + (delta.text or delta.thinking or ""))
+                    more = delta.message.content
+                    kind = "thinking" if more.text is None else "text"
+                    _, text = content.get(event.index or 0, ("", ""))
+                    content[event.index or 0] = (kind, text + (more.text or more.thinking or ""))
                 case cohere.CitationStartV2ChatStreamResponse():
-                    citations.append(event.delta.message.citations)
+                    citations.append(delta.message.citations)
                 case cohere.MessageEndV2ChatStreamResponse():
-                    if event.delta.error:
-                        return SdkAnswer(error=event.delta.error)
-                    blocks = [content.get(index, ("", "")) for index in range(1 + max(content, default=-1))]
-                    read = _read_cohere(blocks, citations, event.delta)
+                    if delta.error:
+                        return SdkAnswer(error=delta.error)
+                    known = [content.get(index, ("", "")) for index in range(1 + max(content, default=-1))]
+                    read = _read_cohere(known, citations, delta)
                     read.extension = _extension(event)
         return read
+
+    async def _conversation(self, model: str, stream: bool) -> SdkAnswer:
+        api = self._mistral.beta.conversations
+        search = models.WebSearchTool()
+        if not stream:
+            response = await api.start_async(model=model, inputs=QUESTION, tools=[search])
+            return _read_conversation(response.outputs, response.usage)
+        streamed = _StreamedEntries()
+        async with await api.start_stream_async(model=model, inputs=QUESTION, tools=[search]) as events:
+            async for event in events:
+                if isinstance(event.data, models.ResponseErrorEvent):
+                    return SdkAnswer(error=event.data.message)
+                if isinstance(event.data, models.ResponseDoneEvent):
+                    return _read_conversation(streamed.entries(), event.data.usage)
+                streamed.add(event.data)
+        return SdkAnswer(error="no last event")
 
     async def _interaction(self, model: str, stream: bool) -> SdkAnswer:
         api = self._google.aio.interactions

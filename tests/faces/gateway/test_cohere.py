@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cohere
 import httpx
 import pytest
@@ -38,8 +40,8 @@ async def test_a_key_of_the_gateway_opens_it_and_another_is_refused() -> None:
                 await bad.chat(model="mine/m", messages=QUESTION)
             with pytest.raises(NotFoundError) as unknown:
                 await good.chat(model="no-such-model", messages=QUESTION)
-    (citation,) = found.message.citations or ()
-    (source,) = citation.sources or ()
+    (citation,) = found.message.citations or []
+    (source,) = citation.sources or []
     assert isinstance(source, cohere.DocumentSource)
     assert (citation.start, citation.end, citation.text) == (0, 5, "Long.")
     assert source.document == {"id": "gw_0", "title": "A page", "url": "https://a.example/"}
@@ -71,7 +73,8 @@ async def test_an_error_inside_a_stream_follows_its_text() -> None:
         text, error = "", None
         async for event in reader.chat_stream(model="mine/m", messages=QUESTION):
             if isinstance(event, cohere.ContentDeltaV2ChatStreamResponse):
-                text += event.delta.message.content.text or ""
+                delta: Any = event.delta
+                text += delta.message.content.text
             elif isinstance(event, cohere.MessageEndV2ChatStreamResponse):
-                error = event.delta.error
+                error = event.delta and event.delta.error
     assert (text, error) == ("Half", "slow down")

@@ -27,7 +27,7 @@ def decode_tools(body: Fields) -> tuple[Tool, ...]:
     """Decode all tools except web search."""
     is_strict = body.flag("strict_tools")
     return tuple(
-        _decode_function(tool, is_strict)
+        _decode_function(tool, strict=is_strict)
         if tool.text("type", "function") == "function"
         else OpaqueTool(NAME, tool.raw)
         for tool in body.objs("tools")
@@ -35,7 +35,7 @@ def decode_tools(body: Fields) -> tuple[Tool, ...]:
     )
 
 
-def _decode_function(tool: Fields, is_strict: bool | None) -> FunctionTool:
+def _decode_function(tool: Fields, *, strict: bool | None) -> FunctionTool:
     function = tool.obj("function")
     if not function.has("name"):
         raise function.fault("expected a string", "name")
@@ -44,7 +44,7 @@ def _decode_function(tool: Fields, is_strict: bool | None) -> FunctionTool:
         function.text("name"),
         function.text("description"),
         function.obj("parameters").raw if function.has("parameters") else None,
-        is_strict,
+        strict,
         {NAME: rest} if rest else {},
     )
 

@@ -21,6 +21,7 @@ _BODIES: Mapping[str, Json] = {
         "messages": [_USER],
         "connectors": [{"id": "web-search"}],
     },
+    "ConversationRequest": {"model": "auto", "inputs": _QUESTION, "tools": [{"type": "web_search"}]},
     "ConverseRequest": {"messages": [{"role": "user", "content": [_PART]}]},
     "ExtractRequest": {"urls": ["https://sqlite.org/wal.html"]},
     "FetchRequest": {"url": "https://sqlite.org/wal.html"},

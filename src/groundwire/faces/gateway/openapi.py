@@ -421,6 +421,23 @@ _COHERE: JsonObject = {
         "message",
     ),
 }
+_CONVERSATIONS: JsonObject = {
+    "ConversationRequest": _object(
+        {
+            "model": _TEXT,
+            "inputs": _any_of(_TEXT, _list(_ANY)),
+            "tools": _list(_ANY),
+            "stream": {"type": "boolean"},
+        },
+        "inputs",
+    ),
+    "ConversationResponse": _object(
+        {"conversation_id": _TEXT, "outputs": _list(_ANY), "usage": _ANY},
+        "conversation_id",
+        "outputs",
+        "usage",
+    ),
+}
 _QUERY = _object({"query": {"type": "string", "examples": ["sqlite wal"]}}, "query")
 _LINK = _object({"url": _TEXT, "title": _TEXT}, "url", "title")
 _RESULTS = _object({"results": _list(_LINK)}, "results")
@@ -473,6 +490,11 @@ _ERRORS: Mapping[str, JsonObject] = {
     ),
     "bedrock_converse": _object({"__type": _TEXT, "message": _TEXT}, "__type", "message"),
     "cohere_chat": _object({"id": _TEXT, "message": _TEXT}, "message"),
+    "mistral_conversations": _object(
+        {"object": _TEXT, "message": _TEXT, "type": _TEXT, "param": _nullable(_TEXT), "code": _TEXT},
+        "object",
+        "message",
+    ),
     "websearch": _ref("SearchResult"),
 }
 _ERROR_NAMES: Mapping[str, str] = {
@@ -483,6 +505,7 @@ _ERROR_NAMES: Mapping[str, str] = {
     "gemini_interactions": "InteractionError",
     "bedrock_converse": "ConverseError",
     "cohere_chat": "CohereError",
+    "mistral_conversations": "MistralError",
     "websearch": "SearchResult",
 }
 _ANY_ERROR: JsonObject = _any_of(*(_ref(name) for name in dict.fromkeys(_ERROR_NAMES.values())))
@@ -512,6 +535,8 @@ _OPERATIONS: Mapping[str, Operation] = {
     "POST /model/{model}/converse": Operation("ConverseRequest", "ConverseResponse"),
     "POST /model/{model}/converse-stream": Operation("ConverseRequest", content_type=_EVENT_STREAM),
     "POST /v2/chat": Operation("CohereChatRequest", "CohereChatResponse", streams=True),
+    "POST /v1/conversations": Operation("ConversationRequest", "ConversationResponse", streams=True),
+    "POST /v1/conversations/{id}": Operation("ConversationRequest", "ConversationResponse"),
     "POST /v1/alpha/search": Operation("CodexSearchRequest", "CodexSearchResponse"),
     "POST /v1/search": Operation("SearchRequest", "SearchResult"),
     "GET /v1/find": Operation(response="FindResult", query="q"),
@@ -570,6 +595,7 @@ def openapi_document(routes: Sequence[Route]) -> JsonObject:
                 **_GEMINI,
                 **_CONVERSE,
                 **_COHERE,
+                **_CONVERSATIONS,
                 **_KEYS,
                 **_OWN,
                 **_SEARCH_APIS,
