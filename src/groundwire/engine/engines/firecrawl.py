@@ -62,6 +62,6 @@ SPEC = ApiEngineSpec(
     explain=_explain,
     lookups=(Lookup("environment", "FIRECRAWL_API_KEY"), Lookup("own", "firecrawl")),
     missing="MISSING_FIRECRAWL_API_KEY",
-    advice="Set FIRECRAWL_API_KEY.",
+    advice="Set FIRECRAWL_API_KEY, or run `groundwire login firecrawl`.",
     honours=DOMAIN_LISTS | {"location", "since", "until"},
 )
