@@ -27,7 +27,7 @@ def _request(search: ServiceQuery) -> HttpRequest:
     body: JsonObject = {
         "query": search.query,
         "limit": min(search.limit, _MOST),
-        "sources": ["web"],
+        "sources": [{"type": "web"}],
         "country": (options.location or Location()).country.upper(),
         "tbs": google_time_range(options, search.today),
         "includeDomains": allowed,
