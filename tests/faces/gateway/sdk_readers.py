@@ -10,6 +10,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import anthropic
@@ -37,7 +38,7 @@ from openai.types.responses import (
 from openai.types.responses.response_function_web_search import ActionSearch
 from openai.types.responses.response_output_text import AnnotationURLCitation
 
-from tests.unencrypted import ASYNC_CLIENT_ARGS, CLIENT_ARGS
+from tests.unencrypted import ASYNC_CLIENT_ARGS, CLIENT_ARGS, NO_CERTIFICATES
 
 QUESTION = "What is new?"
 FAILURES = (
@@ -401,63 +402,95 @@ class _StreamedEntries:
 
 
 class SdkClients:
-    """One client of each dialect for one base URL. Use as a context manager: the exit closes connections."""
+    """One client of each dialect for one base URL, created when it is used first.
+
+    Use as a context manager: the exit closes connections.
+    """
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
-        once = types.HttpRetryOptions(attempts=1)
-        more = dict(headers or {})
-        self._http = httpx2.AsyncClient()  # by default, the library depends on what is installed
-        self._anthropic = anthropic.AsyncAnthropic(
-            base_url=url, api_key="k", max_retries=0, default_headers=more
-        )
-        self._openai = openai.AsyncOpenAI(
-            base_url=f"{url}/v1", api_key="k", max_retries=0, default_headers=more
-        )
-        self._google = genai.Client(
-            api_key="k",
-            http_options=types.HttpOptions(
-                base_url=url,
-                retry_options=once,
-                headers=more,
-                httpx_async_client=self._http,
-                client_args=CLIENT_ARGS,
-                async_client_args=ASYNC_CLIENT_ARGS,
-            ),
-        )
-        self._cohere = cohere.AsyncClientV2(
-            base_url=url, api_key="k", httpx_client=httpx.AsyncClient(headers=more)
-        )
-        self._mistral_http = httpx2.AsyncClient(headers=more)
-        self._mistral = Mistral(server_url=url, api_key="k", async_client=self._mistral_http)
-        self._bedrock = botocore.session.Session().create_client(
-            "bedrock-runtime",
-            region_name="us-east-1",
-            endpoint_url=url,
-            aws_access_key_id="k",
-            aws_secret_access_key="k",  # noqa: S106
-            config=botocore.config.Config(retries={"total_max_attempts": 1}),
-        )
-        self._bedrock.meta.events.register(
-            "before-call.bedrock-runtime", lambda params, **_: params["headers"].update(more)
-        )
+        self._url = url
+        self._headers = dict(headers or {})
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> SdkClients:
-        self._stack.push_async_callback(self._anthropic.close)
-        self._stack.push_async_callback(self._openai.close)
-        self._stack.push_async_callback(self._http.aclose)
-        await self._stack.enter_async_context(self._cohere)
-        await self._stack.enter_async_context(self._mistral)
-        self._stack.push_async_callback(self._mistral_http.aclose)
-        self._stack.callback(self._google.close)
-        self._stack.callback(self._bedrock.close)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
-        del self._google  # its destructor closes it again, in a task
+        self.__dict__.pop("_google", None)  # its destructor closes it again, in a task
         for _round in range(3):
             await asyncio.sleep(0)
+
+    def _http(self, *, with_headers: bool = False) -> httpx2.AsyncClient:
+        headers = self._headers if with_headers else {}
+        http = httpx2.AsyncClient(verify=NO_CERTIFICATES, headers=headers)
+        self._stack.push_async_callback(http.aclose)
+        return http
+
+    @cached_property
+    def _anthropic(self) -> anthropic.AsyncAnthropic:
+        return anthropic.AsyncAnthropic(
+            base_url=self._url,
+            api_key="k",
+            max_retries=0,
+            default_headers=self._headers,
+            http_client=self._http(),
+        )
+
+    @cached_property
+    def _openai(self) -> openai.AsyncOpenAI:
+        return openai.AsyncOpenAI(
+            base_url=f"{self._url}/v1",
+            api_key="k",
+            max_retries=0,
+            default_headers=self._headers,
+            http_client=self._http(),
+        )
+
+    @cached_property
+    def _google(self) -> genai.Client:
+        client = genai.Client(
+            api_key="k",
+            http_options=types.HttpOptions(
+                base_url=self._url,
+                retry_options=types.HttpRetryOptions(attempts=1),
+                headers=self._headers,
+                httpx_async_client=self._http(),
+                client_args=CLIENT_ARGS,
+                async_client_args=ASYNC_CLIENT_ARGS,
+            ),
+        )
+        self._stack.callback(client.close)
+        return client
+
+    @cached_property
+    def _cohere(self) -> cohere.AsyncClientV2:
+        http = httpx.AsyncClient(verify=NO_CERTIFICATES, headers=self._headers)
+        self._stack.push_async_callback(http.aclose)
+        return cohere.AsyncClientV2(base_url=self._url, api_key="k", httpx_client=http)
+
+    @cached_property
+    def _mistral(self) -> Mistral:
+        unused = httpx2.Client(verify=NO_CERTIFICATES)
+        self._stack.callback(unused.close)
+        http = self._http(with_headers=True)
+        return Mistral(server_url=self._url, api_key="k", client=unused, async_client=http)
+
+    @cached_property
+    def _bedrock(self) -> Any:
+        client = botocore.session.Session().create_client(
+            "bedrock-runtime",
+            region_name="us-east-1",
+            endpoint_url=self._url,
+            aws_access_key_id="k",
+            aws_secret_access_key="k",  # noqa: S106
+            config=botocore.config.Config(retries={"total_max_attempts": 1}),
+        )
+        client.meta.events.register(
+            "before-call.bedrock-runtime", lambda params, **_: params["headers"].update(self._headers)
+        )
+        self._stack.callback(client.close)
+        return client
 
     async def ask(self, dialect: str, model: str, *, stream: bool) -> SdkAnswer:
         """Send the question; returns the answer or the error as the client reads it."""
