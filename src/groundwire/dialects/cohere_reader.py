@@ -142,8 +142,7 @@ class CohereReader:
     def _add_content(self, index: int, content: Fields) -> None:
         if thinking := content.text("thinking"):
             self._queue.emit(ReasoningDelta(self._reasoning_part(index), thinking))
-        text = content.text("text")
-        if text or content.text("type") == "text":
+        if text := content.text("text"):
             self._queue.emit(TextDelta(self._part("text", index), text))
 
     def _part(self, kind: str, index: int) -> int:
