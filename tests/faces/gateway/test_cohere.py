@@ -64,6 +64,19 @@ async def test_documents_of_the_request_reach_a_model_of_another_vendor() -> Non
     assert all(words in sent for words in ("Rivers", "6650 km", "It flows north."))
 
 
+async def test_a_tool_of_the_client_can_declare_the_search() -> None:
+    async with (
+        Upstream(answer("gemini", answer_events("Long.", PAGE))) as upstream,
+        serving({"mine": provider_at("gemini", upstream.url)}) as here,
+        client(here.url, "any") as reader,
+    ):
+        search: Any = {"type": "web_search"}
+        await reader.chat(model="mine/m", messages=QUESTION, tools=[search])
+        sent = upstream.requests[-1].json
+    assert isinstance(sent, dict)
+    assert sent["tools"] == [{"googleSearch": {}}]
+
+
 async def test_an_error_inside_a_stream_follows_its_text() -> None:
     async with (
         Upstream(answer("anthropic_messages", BROKEN)) as upstream,
