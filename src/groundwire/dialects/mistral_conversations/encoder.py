@@ -71,6 +71,8 @@ LOSSES: Mapping[Feature, str] = {
 }
 _MESSAGE = "message.output"
 _CALL = "function.call"
+_OF_THE_STREAM = frozenset({"type", "info", "output_index", "created_at"})
+"""Fields of a tool's execution that are written anew, also if Mistral made it."""
 
 
 def conversation_id(reply: Reply) -> str:
@@ -315,7 +317,7 @@ class Encoder(StreamEncoder):
 
     def _begin_search(self, call_id: str, entry: JsonObject) -> None:
         self._close_message()
-        started: JsonObject = {name: item for name, item in entry.items() if name not in ("type", "info")}
+        started: JsonObject = {name: item for name, item in entry.items() if name not in _OF_THE_STREAM}
         fields: JsonObject = {**self._head(), **started}
         self._running[call_id] = {name: fields[name] for name in ("id", "name", "output_index")}
         if "info" in entry:
