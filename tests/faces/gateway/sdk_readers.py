@@ -448,6 +448,10 @@ class SdkClients:
         )
 
     @cached_property
+    def _google_http(self) -> httpx2.AsyncClient:
+        return self._http()
+
+    @cached_property
     def _google(self) -> genai.Client:
         client = genai.Client(
             api_key="k",
@@ -455,7 +459,7 @@ class SdkClients:
                 base_url=self._url,
                 retry_options=types.HttpRetryOptions(attempts=1),
                 headers=self._headers,
-                httpx_async_client=self._http(),
+                httpx_async_client=self._google_http,
                 client_args=CLIENT_ARGS,
                 async_client_args=ASYNC_CLIENT_ARGS,
             ),
