@@ -26,7 +26,7 @@ class BetaClients(SdkClients):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self._http.event_hooks = {"request": [_beta], "response": []}
+        self._google_http.event_hooks = {"request": [_beta], "response": []}
 
 
 async def _beta(request: httpx2.Request) -> None:

@@ -39,7 +39,6 @@ from peers_client import KEY, BetaClients, ClientRequest, ClientResponse, send  
 from tests.contracts.recorded.catalogue import Recording, answer_of  # noqa: E402
 from tests.contracts.recorded.frames import is_sse  # noqa: E402
 from tests.faces.gateway.matrix import (  # noqa: E402
-    INBOUND,
     PROVIDERS,
     all_recordings,
     chosen,
@@ -57,6 +56,8 @@ from groundwire.testing.script import Script  # noqa: E402
 from groundwire.testing.upstream import Upstream  # noqa: E402
 
 ASPECTS = ("citations", "spans", "queries", "finish")
+COMPARED = (*PROVIDERS, "bedrock_converse")
+"""Dialects of clients: those that both proxies serve."""
 START_TIMEOUT = 120.0
 
 _FAULTS = {
@@ -246,7 +247,7 @@ async def play(recordings: Sequence[Recording]) -> dict[str, dict[PeerCell, Tall
         ]
         for recording in recordings:
             upstream.script = Script(paths={_PATHS[recording.dialect]: (response_of(recording),)})
-            for inbound in INBOUND:
+            for inbound in COMPARED:
                 cell = PeerCell(inbound, recording.dialect, recording.kind == "stream")
                 for proxy in proxies:
                     tally = found.setdefault(proxy.name, {}).setdefault(cell, Tally())
@@ -269,7 +270,7 @@ def table(found: Mapping[str, Mapping[PeerCell, Tally]]) -> Iterator[str]:
 
 
 def _order(cell: PeerCell) -> tuple[int, int, bool]:
-    return INBOUND.index(cell.inbound), PROVIDERS.index(cell.provider), cell.stream
+    return COMPARED.index(cell.inbound), PROVIDERS.index(cell.provider), cell.stream
 
 
 def _sum(tallies: Collection[Tally], aspect: str) -> str:

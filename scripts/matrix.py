@@ -42,8 +42,8 @@ _HEAD = """\
 This page shows how completely answers of each provider reach each client through the gateway. Recorded
 responses of real providers are requested through the gateway in each dialect, and decoded by the official
 client of that dialect (`anthropic`, `openai` for Responses and Chat, `google-genai` for Gemini and
-Interactions, `botocore` for Bedrock Converse). Rows in italics are vendors of which there are no recordings:
-their answers are written in the shapes that their own SDKs document.
+Interactions, `botocore` for Bedrock Converse, `cohere`, `mistralai`). Rows in italics are vendors of which
+there are no recordings: their answers are written in the shapes that their own SDKs document.
 
 Each cell shows how many answers arrived complete, out of how many, and in brackets how many citations the
 client found in them. An answer is complete if the client has its text, every cited URL on the right words,

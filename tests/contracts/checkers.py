@@ -10,7 +10,9 @@ from collections.abc import Mapping
 
 from groundwire.model import JsonObject
 from tests.contracts.checkers_amazon import BedrockConverse
+from tests.contracts.checkers_cohere import CohereChat
 from tests.contracts.checkers_google import Gemini, GeminiInteractions
+from tests.contracts.checkers_mistral import MistralConversations
 from tests.contracts.checkers_openai import OpenaiChat, OpenaiResponses
 from tests.contracts.strict_parser import (
     Checker,
@@ -176,6 +178,8 @@ CHECKERS: Mapping[str, type[Checker]] = {
     "gemini": Gemini,
     "gemini_interactions": GeminiInteractions,
     "bedrock_converse": BedrockConverse,
+    "cohere_chat": CohereChat,
+    "mistral_conversations": MistralConversations,
     "websearch": Websearch,
 }
 

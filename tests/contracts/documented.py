@@ -165,7 +165,7 @@ def _cohere() -> DocumentedAnswer:
         {"type": "message-end", "delta": {"finish_reason": "COMPLETE", "usage": usage}},
     ]
     cited = frozenset({("6650 km", NILE), ("6650 km", RHINE), ("mehr Wasser", AMAZON)})
-    return DocumentedAnswer("cohere", "openai_chat", _dump(body), _sse(events), TEXT, cited)
+    return DocumentedAnswer("cohere", "cohere_chat", _dump(body), _sse(events), TEXT, cited)
 
 
 # Mistral Conversations: a reference follows the text that it supports
@@ -212,7 +212,7 @@ def _mistral() -> DocumentedAnswer:
     ]
     cited = frozenset({(LONG, NILE), (LONG, RHINE), (WIDE, AMAZON)})
     return DocumentedAnswer(
-        "mistral_conversations", "openai_responses", _dump(body), _sse(events), TEXT, cited, (QUERY,)
+        "mistral_conversations", "mistral_conversations", _dump(body), _sse(events), TEXT, cited, (QUERY,)
     )
 
 

@@ -45,6 +45,8 @@ ENDS = {
     "gemini": rb'"(finishReason|blockReason)"',
     "gemini_interactions": rb'"interaction\.completed"',
     "bedrock_converse": rb'"stopReason"',
+    "cohere_chat": rb'"message-end"',
+    "mistral_conversations": rb'"conversation\.response\.done"',
 }
 """The bytes with which a wire format marks an answer as complete."""
 

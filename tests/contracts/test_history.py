@@ -309,6 +309,71 @@ TURNS: dict[str, AssistantTurn] = {
         ("SIGNATURE+thinking/==", "REDACTED+data/==", "[HIDDEN]", "tooluse_01ABC"),
         (ALPHA, BETA),
     ),
+    "cohere_chat": AssistantTurn(
+        {
+            "id": "c01",
+            "finish_reason": "COMPLETE",
+            "message": {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "THINKING of Cohere"},
+                    {"type": "text", "text": ANSWER},
+                ],
+                "citations": [
+                    {
+                        "start": 0,
+                        "end": len(ANSWER),
+                        "text": ANSWER,
+                        "sources": [
+                            {
+                                "type": "document",
+                                "id": f"doc_01ABC:{number}",
+                                "document": {"title": "A page", "url": url, "snippet": "It is long."},
+                            }
+                            for number, url in enumerate((ALPHA, BETA))
+                        ],
+                        "content_index": 1,
+                        "type": "TEXT_CONTENT",
+                    }
+                ],
+            },
+            "usage": {"tokens": {"input_tokens": 1, "output_tokens": 2}},
+        },
+        ("THINKING of Cohere", "doc_01ABC:0", "doc_01ABC:1"),
+        (ALPHA, BETA),
+    ),
+    "mistral_conversations": AssistantTurn(
+        {
+            "object": "conversation.response",
+            "conversation_id": "conv_01",
+            "outputs": [
+                {
+                    "type": "tool.execution",
+                    "id": "tool_exec_01ABC",
+                    "name": "web_search",
+                    "arguments": '{"query": "nile"}',
+                },
+                {
+                    "type": "message.output",
+                    "id": "msg_01ABC",
+                    "role": "assistant",
+                    "content": [
+                        {
+                            "type": "thinking",
+                            "thinking": [{"type": "text", "text": "Hm."}],
+                            "signature": "SIGNATURE+thinking/==",
+                        },
+                        {"type": "text", "text": ANSWER},
+                        {"type": "tool_reference", "tool": "web_search", "title": "A page", "url": ALPHA},
+                        {"type": "tool_reference", "tool": "web_search", "title": "A page", "url": BETA},
+                    ],
+                },
+            ],
+            "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3},
+        },
+        ("SIGNATURE+thinking/==", "tool_exec_01ABC"),
+        (ALPHA, BETA),
+    ),
     "websearch": AssistantTurn(
         {
             "llmContent": f'Web search results for "nile":\n\n{ANSWER}[1]\n\nSources:\n[1] A page ({ALPHA})',

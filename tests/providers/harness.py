@@ -145,7 +145,7 @@ VENDORS = (
     ),
     ProviderCase("groq", "openai_chat", "/openai/v1", "/openai/v1/chat/completions"),
     ProviderCase("qwen", "openai_chat", "/compatible-mode/v1", "/compatible-mode/v1/chat/completions"),
-    ProviderCase("mistral_conversations", "openai_responses", "/v1", "/v1/conversations"),
+    ProviderCase("mistral_conversations", "mistral_conversations", "/v1", "/v1/conversations"),
     ProviderCase("zai", "openai_chat", "/api/paas/v4", "/api/paas/v4/chat/completions"),
     *(
         ProviderCase(name, "openai_chat", base, f"{base}/chat/completions", searches=False)
@@ -157,7 +157,7 @@ VENDORS = (
             ("fireworks", "/inference/v1"),
         )
     ),
-    ProviderCase("cohere", "openai_chat", "", "/v2/chat", searches=False),
+    ProviderCase("cohere", "cohere_chat", "", "/v2/chat", searches=False),
     *(
         ProviderCase(
             name,
@@ -197,6 +197,8 @@ CONFIGURED = tuple(
             "/h" + _CONVERSE.format(MODEL),
             stream_path="/h" + _CONVERSE.format(MODEL) + "-stream",
         ),
+        ProviderCase("my_cohere", "cohere_chat", "/i", "/i/v2/chat"),
+        ProviderCase("my_conversations", "mistral_conversations", "/j/v1", "/j/v1/conversations"),
         ProviderCase("my_websearch", "websearch", "/f", "/f/v1/search"),
     )
 )

@@ -1,4 +1,4 @@
-"""Requests to Cohere's own API: the fields of its SDK, from a Chat body."""
+"""Requests to Cohere's own API, and a call of one named function, which it cannot demand."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from tests.providers.harness import VENDORS, world
 pytestmark = pytest.mark.server
 
 COHERE = next(case for case in VENDORS if case.name == "cohere")
+DOCUMENT: JsonObject = {"data": {"text": "It rains."}}
 SCHEMA: JsonObject = {"type": "object", "properties": {}}
 WEATHER = FunctionTool("weather", "The weather.", SCHEMA, strict=True)
 CLOCK = FunctionTool("clock", "The time.", SCHEMA, strict=True)
@@ -37,24 +38,26 @@ REQUEST = Request(
         Message("user", (ToolResult("t1", (Text("yes"),), "weather"),)),
     ),
     "command-a",
-    (Text("Be brief."),),
+    (Text("Be brief."), Text("It rains.", extras={"cohere_chat": {"document": DOCUMENT}})),
     (WEATHER, CLOCK),
     ToolChoice("required"),
     limits=Limits(99, ("END",), 0.5, 0.25),
     output=OutputFormat(SCHEMA, "rain"),
     reasoning=ReasoningOptions("none"),
-    extras={"openai_chat": {"documents": [{"data": {"text": "It rains."}}], "safety_mode": "OFF"}},
+    extras={"cohere_chat": {"safety_mode": "OFF"}},
 )
 
 
 async def test_a_request_has_the_fields_of_version_2() -> None:
-    async with world(COHERE, answer("openai_chat", answer_events("Yes."))) as here:
+    async with world(COHERE, answer("cohere_chat", answer_events("Yes."))) as here:
         outcome = await here.ask(REQUEST)
         named = replace(REQUEST, tool_choice=ToolChoice("function", "clock"), extras={})
-        assert (await here.ask(named)).error is None
+        narrowed = await here.ask(named)
         sent, with_choice = (json.loads(request.body) for request in here.upstream.requests)
     assert outcome.error is None
+    assert narrowed.error is None
     assert not outcome.answer.warnings
+    assert not narrowed.answer.warnings
     functions = [
         {"type": "function", "function": {"name": name, "description": about, "parameters": SCHEMA}}
         for name, about in (("weather", "The weather."), ("clock", "The time."))

@@ -169,6 +169,22 @@ BY_WORDS: dict[str, list[tuple[int, Json, Kind]]] = {
         (403, {"__type": "AccessDeniedException", "message": "no"}, AuthRejected),
         (429, {"__type": "com.amazon#ThrottlingException", "message": "no"}, RateLimited),
     ],
+    "cohere_chat": [
+        (400, {"id": "e1", "message": "invalid request"}, Refused),
+        (401, {"id": "e1", "message": "invalid api token"}, AuthRejected),
+        (404, {"id": "e1", "message": "model 'x' not found"}, NotFound),
+        (429, {"message": "You are limited to 40 API calls / minute"}, RateLimited),
+        (429, {"message": "You are limited to 1000 API calls / month"}, QuotaExhausted),
+        (498, {"message": "invalid token"}, AuthRejected),
+        (503, {"message": "no"}, Overloaded),
+    ],
+    "mistral_conversations": [
+        (400, {"object": "error", "message": "Invalid model: x", "type": "invalid_model"}, NotFound),
+        (401, {"detail": "Unauthorized"}, AuthRejected),
+        (422, {"detail": [{"loc": ["body", "inputs"], "msg": "missing"}]}, Refused),
+        (429, {"object": "error", "message": "no", "type": "rate_limited", "code": "1300"}, RateLimited),
+        (503, {"object": "error", "message": "no", "type": "service_unavailable"}, Overloaded),
+    ],
     "websearch": [],
 }
 
@@ -211,6 +227,17 @@ IN_STREAM: dict[str, list[tuple[str, Kind]]] = {
     "gemini": [(event(google(503, "UNAVAILABLE")), Overloaded)],
     "gemini_interactions": [
         (event({"event_type": "error", "error": {"code": "too_many_requests", "message": "no"}}), RateLimited)
+    ],
+    "cohere_chat": [
+        (
+            event({"type": "message-end", "delta": {"finish_reason": "ERROR", "error": "no"}}, "message-end"),
+            Overloaded,
+        ),
+        (event({"type": "message-end", "delta": {"finish_reason": "TIMEOUT"}}, "message-end"), TimedOut),
+    ],
+    "mistral_conversations": [
+        (event({"type": "conversation.response.error", "message": "no", "code": 429}), RateLimited),
+        (event({"type": "conversation.response.error", "message": "no", "code": 503}), Overloaded),
     ],
     "bedrock_converse": [
         (event({"message": "no"}, "throttlingException"), RateLimited),

@@ -9,6 +9,7 @@ import pytest
 from groundwire.client import Groundwire
 from groundwire.config.schema import Config, ProviderSettings
 from groundwire.credentials.secret import Credential, Secret
+from groundwire.engine.engines.api import ApiEngineSpec
 from groundwire.errors import (
     AuthRejected,
     ConfigError,
@@ -22,6 +23,8 @@ from groundwire.model.value import replace
 from groundwire.providers.catalog import CATALOG
 from groundwire.providers.hosted import adjust_for_groq, adjust_for_perplexity, adjust_for_xai
 from groundwire.providers.pricing import load_prices
+from groundwire.providers.registry import load_registered
+from groundwire.providers.spec import ProviderSpec
 from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
@@ -239,10 +242,58 @@ async def test_a_local_server_that_is_not_running_is_named(tmp_path: Path) -> No
     assert error.message.endswith("Start Ollama, or set providers.ollama.base_url.")
 
 
-async def test_the_address_of_a_search_service_without_a_scheme_is_explained(tmp_path: Path) -> None:
+async def test_the_variable_with_the_address_is_named(tmp_path: Path) -> None:
     error = await failed(client(tmp_path, {"SEARXNG_URL": "localhost:8888"}), "searxng")
-    assert isinstance(error, ConfigError)
     assert error.message.startswith("SEARXNG_URL or providers.searxng.base_url does not begin with https://")
+
+
+ENGINES = [entry.name for entry in CATALOG if isinstance(load_registered(entry.name), ApiEngineSpec)]
+WITH_KEY = [name for name in ENGINES if name != "searxng"]
+
+
+def engine(name: str) -> ApiEngineSpec:
+    row = load_registered(name)
+    assert isinstance(row, ApiEngineSpec)
+    return row
+
+
+@pytest.mark.parametrize("name", WITH_KEY)
+async def test_a_search_service_without_a_key_says_how_to_give_it_one(name: str, tmp_path: Path) -> None:
+    row = engine(name)
+    variable = next(lookup.name for lookup in row.lookups if lookup.kind == "environment")
+    error = await failed(client(tmp_path, dict.fromkeys(row.variables, "id")), name)
+    assert isinstance(error, MissingCredential)
+    assert error.code == f"MISSING_{variable}" == row.missing
+    assert f"Set {variable}" in error.message
+    assert f"groundwire login {name}" in error.message
+
+
+@pytest.mark.parametrize("name", WITH_KEY)
+async def test_a_search_service_that_rejects_a_key_says_where_it_comes_from(
+    name: str, tmp_path: Path
+) -> None:
+    row = engine(name)
+    variable = next(lookup.name for lookup in row.lookups if lookup.kind == "environment")
+    async with Upstream(json_response({"message": "no"}, 401)) as upstream:
+        env = {**dict.fromkeys(row.variables, "id"), variable: "k" * 20}
+        error = await failed(client(tmp_path, env, **{name: ProviderSettings(base_url=upstream.url)}), name)
+    assert isinstance(error, AuthRejected)
+    assert error.message.endswith(f". The key comes from environment {variable}.")
+
+
+WITH_VARIABLE = [case.name for case in VENDORS if case.name != "openai_oauth"]
+
+
+@pytest.mark.parametrize("name", [*WITH_VARIABLE, *ENGINES])
+async def test_an_address_without_a_scheme_is_explained(name: str, tmp_path: Path) -> None:
+    row: ProviderSpec | ApiEngineSpec = engine(name) if name in ENGINES else built_in(name)
+    variables = [lookup.name for lookup in row.lookups if lookup.kind == "environment"]
+    env = {**REGIONS, **dict.fromkeys(variables[:1], "k" * 20), "GOOGLE_PSE_ENGINE_ID": "id"}
+    settings = ProviderSettings(base_url="api.acme.example/v1", model="m" if name not in ENGINES else "")
+    error = await failed(client(tmp_path, env, **{name: settings}), name)
+    assert isinstance(error, ConfigError)
+    assert f"providers.{name}.base_url" in error.message
+    assert "https://" in error.message
 
 
 def test_every_vendor_is_in_the_catalog_once() -> None:

@@ -65,7 +65,10 @@ from tests.transport.bounded import run
 pytestmark = pytest.mark.server
 
 EVENTS = answer_events("Long.", Source("https://alpha.example/"), query="nile")
-FLAGGED = ("anthropic_messages", "openai_responses", "openai_chat", "gemini_interactions")
+FLAGGED = (
+    *("anthropic_messages", "openai_responses", "openai_chat", "gemini_interactions", "cohere_chat"),
+    "mistral_conversations",
+)
 """Dialects that request streaming in the body; Gemini does so in the URL."""
 
 SEARCHES: dict[str, JsonObject] = {
@@ -75,6 +78,8 @@ SEARCHES: dict[str, JsonObject] = {
     "gemini": {"tools": [{"googleSearch": {}}]},
     "gemini_interactions": {"tools": [{"type": "google_search"}]},
     "bedrock_converse": {"toolConfig": {"tools": [{"systemTool": {"name": "nova_grounding"}}]}},
+    "cohere_chat": {"connectors": [{"id": "web-search"}]},
+    "mistral_conversations": {"tools": [{"type": "web_search"}]},
     "websearch": {"query": QUERY},
 }
 OWN_SEARCHES: dict[str, JsonObject] = {

@@ -1,4 +1,4 @@
-"""Mistral Conversations: requests written from a Responses body, and answers with their citations."""
+"""Mistral Conversations: what a request carries, and an answer with its citations."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ from groundwire.model import (
     ToolCall,
     ToolChoice,
     ToolResult,
-    Wire,
 )
-from groundwire.model.value import replace
-from groundwire.providers.mistral_conversations import adjust
 from groundwire.testing.script import json_response
 from tests.providers.harness import case_named, question, world
 
@@ -103,33 +100,5 @@ async def test_history_functions_and_limits_are_carried() -> None:
     }
     tools = body["tools"]
     assert isinstance(tools, list)
-    assert [tool["type"] for tool in tools if isinstance(tool, dict)] == ["web_search", "function"]
+    assert [tool["type"] for tool in tools if isinstance(tool, dict)] == ["function", "web_search"]
     assert warnings == []
-
-
-async def test_a_body_of_a_responses_client_is_not_passed_through() -> None:
-    request = replace(question(), wire=Wire("openai_responses", {"input": "x"}, b'{"input": "x"}'))
-    body, _ = await sent(request)
-    assert "inputs" in body
-
-
-def test_images_are_chunks() -> None:
-    image = "data:image/png;base64,AAAA"
-    content: list[JsonObject] = [
-        {"type": "input_text", "text": "What is it?"},
-        {"type": "input_image", "image_url": image},
-    ]
-    body: JsonObject = {"input": [{"type": "message", "role": "user", "content": [*content]}]}
-    assert adjust(body, Request(()))["inputs"] == [
-        {
-            "role": "user",
-            "content": [
-                {"type": "text", "text": "What is it?"},
-                {"type": "image_url", "image_url": image},
-            ],
-        }
-    ]
-
-
-def test_a_plain_text_is_one_message() -> None:
-    assert adjust({"input": "Hello"}, Request(()))["inputs"] == [{"role": "user", "content": "Hello"}]

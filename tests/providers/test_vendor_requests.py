@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from groundwire.engine.engines.api import ApiEngineSpec
+from groundwire.providers.catalog import CATALOG
+from groundwire.providers.registry import load_registered
 from groundwire.testing.answers import answer_events
 from groundwire.testing.script import answer
 from tests.providers.harness import KEY, VENDORS, ProviderCase, world
@@ -17,13 +20,29 @@ pytestmark = pytest.mark.server
 
 FACTS: dict[str, Any] = json.loads((Path(__file__).parent / "vendor_requests.json").read_text())
 SCRIPT = run_path(str(Path(__file__).parents[2] / "scripts" / "vendor_requests.py"))
-WITHOUT_SDK = {"gemini", "vertex", "vertex_claude", "openrouter", "openai_oauth", "xai", "azure", "qwen"}
-"""google-genai builds bodies from its own types (`tests/oracles`). The others have no SDK for the API that is
-used here: OpenRouter and xAI document that of OpenAI, with fields that it does not know."""
+WITHOUT_SDK = {"openai_oauth"}
+"""The backend of ChatGPT has no SDK. xAI's own is gRPC; its HTTP API is that of OpenAI, as are those of
+OpenRouter, Azure and Qwen."""
+ENGINES = {
+    entry.name: row for entry in CATALOG if isinstance(row := load_registered(entry.name), ApiEngineSpec)
+}
+ENGINES_WITHOUT_SDK = {"brave", "jina", "searxng", "serper"}
+"""Their vendors publish none for Python."""
 
 
 def test_every_vendor_with_an_sdk_is_compared() -> None:
-    assert set(FACTS) == set(SCRIPT["VENDORS"]) == {case.name for case in VENDORS} - WITHOUT_SDK
+    vendors, engines = set(SCRIPT["VENDORS"]), set(SCRIPT["ENGINES"])
+    assert vendors == {case.name for case in VENDORS} - WITHOUT_SDK
+    assert engines == set(ENGINES) - ENGINES_WITHOUT_SDK
+    assert set(FACTS) == vendors | engines
+
+
+@pytest.mark.parametrize("name", sorted(set(ENGINES) - ENGINES_WITHOUT_SDK))
+def test_a_request_of_an_engine_equals_that_of_the_sdk(name: str) -> None:
+    sent, fact = SCRIPT["engine_request"](ENGINES[name], SCRIPT["ENGINES"][name].base), FACTS[name]
+    assert (sent.method, sent.path) == (fact["method"], fact["path"])
+    assert (sent.body, sent.query) == (fact["body"], fact.get("query", {}))
+    assert fact["authentication"].items() <= sent.authentication.items()
 
 
 @pytest.mark.parametrize("case", [case for case in VENDORS if case.name in FACTS], ids=str)

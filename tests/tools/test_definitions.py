@@ -36,7 +36,7 @@ STRICT = {
 }
 DIALECTS = (
     *("anthropic_messages", "openai_responses", "openai_chat", "gemini", "gemini_interactions"),
-    "bedrock_converse",
+    *("bedrock_converse", "cohere_chat", "mistral_conversations"),
 )
 
 

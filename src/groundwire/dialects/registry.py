@@ -16,6 +16,8 @@ DIALECTS = (
     "gemini",
     "gemini_interactions",
     "bedrock_converse",
+    "cohere_chat",
+    "mistral_conversations",
     "websearch",
 )
 

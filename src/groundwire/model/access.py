@@ -13,8 +13,8 @@ ROLES: tuple[Role, ...] = ("member", "admin", "owner")
 """From the least rights to the most. Admins and owners manage keys."""
 
 ROUTE_GROUPS = (
-    *("messages", "responses", "chat", "gemini", "interactions", "converse", "search", "models"),
-    *("mcp", "page", "keys"),
+    *("messages", "responses", "chat", "gemini", "interactions", "converse", "cohere"),
+    *("conversations", "search", "models", "mcp", "page", "keys"),
 )
 """The groups of routes that a key can be restricted to."""
 

@@ -192,7 +192,8 @@ class HttpProvider:
         if broken:
             raise UnsupportedFeature(f"{self.name} cannot honour {', '.join(sorted(broken))}")
         adjusted: JsonObject = self._row.adjust(body, sent)
-        lost = (*dropped, *(name for name in body if name not in adjusted and name not in self._row.carried))
+        gone = (*dropped, *(name for name in body if name not in adjusted))
+        lost = (name for name in gone if name not in self._row.carried)
         warnings = tuple(Warned("not_carried", f"{self.name} has no {name}") for name in lost)
         return dump_json(adjusted).encode(), warnings
 
@@ -201,7 +202,10 @@ class HttpProvider:
     ) -> AbstractAsyncContextManager[Response]:
         """Send the request."""
         headers = self._headers(credential, sent)
-        call = HttpRequest("POST", self._row.url(self._row.base_url, sent), headers, body)
+        url = self._row.url(self._row.base_url, sent)
+        if not url.startswith(("https://", "http://")):
+            raise ConfigError(f"providers.{self.name}.base_url does not begin with https:// or http://.")
+        call = HttpRequest("POST", url, headers, body)
         if self._row.sign is not None:
             call = replace(call, headers=UnshownHeaders({**headers, **self._row.sign(call)}))
         if self._renew is None or not _is_session(credential):

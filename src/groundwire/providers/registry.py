@@ -31,6 +31,8 @@ _PATHS: Mapping[str, str] = {
     "openai_chat": "/chat/completions",
     "anthropic_messages": "/v1/messages",
     "gemini_interactions": "/v1beta/interactions",
+    "cohere_chat": "/v2/chat",
+    "mistral_conversations": "/conversations",
     "websearch": "/v1/search",
 }
 _SEARCH_FORMS: Mapping[str, tuple[str, frozenset[str]]] = {

@@ -90,7 +90,7 @@ class ProviderSpec:
     forwards: tuple[str, ...] = ()
     """Request headers forwarded from a client of the same dialect."""
     carried: frozenset[str] = frozenset()
-    """Fields of the encoded body that `adjust` writes in another form."""
+    """Fields of the encoded body, and options without one, that `adjust` writes in another form."""
     passes_through: bool = True
     """Can bodies and responses of a client that speaks the dialect be passed on unchanged?"""
     base_url_env: str = ""

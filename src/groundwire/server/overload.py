@@ -46,6 +46,8 @@ _DIALECTS = (
     (b"/v1beta/interactions", "gemini_interactions"),
     (b"/v1/interactions", "gemini_interactions"),
     (b"/model/", "bedrock_converse"),
+    (b"/v2/chat", "cohere_chat"),
+    (b"/v1/conversations", "mistral_conversations"),
     (b"/v1beta/", "gemini"),
     (b"/v1/models/", "gemini"),
 )

@@ -474,3 +474,61 @@ def test_recited_text_of_a_stream_is_cited_once() -> None:
         ("Kiel", ["https://a.test"]),
         ("liegt", ["https://b.test"]),
     ]
+
+
+def attribution(text: str, fragment: str, url: str, score: float = 0.75) -> JsonObject:
+    """An entry of `groundingAttributions`, with byte offsets and without the text of the segment."""
+    start = len(text[: text.index(fragment)].encode())
+    segment: JsonObject = {"endIndex": start + len(fragment.encode())}
+    if start:
+        segment["startIndex"] = start
+    return {"segment": segment, "confidenceScore": score, **web(url, "A page")}
+
+
+def test_attributions_of_gemini_1_0_are_citations() -> None:
+    entries: list[Json] = [
+        attribution(CITY, FIRST, "https://a.test"),
+        attribution(CITY, FIRST, "https://a.test"),
+        attribution(CITY, FIRST, "https://b.test"),
+        attribution(CITY, SECOND, "https://a.test"),
+    ]
+    metadata: JsonObject = {"webSearchQueries": ["köln"], "groundingAttributions": entries}
+    body = chunk({"text": CITY}, finishReason="STOP", groundingMetadata=metadata)
+    first = chunk({"text": CITY[:9]}, groundingMetadata={"groundingAttributions": entries[:1]})
+    last = chunk({"text": CITY[9:]}, finishReason="STOP", groundingMetadata=metadata)
+    for answer in (whole(body), streamed(first, last)):
+        assert cited(answer) == [(FIRST, ["https://a.test", "https://b.test"]), (SECOND, ["https://a.test"])]
+        assert {item.confidence for citation in answer.citations for item in citation.evidence} == {0.75}
+        assert [part.queries for part in answer.parts if isinstance(part, SearchCall)] == [("köln",)]
+        assert warned(answer) == []
+
+
+def test_attributions_of_passages_name_them_and_quote_their_text() -> None:
+    entry: JsonObject = {
+        "sourceId": {"groundingPassage": {"passageId": "handbook", "partIndex": 0}},
+        "content": {"parts": [{"text": "Köln is old."}]},
+    }
+    answer = whole(chunk({"text": "Old."}, finishReason="STOP", groundingAttributions=[entry]))
+    (citation,) = answer.citations
+    assert citation.span is None
+    assert [(item.source.title, item.quote) for item in citation.evidence] == [("handbook", "Köln is old.")]
+
+
+def test_the_wrapper_of_code_assist_is_removed() -> None:
+    body = grounded(CITY, support(CITY, FIRST, 0))
+    usage: JsonObject = {"usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 4}}
+    wrapped: JsonObject = {"response": {**body, **usage}, "traceId": "t1"}
+    first: JsonObject = {"response": chunk({"text": CITY[:5]}), "traceId": "t1"}
+    rest = grounded(CITY, support(CITY, FIRST, 0))
+    rest["candidates"] = [{**at_object(rest, "candidates", 0), "content": {"parts": [{"text": CITY[5:]}]}}]
+    for answer in (whole(wrapped), streamed(first, {"response": {**rest, **usage}, "traceId": "t1"})):
+        assert (answer.text, answer.id, answer.finish) == (CITY, "r1", "stop")
+        assert cited(answer) == [(FIRST, ["https://a.test"])]
+        assert (answer.usage.input_tokens, answer.usage.output_tokens) == (3, 4)
+        assert warned(answer) == []
+
+
+def at_object(value: Json, *path: str | int) -> JsonObject:
+    found = at(value, *path)
+    assert isinstance(found, dict)
+    return found

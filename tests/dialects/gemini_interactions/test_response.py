@@ -8,7 +8,7 @@ import pytest
 
 from groundwire.dialects.base import Reply
 from groundwire.dialects.gemini_interactions import DIALECT
-from groundwire.dialects.gemini_interactions.encoder import timestamp
+from groundwire.dialects.timestamps import timestamp
 from groundwire.errors import Overloaded, QuotaExhausted, RateLimited, UpstreamError, UpstreamWireError
 from groundwire.model import (
     Answer,

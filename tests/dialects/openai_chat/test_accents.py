@@ -572,3 +572,79 @@ def test_a_file_is_cited_by_its_name() -> None:
         (citation.span, item.source.title) for citation in answer.citations for item in citation.evidence
     ]
     assert found == [((0, 13), "a.pdf"), ((26, 37), "f2")]
+
+
+# GitHub Copilot: references next to the answer, or as an event of their own
+
+
+SEARCHED: JsonObject = {
+    "type": "github.web-search",
+    "id": "s1",
+    "data": {
+        "type": "web-search",
+        "query": "nile length",
+        "results": [{"title": "Nile", "url": "https://a.example/nile", "excerpt": "It has 6650 km."}],
+    },
+    "metadata": {"display_name": "nile length", "display_icon": "globe"},
+}
+SHOWN: JsonObject = {
+    "type": "acme.page",
+    "id": "p1",
+    "data": {"any": "thing"},
+    "is_implicit": False,
+    "metadata": {"display_name": "Amazon", "display_url": "https://b.example/amazon"},
+}
+IMPLICIT: JsonObject = {
+    "type": "client.file",
+    "id": "f1",
+    "data": {},
+    "metadata": {"display_name": "main.py"},
+}
+
+
+def _copilot_text() -> JsonObject:
+    choice: JsonObject = {"index": 0, "delta": {"content": "Long."}, "finish_reason": "stop"}
+    return {"id": "c1", "object": "chat.completion.chunk", "model": "gpt-5.5", "choices": [choice]}
+
+
+def _copilot_stream(name: str, references: Json) -> bytes:
+    head = f"event: {name}\n" if name else ""
+    frames = (
+        f"{head}data: {json.dumps(references)}\n\ndata: {json.dumps(_copilot_text())}\n\ndata: [DONE]\n\n"
+    )
+    return frames.encode()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        _copilot_stream("copilot_references", [SEARCHED, SHOWN, IMPLICIT]),
+        _copilot_stream("", {"choices": [], "copilot_references": [SEARCHED, SHOWN, IMPLICIT]}),
+        _copilot_stream("", {"copilot_references": [SEARCHED, SHOWN, IMPLICIT]}),
+    ],
+    ids=["event", "chunk", "without choices"],
+)
+def test_references_of_copilot_are_searches_and_pages(data: bytes) -> None:
+    decoder = DIALECT.decoder()
+    answer = assemble([*decoder.feed(data), *decoder.close()])
+    assert answer.text == "Long."
+    assert [part.queries for part in answer.parts if isinstance(part, SearchCall)] == [("nile length",)]
+    found = {
+        source.url: (source.title, source.excerpts)
+        for part in answer.parts
+        if isinstance(part, SearchResult)
+        for source in part.sources
+    }
+    assert found == {
+        "https://a.example/nile": ("Nile", ("It has 6650 km.",)),
+        "https://b.example/amazon": ("Amazon", ()),
+    }
+    assert answer.warnings == ()
+
+
+def test_references_of_copilot_in_a_whole_message() -> None:
+    message: JsonObject = {"role": "assistant", "content": "Long.", "copilot_references": [SEARCHED, SHOWN]}
+    body: JsonObject = {"id": "c1", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    answer = assemble(DIALECT.decode_response(body))
+    assert {source.url for source in answer.sources} == {"https://a.example/nile", "https://b.example/amazon"}
+    assert answer.warnings == ()

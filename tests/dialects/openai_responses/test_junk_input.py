@@ -9,7 +9,7 @@ import pytest
 from groundwire.dialects.openai_responses import DIALECT
 from groundwire.errors import UpstreamWireError
 from groundwire.model import Failed, Finished, Json, JsonObject, assemble
-from tests.dialects import test_mistral_conversations as mistral
+from tests.dialects import test_mistral_reader as mistral
 from tests.dialects.openai_responses import test_perplexity as perplexity
 from tests.dialects.openai_responses.wire import decode_events, payloads, sse
 

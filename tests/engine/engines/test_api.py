@@ -422,7 +422,7 @@ BODIES: dict[str, tuple[str, str, JsonObject]] = {
         {
             "query": "asyncio timeout",
             "limit": 7,
-            "sources": ["web"],
+            "sources": [{"type": "web"}],
             "country": "DE",
             "tbs": GOOGLE_DATES,
             "includeDomains": ["a.com"],

@@ -35,7 +35,7 @@ from tests.oracles.rendering import billed, list_faults, listed, rendered_answer
 
 PROVIDERS = ("anthropic_messages", "openai_responses", "openai_chat", "gemini", "gemini_interactions")
 """Every dialect of which there are recordings."""
-INBOUND = (*PROVIDERS, "bedrock_converse")
+INBOUND = (*PROVIDERS, "bedrock_converse", "cohere_chat", "mistral_conversations")
 
 _FINISHES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "anthropic_messages": {
@@ -62,6 +62,14 @@ _FINISHES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "filtered": ("content_filtered",),
         "tool_calls": ("tool_use",),
     },
+    "cohere_chat": {
+        "stop": ("COMPLETE", "STOP_SEQUENCE"),
+        "length": ("MAX_TOKENS",),
+        "filtered": ("ERROR_TOXIC",),
+        "tool_calls": ("TOOL_CALL",),
+    },
+    # There are no finish reasons.
+    "mistral_conversations": dict.fromkeys(("stop", "length", "filtered", "tool_calls"), ("",)),
     # A filtered prompt has feedback, but no candidate with a finish reason.
     "gemini": {
         "stop": ("STOP",),
@@ -306,6 +314,7 @@ def _citations(target: Dialect, read: SdkAnswer, answer: Answer) -> Iterator[str
     if target.name not in (
         "anthropic_messages",
         "bedrock_converse",
+        "mistral_conversations",
     ):  # their citations cover blocks, split where claims begin and end
         words = {(read.text[start:end], url) for start, end, url in read.spans}
         if moved := words - claims(answer) - claims_by_part(answer):

@@ -10,18 +10,25 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import anthropic
 import botocore.config
 import botocore.exceptions
 import botocore.session
+import cohere
+import httpx
 import httpx2
 import openai
 from anthropic.types import Message, ServerToolUseBlock, TextBlock, WebSearchToolResultBlock
+from cohere.core.api_error import ApiError as CohereError
+from cohere.core.request_options import RequestOptions
 from google import genai
 from google.genai import errors, interactions, types
 from google.genai._gaos.lib.compat_errors import APIError, APIResponseValidationError
+from mistralai.client import Mistral, models
+from mistralai.client.errors import MistralError
 from openai.types.responses import (
     Response,
     ResponseFunctionWebSearch,
@@ -31,7 +38,7 @@ from openai.types.responses import (
 from openai.types.responses.response_function_web_search import ActionSearch
 from openai.types.responses.response_output_text import AnnotationURLCitation
 
-from tests.unencrypted import ASYNC_CLIENT_ARGS, CLIENT_ARGS
+from tests.unencrypted import ASYNC_CLIENT_ARGS, CLIENT_ARGS, NO_CERTIFICATES
 
 QUESTION = "What is new?"
 FAILURES = (
@@ -41,6 +48,10 @@ FAILURES = (
     APIError,
     botocore.exceptions.ClientError,
     botocore.exceptions.HTTPClientError,
+    CohereError,
+    MistralError,
+    httpx2.HTTPError,
+    httpx.HTTPError,
 )
 """What the clients raise for an error, or for an interrupted answer."""
 
@@ -307,56 +318,183 @@ def _read_converse(response: Mapping[str, Any]) -> SdkAnswer:
     return read
 
 
+def _read_cohere(
+    content: Iterable[tuple[str, str]], citations: Iterable[cohere.Citation], ending: object
+) -> SdkAnswer:
+    """The blocks of content by kind, the citations, and the object with the finish reason."""
+    read = SdkAnswer(finish=str(getattr(ending, "finish_reason", "")))
+    starts: list[int] = []
+    for kind, text in content:
+        starts.append(len(read.text))
+        read.text += text if kind == "text" else ""
+    for citation in citations:
+        start = starts[citation.content_index or 0] if starts else 0
+        first, last = start + (citation.start or 0), start + (citation.end or 0)
+        assert read.text[first:last] == citation.text
+        for source in citation.sources or ():
+            assert isinstance(source, cohere.DocumentSource)
+            read.cite(str((source.document or {}).get("url", "")), first, last)
+    usage = getattr(ending, "usage", None)
+    if isinstance(usage, cohere.Usage) and usage.tokens is not None:
+        read.tokens = (int(usage.tokens.input_tokens or 0), int(usage.tokens.output_tokens or 0))
+        billed = usage.billed_units
+        read.searches = int(billed.search_units) if billed and billed.search_units is not None else None
+    return read
+
+
+def _read_conversation(entries: Iterable[object], usage: models.ConversationUsageInfo) -> SdkAnswer:
+    """Entries of a response; a reference cites the chunk of text before it."""
+    read = SdkAnswer()
+    for entry in entries:
+        if isinstance(entry, models.ToolExecutionEntry):
+            read.queries += _queries(json.loads(entry.arguments))
+            results = (entry.info or {}).get("results", ())
+            read.pages |= {page.get("url", "") for page in results}
+        elif isinstance(entry, models.MessageOutputEntry):
+            start = len(read.text)
+            for chunk in [entry.content] if isinstance(entry.content, str) else entry.content:
+                if isinstance(chunk, str | models.TextChunk):
+                    start = len(read.text)
+                    read.text += chunk if isinstance(chunk, str) else chunk.text
+                elif isinstance(chunk, models.ToolReferenceChunk):
+                    read.cite(chunk.url or "", start, len(read.text))
+    read.tokens = (
+        (usage.prompt_tokens or 0) + (usage.connector_tokens or 0),
+        usage.completion_tokens or 0,
+    )
+    if usage.connectors:
+        read.searches = usage.connectors["web_search"]
+    return read
+
+
+class _StreamedEntries:
+    """The entries that the events of a conversation amount to."""
+
+    def __init__(self) -> None:
+        self._texts: dict[tuple[int, int], Any] = {}
+        self._executions: dict[int, models.ToolExecutionEntry] = {}
+
+    def add(self, event: object) -> None:
+        """Add an event."""
+        match event:
+            case models.MessageOutputEvent():
+                key = (event.output_index or 0, event.content_index or 0)
+                if isinstance(event.content, str):
+                    self._texts[key] = self._texts.get(key, "") + event.content
+                else:
+                    self._texts[key] = event.content
+            case models.ToolExecutionStartedEvent():
+                self._executions[event.output_index or 0] = models.ToolExecutionEntry(
+                    name=event.name, arguments=event.arguments
+                )
+            case models.ToolExecutionDoneEvent():
+                self._executions[event.output_index or 0].info = event.info
+
+    def entries(self) -> list[object]:
+        """All entries, in order."""
+        found: dict[int, list[Any]] = {}
+        for (entry, _), chunk in sorted(self._texts.items(), key=lambda item: item[0]):
+            found.setdefault(entry, []).append(
+                models.TextChunk(text=chunk) if isinstance(chunk, str) else chunk
+            )
+        messages = {entry: models.MessageOutputEntry(content=chunks) for entry, chunks in found.items()}
+        return [item for _, item in sorted({**messages, **self._executions}.items())]
+
+
 class SdkClients:
-    """One client of each dialect for one base URL. Use as a context manager: the exit closes connections."""
+    """One client of each dialect for one base URL, created when it is used first.
+
+    Use as a context manager: the exit closes connections.
+    """
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
-        once = types.HttpRetryOptions(attempts=1)
-        more = dict(headers or {})
-        self._http = httpx2.AsyncClient()  # by default, the library depends on what is installed
-        self._anthropic = anthropic.AsyncAnthropic(
-            base_url=url, api_key="k", max_retries=0, default_headers=more
-        )
-        self._openai = openai.AsyncOpenAI(
-            base_url=f"{url}/v1", api_key="k", max_retries=0, default_headers=more
-        )
-        self._google = genai.Client(
-            api_key="k",
-            http_options=types.HttpOptions(
-                base_url=url,
-                retry_options=once,
-                headers=more,
-                httpx_async_client=self._http,
-                client_args=CLIENT_ARGS,
-                async_client_args=ASYNC_CLIENT_ARGS,
-            ),
-        )
-        self._bedrock = botocore.session.Session().create_client(
-            "bedrock-runtime",
-            region_name="us-east-1",
-            endpoint_url=url,
-            aws_access_key_id="k",
-            aws_secret_access_key="k",  # noqa: S106
-            config=botocore.config.Config(retries={"total_max_attempts": 1}),
-        )
-        self._bedrock.meta.events.register(
-            "before-call.bedrock-runtime", lambda params, **_: params["headers"].update(more)
-        )
+        self._url = url
+        self._headers = dict(headers or {})
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> SdkClients:
-        self._stack.push_async_callback(self._anthropic.close)
-        self._stack.push_async_callback(self._openai.close)
-        self._stack.push_async_callback(self._http.aclose)
-        self._stack.callback(self._google.close)
-        self._stack.callback(self._bedrock.close)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
-        del self._google  # its destructor closes it again, in a task
+        self.__dict__.pop("_google", None)  # its destructor closes it again, in a task
         for _round in range(3):
             await asyncio.sleep(0)
+
+    def _http(self, *, with_headers: bool = False) -> httpx2.AsyncClient:
+        headers = self._headers if with_headers else {}
+        http = httpx2.AsyncClient(verify=NO_CERTIFICATES, headers=headers)
+        self._stack.push_async_callback(http.aclose)
+        return http
+
+    @cached_property
+    def _anthropic(self) -> anthropic.AsyncAnthropic:
+        return anthropic.AsyncAnthropic(
+            base_url=self._url,
+            api_key="k",
+            max_retries=0,
+            default_headers=self._headers,
+            http_client=self._http(),
+        )
+
+    @cached_property
+    def _openai(self) -> openai.AsyncOpenAI:
+        return openai.AsyncOpenAI(
+            base_url=f"{self._url}/v1",
+            api_key="k",
+            max_retries=0,
+            default_headers=self._headers,
+            http_client=self._http(),
+        )
+
+    @cached_property
+    def _google_http(self) -> httpx2.AsyncClient:
+        return self._http()
+
+    @cached_property
+    def _google(self) -> genai.Client:
+        client = genai.Client(
+            api_key="k",
+            http_options=types.HttpOptions(
+                base_url=self._url,
+                retry_options=types.HttpRetryOptions(attempts=1),
+                headers=self._headers,
+                httpx_async_client=self._google_http,
+                client_args=CLIENT_ARGS,
+                async_client_args=ASYNC_CLIENT_ARGS,
+            ),
+        )
+        self._stack.callback(client.close)
+        return client
+
+    @cached_property
+    def _cohere(self) -> cohere.AsyncClientV2:
+        http = httpx.AsyncClient(verify=NO_CERTIFICATES, headers=self._headers)
+        self._stack.push_async_callback(http.aclose)
+        return cohere.AsyncClientV2(base_url=self._url, api_key="k", httpx_client=http)
+
+    @cached_property
+    def _mistral(self) -> Mistral:
+        unused = httpx2.Client(verify=NO_CERTIFICATES)
+        self._stack.callback(unused.close)
+        http = self._http(with_headers=True)
+        return Mistral(server_url=self._url, api_key="k", client=unused, async_client=http)
+
+    @cached_property
+    def _bedrock(self) -> Any:
+        client = botocore.session.Session().create_client(
+            "bedrock-runtime",
+            region_name="us-east-1",
+            endpoint_url=self._url,
+            aws_access_key_id="k",
+            aws_secret_access_key="k",  # noqa: S106
+            config=botocore.config.Config(retries={"total_max_attempts": 1}),
+        )
+        client.meta.events.register(
+            "before-call.bedrock-runtime", lambda params, **_: params["headers"].update(self._headers)
+        )
+        self._stack.callback(client.close)
+        return client
 
     async def ask(self, dialect: str, model: str, *, stream: bool) -> SdkAnswer:
         """Send the question; returns the answer or the error as the client reads it."""
@@ -367,6 +505,8 @@ class SdkClients:
             "gemini": self._content,
             "gemini_interactions": self._interaction,
             "bedrock_converse": self._converse,
+            "cohere_chat": self._cohere_chat,
+            "mistral_conversations": self._conversation,
         }
         try:
             return await methods[dialect](model, stream)
@@ -475,6 +615,56 @@ class SdkClients:
             with closing(response["stream"]) as events:
                 response = _whole_converse(events)
         return _read_converse(response)
+
+    async def _cohere_chat(self, model: str, stream: bool) -> SdkAnswer:
+        question = cohere.UserChatMessageV2(content=QUESTION)
+        options: RequestOptions = {
+            "additional_body_parameters": {"connectors": [{"id": "web-search"}]},
+            "max_retries": 0,
+        }
+        if not stream:
+            answer = await self._cohere.chat(model=model, messages=[question], request_options=options)
+            blocks = [(block.type, getattr(block, block.type)) for block in answer.message.content or ()]
+            read = _read_cohere(blocks, answer.message.citations or (), answer)
+            read.extension = _extension(answer)
+            return read
+        content: dict[int, tuple[str, str]] = {}
+        citations: list[cohere.Citation] = []
+        read = SdkAnswer(error="no last event")
+        stream_events = self._cohere.chat_stream(model=model, messages=[question], request_options=options)
+        async for event in stream_events:
+            delta: Any = getattr(event, "delta", None)
+            match event:
+                case cohere.ContentDeltaV2ChatStreamResponse():
+                    more = delta.message.content
+                    kind = "thinking" if more.text is None else "text"
+                    _, text = content.get(event.index or 0, ("", ""))
+                    content[event.index or 0] = (kind, text + (more.text or more.thinking or ""))
+                case cohere.CitationStartV2ChatStreamResponse():
+                    citations.append(delta.message.citations)
+                case cohere.MessageEndV2ChatStreamResponse():
+                    if delta.error:
+                        return SdkAnswer(error=delta.error)
+                    known = [content.get(index, ("", "")) for index in range(1 + max(content, default=-1))]
+                    read = _read_cohere(known, citations, delta)
+                    read.extension = _extension(event)
+        return read
+
+    async def _conversation(self, model: str, stream: bool) -> SdkAnswer:
+        api = self._mistral.beta.conversations
+        search = models.WebSearchTool()
+        if not stream:
+            response = await api.start_async(model=model, inputs=QUESTION, tools=[search])
+            return _read_conversation(response.outputs, response.usage)
+        streamed = _StreamedEntries()
+        async with await api.start_stream_async(model=model, inputs=QUESTION, tools=[search]) as events:
+            async for event in events:
+                if isinstance(event.data, models.ResponseErrorEvent):
+                    return SdkAnswer(error=event.data.message)
+                if isinstance(event.data, models.ResponseDoneEvent):
+                    return _read_conversation(streamed.entries(), event.data.usage)
+                streamed.add(event.data)
+        return SdkAnswer(error="no last event")
 
     async def _interaction(self, model: str, stream: bool) -> SdkAnswer:
         api = self._google.aio.interactions

@@ -21,7 +21,7 @@ from groundwire.server.response_writer import ResponseTimeouts
 T = TypeVar("T")
 
 HOST = "127.0.0.1"
-BASES = {"openai_responses": "/v1", "openai_chat": "/v1"}
+BASES = {"openai_responses": "/v1", "openai_chat": "/v1", "mistral_conversations": "/v1"}
 """Path prefix in the `base_url` of a provider, by dialect."""
 
 

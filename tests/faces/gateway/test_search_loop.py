@@ -25,8 +25,11 @@ from tests.faces.gateway.tool_loop import (
 
 pytestmark = pytest.mark.server
 
-DIALECTS = ("openai_chat", "openai_responses", "anthropic_messages", "gemini", "gemini_interactions")
-WITHOUT_QUERIES = frozenset({"openai_chat"})
+DIALECTS = (
+    *("openai_chat", "openai_responses", "anthropic_messages", "gemini", "gemini_interactions"),
+    *("cohere_chat", "mistral_conversations"),
+)
+WITHOUT_QUERIES = frozenset({"openai_chat", "cohere_chat"})
 WITHOUT_SEARCH_COUNTS = frozenset({"gemini"})
 
 

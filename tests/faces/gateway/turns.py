@@ -109,6 +109,16 @@ PROTOCOLS: dict[str, Protocol] = {
             "messages": [_converse(FIRST), response["output"]["message"], _converse(NEXT)],
         },
     ),
+    "cohere_chat": Protocol(
+        "/v2/chat",
+        {"messages": [_user(FIRST)], "connectors": [{"id": "web-search"}]},
+        lambda body, response: {**body, "messages": [_user(FIRST), response["message"], _user(NEXT)]},
+    ),
+    "mistral_conversations": Protocol(
+        "/v1/conversations",
+        {"inputs": [_user(FIRST)], "tools": [{"type": "web_search"}]},
+        lambda body, response: {**body, "inputs": [_user(FIRST), *response["outputs"], _user(NEXT)]},
+    ),
     "gemini_interactions": Protocol(
         "/v1beta/interactions",
         {"input": FIRST, "tools": [{"type": "google_search"}]},

@@ -72,6 +72,11 @@ LOSSES: Mapping[Feature, str] = {
     Feature.COST: "`groundwire.cost`",
 }
 
+_REQUIRED: Mapping[str, JsonObject] = {
+    "toolUse": {"toolUseId": "", "name": ""},
+    "toolResult": {"toolUseId": ""},
+}
+"""Fields of a block that clients need, also if a provider left them out."""
 _IMAGE_FORMATS = frozenset({"png", "jpeg", "gif", "webp"})
 
 
@@ -276,7 +281,8 @@ class Encoder(StreamEncoder):
 
     def _write_tool(self, kind: str, block: JsonObject) -> None:
         """Write a call or a result whole: its start, and its input or content as one delta."""
-        start = {name: item for name, item in block.items() if name not in ("input", "content")}
+        start = {**_REQUIRED[kind]}
+        start |= {name: item for name, item in block.items() if name not in ("input", "content")}
         self._open_block((kind, -1), {kind: start})
         delta: Json = {"input": dump_json(block.get("input", {}))} if kind == "toolUse" else block["content"]
         self._delta({kind: delta})

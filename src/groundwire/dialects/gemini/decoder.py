@@ -323,7 +323,11 @@ _ADDRESS_KEYS = {"web": "uri", "image": "sourceUri", "retrievedContext": "uri", 
 _QUERY_FIELDS = ("webSearchQueries", "imageSearchQueries", "retrievalQueries")
 """`retrievalQueries` are queries of Google Maps and of private data."""
 
-_GROUNDING_FIELDS = (*_QUERY_FIELDS[:2], "searchEntryPoint", "groundingChunks", "groundingSupports")
+_ATTRIBUTIONS = "groundingAttributions"
+_GROUNDING_FIELDS = (
+    *(*_QUERY_FIELDS[:2], "searchEntryPoint", "groundingChunks", "groundingSupports"),
+    _ATTRIBUTIONS,
+)
 _GROUNDING_LISTS = either_spelling(dict.fromkeys((*_QUERY_FIELDS, "groundingChunks", "groundingSupports")))
 _Item = TypeVar("_Item")
 
@@ -351,6 +355,8 @@ class GroundingReader:
         """The `groundingMetadata` verbatim; merged from all chunks of a stream."""
         self._supports: list[GroundingSupport] = []
         self._recited: set[tuple[int, int | None, str, str]] = set()
+        self._attributed: set[tuple[int, int | None, str, str]] = set()
+        self._attributed_sources: dict[tuple[str, str], int] = {}
 
     def add(self, fields: Fields) -> None:
         """Add the `groundingMetadata` of a chunk."""
@@ -361,6 +367,7 @@ class GroundingReader:
         merge_repeated(
             self._supports, [_decode_support(support) for support in fields.objs("groundingSupports")]
         )
+        self.add_attributions(fields)
         entry = fields.obj("searchEntryPoint")
         self.suggestions = entry.text("renderedContent") or self.suggestions
         if blob := entry.text("sdkBlob"):
@@ -383,6 +390,26 @@ class GroundingReader:
                 self._recited.add(key)
                 self._supports.append(GroundingSupport(start, end, "", 0, (len(self.sources),), ()))
                 self.sources.append(source)
+
+    def add_attributions(self, fields: Fields) -> None:
+        """Add `groundingAttributions`, the form of Gemini 1.0: each has a source, a segment and a score.
+
+        Those of `generateAnswer` have a passage of the client instead, and no segment.
+        """
+        for attribution in many(fields, _ATTRIBUTIONS):
+            source, segment = _decode_attributed(attribution), attribution.obj("segment")
+            start, end = segment.offset("startIndex") or 0, segment.offset("endIndex")
+            key = (start, end, source.url, source.title)
+            if not (source.url or source.title) or key in self._attributed:
+                continue
+            self._attributed.add(key)
+            index = self._attributed_sources.setdefault((source.url, source.title), len(self.sources))
+            if index == len(self.sources):
+                self.sources.append(source)
+            score = attribution.number("confidenceScore")
+            scores = () if score is None else (score,)
+            support = GroundingSupport(start, end, segment.text("text"), 0, (index,), scores)
+            self._supports.append(support)
 
     def _add_raw(self, metadata: JsonObject) -> None:
         if not self.raw:
@@ -483,6 +510,19 @@ def _decode_chunk(chunk: Fields) -> Source:
     )
 
 
+def _decode_attributed(attribution: Fields) -> Source:
+    """Decode the source of an attribution: a page, or a passage that the client sent or stored."""
+    if not attribution.has("sourceId"):
+        return _decode_chunk(attribution)
+    source_id = attribution.obj("sourceId")
+    stored = source_id.obj("semanticRetrieverChunk")
+    name = (
+        source_id.obj("groundingPassage").text("passageId") or stored.text("chunk") or stored.text("source")
+    )
+    passage = "".join(part.text("text") for part in many(attribution.obj("content"), "parts"))
+    return Source("", name or "Passage", excerpts=(passage,) if passage else ())
+
+
 def _decode_support(support: Fields) -> GroundingSupport:
     segment = support.obj("segment")
     return GroundingSupport(
@@ -569,6 +609,8 @@ class ResponseReader:
 
     def read(self, body: Fields) -> None:
         """Read one chunk, or the whole body."""
+        if "candidates" not in body.raw and isinstance(body.get("response"), dict):
+            body = body.obj("response")  # the wrapper of Code Assist
         if "error" in body.raw:
             error = error_in(body.raw)
             if error is not None:
@@ -610,6 +652,9 @@ class ResponseReader:
     def _read_grounding(self, candidate: Fields) -> None:
         if candidate.get("groundingMetadata"):  # empty in every chunk of Gemini 2 but the last
             self._grounding.add(candidate.obj("groundingMetadata"))
+
+    def _read_attributions(self, candidate: Fields) -> None:
+        self._grounding.add_attributions(candidate)
 
     def _read_recited(self, candidate: Fields) -> None:
         self._recited.add_recited(candidate.obj("citationMetadata"))
@@ -749,6 +794,7 @@ _CANDIDATE_READERS = either_spelling(
         "groundingMetadata": ResponseReader._read_grounding,
         "urlContextMetadata": ResponseReader._read_pages,
         "citationMetadata": ResponseReader._read_recited,
+        _ATTRIBUTIONS: ResponseReader._read_attributions,
     }
 )
 

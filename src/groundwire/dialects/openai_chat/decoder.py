@@ -17,13 +17,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from groundwire.dialects.base import StreamDecoder
-from groundwire.dialects.cohere_v2 import (
-    CohereTranslator,
-    as_chunk,
-    is_cohere,
-    is_cohere_event,
-    translated,
-)
+from groundwire.dialects.brave_tags import BraveTagReader, TaggedText, is_brave, tagged_usage
+from groundwire.dialects.cohere_reader import CohereReader, is_cohere, is_cohere_event
 from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.json import dump_json, load_json
 from groundwire.dialects.openai_chat.errors import decode_finish, decode_stream_error
@@ -39,7 +34,7 @@ from groundwire.dialects.openai_chat.history import (
     reasoning_extras,
     resolve_citations,
 )
-from groundwire.dialects.openai_chat.search import LIST_FIELDS, NAME, as_extras, decode_page
+from groundwire.dialects.openai_chat.search import LIST_FIELDS, NAME, REFERENCES, as_extras, decode_page
 from groundwire.dialects.openai_chat.tools import WireCall, decode_call, decode_legacy_call, is_client_call
 from groundwire.dialects.openai_chat.usage import decode_usage
 from groundwire.dialects.sse import Frame
@@ -100,14 +95,15 @@ class Decoder(StreamDecoder):
         self._emitted_pages: tuple[Source, ...] = ()
         self._usage: Usage | None = None
         self._finish_reason = self._native_reason = ""
-        self._cohere = CohereTranslator()
+        self._cohere = CohereReader(self.queue, NAME)
+        self._tags: BraveTagReader | None = None
         self._started = self._streamed = self._message_read = self._refused = self._settled = False
 
     def read(self, body: JsonObject) -> list[Event]:
         """Decode a whole body into events."""
         answer = Fields.of(body, UpstreamWireError)
         if is_cohere(answer):
-            answer = answer.with_raw(translated(answer))
+            return self._read_cohere(answer)
         if not answer.items("choices") and not answer.has("error") and answer.get("object") != "error":
             raise answer.fault("expected a choice", "choices")
         self.audit(body)
@@ -127,12 +123,14 @@ class Decoder(StreamDecoder):
                 return
         try:
             value = load_json(data, UpstreamWireError)
+            if frame.event == REFERENCES and isinstance(value, list):
+                value = {REFERENCES: value}
             if self._streamed and (text := _plain_text_delta(value)):
                 self._emit_text(text)
                 return
             chunk = Fields.of(value, UpstreamWireError)
             if is_cohere_event(value):
-                self._on_cohere_event(chunk)
+                self._cohere.read(chunk)
                 return
             self.on_chunk(chunk)
             if frame.event == "error":
@@ -141,12 +139,14 @@ class Decoder(StreamDecoder):
             self.settle()
             raise
 
-    def _on_cohere_event(self, event: Fields) -> None:
-        for translated_event in self._cohere.translate(event):
-            self.on_chunk(event.with_raw(as_chunk(translated_event)))
+    def _read_cohere(self, body: Fields) -> list[Event]:
+        self.audit(body.raw)
+        self._cohere.read_body(body)
+        return self.queue.take()
 
     def on_end(self) -> None:
         """End the stream. Some servers omit `[DONE]`; with a finish reason the answer is complete."""
+        self._cohere.settle()
         if self._finish_reason:
             self.finish()
         else:
@@ -158,8 +158,9 @@ class Decoder(StreamDecoder):
         if not self._started:
             self._started = True
             self.emit(Started(chunk.text("id"), chunk.text("model")))
+            self._tags = BraveTagReader() if is_brave(chunk.text("model")) else None
         if not _HAS_NO_LISTS(raw):
-            self._lists.read(raw)
+            self._on_references(chunk)
             self._sources.add_proxied(raw)
         if raw.get("usage") is not None:
             self._usage = decode_usage(chunk.obj("usage"))
@@ -217,6 +218,12 @@ class Decoder(StreamDecoder):
     def _on_tools(self, message: Fields) -> None:
         for search in self._searches.read_tools(message):
             self._emit_search(search)
+
+    def _on_references(self, holder: Fields) -> None:
+        """Read the references of GitHub Copilot: searches, and other pages."""
+        for search in self._searches.read_references(holder):
+            self._emit_search(search)
+        self._lists.read(holder.raw)
 
     def _on_steps(self, message: Fields) -> None:
         for step in self._searches.read_steps(message):
@@ -279,6 +286,35 @@ class Decoder(StreamDecoder):
             self._sources.references += ((self._stripper.length_fed, number) for number in chunk.references)
 
     def _emit_text(self, delta: str) -> None:
+        if self._tags is not None:
+            for piece in self._tags.feed(delta):
+                self._on_tagged(piece)
+            return
+        self._emit_untagged(delta)
+
+    def _on_tagged(self, piece: TaggedText) -> None:
+        match piece.tag:
+            case "":
+                self._emit_untagged(piece.text)
+            case "citation":
+                self._cite_here(piece.content)
+            case "enum_item":
+                self._emit_untagged(_first_string(piece.content, "original_tokens", "name"))
+                citations = piece.content.get("citations")
+                for citation in citations if isinstance(citations, list) else ():
+                    self._cite_here(as_object(citation))
+            case "usage":
+                self._usage = tagged_usage(piece.content)
+
+    def _cite_here(self, citation: JsonObject) -> None:
+        """Cite a page for the text before this position."""
+        page = decode_page({name: citation.get(name) for name in ("url", "title")}, "cited")
+        if page.url:
+            here = self._stripper.length_fed
+            evidence = evidence_for(page, _first_string(citation, "snippet"))
+            self._sources.annotations.append(ChatAnnotation(evidence, here, here))
+
+    def _emit_untagged(self, delta: str) -> None:
         if text := self._stripper.feed(delta):
             if self._lists.pages is not self._emitted_pages:
                 self._emit_pages()
@@ -356,6 +392,8 @@ class Decoder(StreamDecoder):
         if self._settled:
             return
         self._settled = True
+        for piece in self._tags.close() if self._tags is not None else ():
+            self._on_tagged(piece)
         rest = self._stripper.close()
         if rest:
             self.emit(TextDelta(self._text_part, rest))
@@ -426,10 +464,16 @@ def _plain_text_delta(chunk: Json) -> str:
     return content if isinstance(content, str) and _TEXT_DELTA_FIELDS.issuperset(delta) else ""
 
 
+def _first_string(fields: JsonObject, *names: str) -> str:
+    values = (fields.get(name) for name in names)
+    return next((value for value in values if isinstance(value, str) and value), "")
+
+
 _FIELD_READERS: Mapping[str, Callable[[Decoder, Fields], None]] = {
     **dict.fromkeys(LIST_FIELDS, Decoder._on_lists),
     **dict.fromkeys(PROXIED_FIELDS, Decoder._on_proxied),
     "executed_tools": Decoder._on_tools,
+    REFERENCES: Decoder._on_references,
     "reasoning_steps": Decoder._on_steps,
     "reasoning_content": Decoder._on_reasoning_content,
     "reasoning": Decoder._on_reasoning,
@@ -499,7 +543,8 @@ class ServerSearchReader:
 
     Groq lists `executed_tools` in the message and in deltas: first the call, then the same entry with its
     results (`search_results.results`, `browser_results`). The arguments show what kind of call it was.
-    Perplexity lists `reasoning_steps`: thoughts, searches with their keywords, and fetched pages.
+    Perplexity lists `reasoning_steps`: thoughts, searches with their keywords, and fetched pages. GitHub
+    Copilot lists `copilot_references`; those of the type `github.web-search` have a query and its results.
 
     gpt-oss cites with `【4†L12-L15】`. The number refers to a page shown by its browser, and every browser
     call shows one. Only a call that opened a page by URL reveals which page that was.
@@ -539,6 +584,22 @@ class ServerSearchReader:
             for search in _decode_step(step, len(self._known) + 1):
                 self._known[search.call.id] = search
                 yield search
+
+    def read_references(self, holder: Fields) -> Iterator[ServerSearch]:
+        """New searches in `copilot_references`."""
+        for reference in map(as_object, _entries(holder.get(REFERENCES))):
+            data, key = as_object(reference.get("data")), dump_json(reference)
+            if reference.get("type") != "github.web-search" or key in self._steps:
+                continue
+            self._steps.add(key)
+            query, call_id = data.get("query"), f"search_{len(self._known) + 1}"
+            queries = (query,) if isinstance(query, str) and query else ()
+            sources = tuple(map(decode_page, map(as_object, _entries(data.get("results")))))
+            search = ServerSearch(
+                SearchCall(call_id, queries, extras=_MARK), SearchResult(call_id, sources, extras=_MARK)
+            )
+            self._known[call_id] = search
+            yield search
 
     def pending(self) -> Iterator[ServerSearch]:
         """Searches that never got a result: the answer is complete, so they found nothing."""

@@ -470,11 +470,11 @@ def _verbatim_fields(verbatim: JsonObject) -> JsonObject:
     return {key: value for key, value in verbatim.items() if key not in _FORM_FIELDS}
 
 
-# Field names of a page: Perplexity, Groq, Qwen, Hunyuan, Baidu, GLM, Azure.
+# Field names of a page: Perplexity, Groq, Qwen, Hunyuan, Baidu, GLM, Azure, Copilot.
 _URL = ("url", "link", "uri")
 _TITLE = ("title", "name")
 _DATE = ("date", "publish_date", "publish_time", "published_date")
-_SNIPPET = ("snippet", "content", "text", "description", "summary")
+_SNIPPET = ("snippet", "content", "text", "description", "summary", "excerpt")
 
 
 def decode_page(page: JsonObject, state: SourceState = "retrieved") -> Source:
@@ -508,8 +508,9 @@ def encode_page(source: Source) -> JsonObject:
 
 
 _CITATIONS = "citations"
+REFERENCES = "copilot_references"
 _NESTED_LISTS = {"search_info": "search_results", "context": "citations"}
-LIST_FIELDS = (_CITATIONS, "search_results", "search_info", "web_search", "context", "references")
+LIST_FIELDS = (_CITATIONS, "search_results", "search_info", "web_search", "context", "references", REFERENCES)
 _REFERENCE = re.compile(r"\D*(\d{1,3})\D*")
 
 
@@ -524,6 +525,7 @@ class SourceLists:
     | `web_search` | GLM (Z.ai) | pages with a `link`, which may be empty, and `refer` (`ref_1`) |
     | `context.citations` | Azure OpenAI on your data | passages of documents |
     | `references` | Volcengine Ark (Doubao) | pages |
+    | `copilot_references` | GitHub Copilot | objects whose `metadata` names a page |
 
     They are fields of the response or of its message. A stream has them once, in the first and last chunk, or
     in every chunk. Markers in the text refer to entries by number: the number in the entry, else its list
@@ -562,6 +564,8 @@ class SourceLists:
     def _update(self, key: str, value: Json) -> bool:
         if key in _NESTED_LISTS:
             value = as_object(value).get(_NESTED_LISTS[key])
+        elif key == REFERENCES and isinstance(value, list):
+            value = list(_referenced_pages(value))
         previous = self._entries.get(key, [])
         if not isinstance(value, list) or not value or value == previous:
             return False
@@ -583,6 +587,14 @@ class SourceLists:
             for number, source in sources
             if number is not None and (source.url or source.title)
         ]
+
+
+def _referenced_pages(references: list[Json]) -> Iterator[JsonObject]:
+    """The pages that references of GitHub Copilot show to the user; searches are read elsewhere."""
+    for reference in map(as_object, references):
+        metadata = as_object(reference.get("metadata"))
+        if reference.get("type") != "github.web-search" and metadata.get("display_url"):
+            yield {"url": metadata["display_url"], "title": metadata.get("display_name")}
 
 
 def _entry_number(page: JsonObject) -> int | None:

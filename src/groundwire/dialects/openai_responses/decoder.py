@@ -22,12 +22,7 @@ from groundwire.dialects.event_queue import EventQueue
 from groundwire.dialects.extras import FIELD
 from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.json import FormReader, dump_json, load_json
-from groundwire.dialects.mistral_conversations import (
-    EVENTS,
-    ConversationTranslator,
-    events_of,
-    is_conversation,
-)
+from groundwire.dialects.mistral_reader import EVENTS, ConversationReader, is_conversation
 from groundwire.dialects.openai_responses.errors import FINISH_REASONS, decode_stream_error
 from groundwire.dialects.openai_responses.history import (
     PHASES,
@@ -102,7 +97,7 @@ class Decoder(StreamDecoder):
         self._readers: dict[int, ItemReader] = {}
         self._settler = CitationSettler(self.queue)
         self._tool_use = ServerToolUse()
-        self._conversation = ConversationTranslator()
+        self._conversation = ConversationReader(self.queue, NAME)
         self._has_started = False
 
     def on_frame(self, frame: Frame) -> None:
@@ -154,8 +149,7 @@ class Decoder(StreamDecoder):
     def read_response(self, response: Fields) -> None:
         """Decode a whole response, any part of which may have been streamed before."""
         if is_conversation(response):
-            for event in events_of(response):
-                self._on_conversation(response.with_raw(event))
+            self._conversation.read_body(response)
             return
         self._emit_started(response)
         items = list(response.objs("output"))
@@ -212,6 +206,7 @@ class Decoder(StreamDecoder):
         """Abandon the open items. Events emitted before an error stay valid, and so do their citations."""
         for item in self._readers.values():
             item.abandon()
+        self._conversation.close()
         self._settler.finish(derive_citations=False)
 
     def _open_reader(self, index: int, item: Fields) -> ItemReader:
@@ -406,8 +401,7 @@ class Decoder(StreamDecoder):
         self._fail(event.raw)
 
     def _on_conversation(self, event: Fields) -> None:
-        for translated in self._conversation.translate(event):
-            _EVENTS[str(translated["type"])](self, event.with_raw(translated))
+        self._conversation.read(event)
 
     def _on_untyped(self, event: Fields) -> None:
         """Read a body instead of a stream: a response, or an error that came with status 200."""

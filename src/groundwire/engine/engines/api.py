@@ -19,6 +19,7 @@ from groundwire.dialects.json import dump_json, load_json
 from groundwire.engine.engines.results import PageOpener, SearchHit
 from groundwire.engine.pages import EngineResult
 from groundwire.errors import (
+    AuthRejected,
     ConfigError,
     GroundwireError,
     InvalidQuery,
@@ -159,7 +160,8 @@ class ApiEngine:
 
     async def _request_hits(self, query: str, options: SearchOptions, limit: int) -> tuple[SearchHit, ...]:
         row = self._row
-        key = await self._key()
+        credential = await self._checked_credential()
+        key = credential.secret if credential is not None else NO_SECRET
         today = datetime.fromtimestamp(self._clock(), UTC).date().isoformat()
         wanted = min(limit, options.max_sources or limit)
         base_url = row.base_url.rstrip("/")
@@ -171,11 +173,12 @@ class ApiEngine:
                 error = await _response_error(row, response)
                 if isinstance(error, UpstreamError) and error.upstream_code in row.empty_codes:
                     return ()
-                raise error
+                raise _with_origin(error, credential)
             body = load_json(await response.body(_LARGEST), UpstreamWireError)
         return row.response(Fields.of(body, UpstreamWireError))
 
-    async def _key(self) -> Secret:
+    async def _checked_credential(self) -> Credential | None:
+        """The credential, if the service needs one; raises an error if something is not configured."""
         row = self._row
         if not row.base_url:
             raise _missing(row, f"no address for {row.title}. {row.advice}")
@@ -188,9 +191,9 @@ class ApiEngine:
         if credential is None:
             if row.lookups and row.missing:
                 raise _missing(row, f"no credentials for {row.title}. {row.advice}")
-            return NO_SECRET
+            return None
         self._redactor.add_credential(credential)
-        return credential.secret
+        return credential
 
 
 def check_query(title: str, query: str, options: SearchOptions) -> None:
@@ -204,6 +207,13 @@ def check_query(title: str, query: str, options: SearchOptions) -> None:
 def _missing(row: ApiEngineSpec, message: str) -> MissingCredential:
     error = MissingCredential(message)
     error.code = row.missing or error.code
+    return error
+
+
+def _with_origin(error: GroundwireError, credential: Credential | None) -> GroundwireError:
+    """Add to the error about a rejected key where the key was found."""
+    if isinstance(error, AuthRejected) and credential is not None:
+        error.message = f"{error.message.rstrip('. ')}. The key comes from {credential.origin}."
     return error
 
 

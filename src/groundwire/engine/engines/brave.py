@@ -101,6 +101,6 @@ SPEC = ApiEngineSpec(
     codes={"SUBSCRIPTION_TOKEN_INVALID": AuthRejected, "QUOTA_LIMITED": QuotaExhausted},
     lookups=(Lookup("environment", "BRAVE_API_KEY"), Lookup("own", "brave")),
     missing="MISSING_BRAVE_API_KEY",
-    advice="Set BRAVE_API_KEY.",
+    advice="Set BRAVE_API_KEY, or run `groundwire login brave`.",
     honours=DOMAIN_LISTS | {"location", "language", "since", "until"},
 )

@@ -73,6 +73,6 @@ SPEC = ApiEngineSpec(
     },
     lookups=(Lookup("environment", "EXA_API_KEY"), Lookup("own", "exa")),
     missing="MISSING_EXA_API_KEY",
-    advice="Set EXA_API_KEY.",
+    advice="Set EXA_API_KEY, or run `groundwire login exa`.",
     honours=DOMAIN_LISTS | {"location", "since", "until"},
 )

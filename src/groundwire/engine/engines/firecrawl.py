@@ -27,7 +27,7 @@ def _request(search: ServiceQuery) -> HttpRequest:
     body: JsonObject = {
         "query": search.query,
         "limit": min(search.limit, _MOST),
-        "sources": ["web"],
+        "sources": [{"type": "web"}],
         "country": (options.location or Location()).country.upper(),
         "tbs": google_time_range(options, search.today),
         "includeDomains": allowed,
@@ -62,6 +62,6 @@ SPEC = ApiEngineSpec(
     explain=_explain,
     lookups=(Lookup("environment", "FIRECRAWL_API_KEY"), Lookup("own", "firecrawl")),
     missing="MISSING_FIRECRAWL_API_KEY",
-    advice="Set FIRECRAWL_API_KEY.",
+    advice="Set FIRECRAWL_API_KEY, or run `groundwire login firecrawl`.",
     honours=DOMAIN_LISTS | {"location", "since", "until"},
 )

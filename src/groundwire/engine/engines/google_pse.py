@@ -83,7 +83,10 @@ SPEC = ApiEngineSpec(
     },
     lookups=(Lookup("environment", "GOOGLE_PSE_API_KEY"), Lookup("own", "google_pse")),
     missing="MISSING_GOOGLE_PSE_API_KEY",
-    advice="Set GOOGLE_PSE_API_KEY, and GOOGLE_PSE_ENGINE_ID to the ID of your search engine.",
+    advice=(
+        "Set GOOGLE_PSE_API_KEY, or run `groundwire login google_pse`, and set GOOGLE_PSE_ENGINE_ID to the "
+        "ID of your search engine."
+    ),
     honours=DOMAIN_LISTS | {"location", "language", "since", "until"},
     variables=(_ENGINE_ID,),
 )

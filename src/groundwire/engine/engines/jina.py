@@ -60,7 +60,7 @@ SPEC = ApiEngineSpec(
     codes={"InsufficientBalanceError": QuotaExhausted},
     lookups=(Lookup("environment", "JINA_API_KEY"), Lookup("own", "jina")),
     missing="MISSING_JINA_API_KEY",
-    advice="Set JINA_API_KEY.",
+    advice="Set JINA_API_KEY, or run `groundwire login jina`.",
     honours=DOMAIN_LISTS | {"location", "language"},
     deadlines=Deadlines(connect=5.0, first_byte=25.0, idle=10.0, total=30.0),
 )

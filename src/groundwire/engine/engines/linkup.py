@@ -57,6 +57,6 @@ SPEC = ApiEngineSpec(
     empty_codes=frozenset({"SEARCH_QUERY_NO_RESULT"}),
     lookups=(Lookup("environment", "LINKUP_API_KEY"), Lookup("own", "linkup")),
     missing="MISSING_LINKUP_API_KEY",
-    advice="Set LINKUP_API_KEY.",
+    advice="Set LINKUP_API_KEY, or run `groundwire login linkup`.",
     honours=DOMAIN_LISTS | {"since", "until"},
 )

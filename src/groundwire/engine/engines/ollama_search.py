@@ -48,5 +48,5 @@ SPEC = ApiEngineSpec(
     explain=_explain,
     lookups=(Lookup("environment", "OLLAMA_API_KEY"), Lookup("own", "ollama_search")),
     missing="MISSING_OLLAMA_API_KEY",
-    advice="Set OLLAMA_API_KEY.",
+    advice="Set OLLAMA_API_KEY, or run `groundwire login ollama_search`.",
 )

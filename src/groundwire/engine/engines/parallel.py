@@ -70,6 +70,6 @@ SPEC = ApiEngineSpec(
     explain=_explain,
     lookups=(Lookup("environment", "PARALLEL_API_KEY"), Lookup("own", "parallel")),
     missing="MISSING_PARALLEL_API_KEY",
-    advice="Set PARALLEL_API_KEY.",
+    advice="Set PARALLEL_API_KEY, or run `groundwire login parallel`.",
     honours=DOMAIN_LISTS | {"location", "since"},
 )

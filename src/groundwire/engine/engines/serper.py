@@ -59,6 +59,6 @@ SPEC = ApiEngineSpec(
     codes={_NO_CREDITS: QuotaExhausted},
     lookups=(Lookup("environment", "SERPER_API_KEY"), Lookup("own", "serper")),
     missing="MISSING_SERPER_API_KEY",
-    advice="Set SERPER_API_KEY.",
+    advice="Set SERPER_API_KEY, or run `groundwire login serper`.",
     honours=DOMAIN_LISTS | {"location", "language", "since", "until"},
 )

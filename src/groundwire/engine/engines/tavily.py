@@ -69,7 +69,7 @@ SPEC = ApiEngineSpec(
     statuses={432: QuotaExhausted, 433: QuotaExhausted},
     lookups=(Lookup("environment", "TAVILY_API_KEY"), Lookup("own", "tavily")),
     missing="MISSING_TAVILY_API_KEY",
-    advice="Set TAVILY_API_KEY.",
+    advice="Set TAVILY_API_KEY, or run `groundwire login tavily`.",
     honours=DOMAIN_LISTS | {"since", "until"},
 )
 
@@ -86,7 +86,7 @@ KEYLESS = replace(
     request=_keyless_request,
     lookups=(),
     missing="",
-    advice="Wait a little, or set TAVILY_API_KEY.",
+    advice="Wait a little, set TAVILY_API_KEY, or run `groundwire login tavily`.",
     deadlines=Deadlines(connect=3.0, first_byte=8.0, idle=5.0, total=10.0),
 )
 """The same service for anybody, with a limit for each address."""

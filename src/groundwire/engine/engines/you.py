@@ -68,6 +68,6 @@ SPEC = ApiEngineSpec(
         Lookup("own", "you"),
     ),
     missing="MISSING_YDC_API_KEY",
-    advice="Set YDC_API_KEY.",
+    advice="Set YDC_API_KEY, or run `groundwire login you`.",
     honours=DOMAIN_LISTS | {"location", "language", "since", "until"},
 )

@@ -16,6 +16,12 @@ _PART: JsonObject = {"text": _QUESTION}
 _BODIES: Mapping[str, Json] = {
     "ChatRequest": {"model": "auto", "messages": [_USER], "web_search_options": {}},
     "CodexSearchRequest": {"model": "auto", "commands": {"search_query": [{"q": "length of the Nile"}]}},
+    "CohereChatRequest": {
+        "model": "auto",
+        "messages": [_USER],
+        "connectors": [{"id": "web-search"}],
+    },
+    "ConversationRequest": {"model": "auto", "inputs": _QUESTION, "tools": [{"type": "web_search"}]},
     "ConverseRequest": {"messages": [{"role": "user", "content": [_PART]}]},
     "ExtractRequest": {"urls": ["https://sqlite.org/wal.html"]},
     "FetchRequest": {"url": "https://sqlite.org/wal.html"},

@@ -86,6 +86,13 @@ async def refuse_websocket(_: HttpApp, __: RequestContext, ___: Mapping[str, str
     raise TurnedAway(status=426, message="WebSockets are not supported: POST to the same path")
 
 
+async def refuse_append(_: HttpApp, __: RequestContext, ___: Mapping[str, str]) -> None:
+    """Mistral's clients continue a conversation by its id."""
+    raise TurnedAway(
+        status=404, message="Conversations are not stored. Start one with all earlier entries in `inputs`."
+    )
+
+
 async def handle_request(app: HttpApp, context: RequestContext, endpoint: EndpointSpec) -> None:
     """Handle a request, from its body to the last byte of its response."""
     exchange = context.exchange
@@ -339,6 +346,30 @@ DIALECT_ROUTES: tuple[Route, ...] = (
         "bedrock_converse",
         about="Bedrock ConverseStream: a stream, in Amazon's binary event stream format.",
         group="converse",
+    ),
+    Route(
+        "POST",
+        "/v2/chat",
+        dialect_endpoint("cohere_chat"),
+        "cohere_chat",
+        about="Cohere Chat, version 2.",
+        group="cohere",
+    ),
+    Route(
+        "POST",
+        "/v1/conversations",
+        dialect_endpoint("mistral_conversations"),
+        "mistral_conversations",
+        about="Mistral Conversations: starts a conversation, which is not stored.",
+        group="conversations",
+    ),
+    Route(
+        "POST",
+        "/v1/conversations/{id}",
+        refuse_append,
+        "mistral_conversations",
+        about="Refuses to continue a conversation, because none is stored.",
+        group="conversations",
     ),
     *_gemini("v1beta"),
     *_gemini("v1"),

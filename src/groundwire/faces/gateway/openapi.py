@@ -409,6 +409,35 @@ _CONVERSE: JsonObject = {
         {"output": _ANY, "stopReason": _TEXT, "usage": _ANY, "metrics": _ANY}, "output", "stopReason", "usage"
     ),
 }
+_COHERE: JsonObject = {
+    "CohereChatRequest": _object(
+        {"model": _TEXT, "messages": _list(_ANY), "tools": _list(_ANY), "stream": {"type": "boolean"}},
+        "messages",
+    ),
+    "CohereChatResponse": _object(
+        {"id": _TEXT, "finish_reason": _TEXT, "message": _ANY, "usage": _ANY},
+        "id",
+        "finish_reason",
+        "message",
+    ),
+}
+_CONVERSATIONS: JsonObject = {
+    "ConversationRequest": _object(
+        {
+            "model": _TEXT,
+            "inputs": _any_of(_TEXT, _list(_ANY)),
+            "tools": _list(_ANY),
+            "stream": {"type": "boolean"},
+        },
+        "inputs",
+    ),
+    "ConversationResponse": _object(
+        {"conversation_id": _TEXT, "outputs": _list(_ANY), "usage": _ANY},
+        "conversation_id",
+        "outputs",
+        "usage",
+    ),
+}
 _QUERY = _object({"query": {"type": "string", "examples": ["sqlite wal"]}}, "query")
 _LINK = _object({"url": _TEXT, "title": _TEXT}, "url", "title")
 _RESULTS = _object({"results": _list(_LINK)}, "results")
@@ -460,6 +489,12 @@ _ERRORS: Mapping[str, JsonObject] = {
         {"error": _object({"code": _TEXT, "message": _TEXT}, "code", "message")}, "error"
     ),
     "bedrock_converse": _object({"__type": _TEXT, "message": _TEXT}, "__type", "message"),
+    "cohere_chat": _object({"id": _TEXT, "message": _TEXT}, "message"),
+    "mistral_conversations": _object(
+        {"object": _TEXT, "message": _TEXT, "type": _TEXT, "param": _nullable(_TEXT), "code": _TEXT},
+        "object",
+        "message",
+    ),
     "websearch": _ref("SearchResult"),
 }
 _ERROR_NAMES: Mapping[str, str] = {
@@ -469,6 +504,8 @@ _ERROR_NAMES: Mapping[str, str] = {
     "gemini": "GeminiError",
     "gemini_interactions": "InteractionError",
     "bedrock_converse": "ConverseError",
+    "cohere_chat": "CohereError",
+    "mistral_conversations": "MistralError",
     "websearch": "SearchResult",
 }
 _ANY_ERROR: JsonObject = _any_of(*(_ref(name) for name in dict.fromkeys(_ERROR_NAMES.values())))
@@ -497,6 +534,9 @@ _OPERATIONS: Mapping[str, Operation] = {
     "POST /v1/responses/{id}/cancel": Operation("Document", "ResponsesResponse"),
     "POST /model/{model}/converse": Operation("ConverseRequest", "ConverseResponse"),
     "POST /model/{model}/converse-stream": Operation("ConverseRequest", content_type=_EVENT_STREAM),
+    "POST /v2/chat": Operation("CohereChatRequest", "CohereChatResponse", streams=True),
+    "POST /v1/conversations": Operation("ConversationRequest", "ConversationResponse", streams=True),
+    "POST /v1/conversations/{id}": Operation("ConversationRequest", "ConversationResponse"),
     "POST /v1/alpha/search": Operation("CodexSearchRequest", "CodexSearchResponse"),
     "POST /v1/search": Operation("SearchRequest", "SearchResult"),
     "GET /v1/find": Operation(response="FindResult", query="q"),
@@ -554,6 +594,8 @@ def openapi_document(routes: Sequence[Route]) -> JsonObject:
                 **_RESPONSES,
                 **_GEMINI,
                 **_CONVERSE,
+                **_COHERE,
+                **_CONVERSATIONS,
                 **_KEYS,
                 **_OWN,
                 **_SEARCH_APIS,

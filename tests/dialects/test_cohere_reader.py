@@ -6,13 +6,14 @@ import json
 
 import pytest
 
+from groundwire.dialects.base import Dialect
+from groundwire.dialects.fields import as_object
 from groundwire.dialects.registry import dialect
-from groundwire.errors import AuthRejected, UpstreamError
+from groundwire.errors import AuthRejected, Overloaded, TimedOut, UpstreamError
 from groundwire.model import (
     Answer,
     Citation,
     Evidence,
-    Extras,
     JsonObject,
     Reasoning,
     Source,
@@ -23,7 +24,9 @@ from groundwire.model import (
     assemble,
 )
 
-CODEC = dialect("openai_chat")
+CODECS = [dialect("cohere_chat"), dialect("openai_chat")]
+"""`openai_chat` reads it for servers that are configured with that dialect."""
+by_codec = pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name)
 TEXT = "Köln 🌍 is old. Bonn is older."
 DOCUMENT: JsonObject = {
     "type": "document",
@@ -92,26 +95,27 @@ STREAM = stream(
 )
 
 
-def streamed(data: bytes) -> Answer:
-    decoder = CODEC.decoder()
+def streamed(codec: Dialect, data: bytes) -> Answer:
+    decoder = codec.decoder()
     return assemble([*decoder.feed(data), *decoder.close()])
 
 
-@pytest.mark.parametrize(
-    "answer", [assemble(CODEC.decode_response(BODY)), streamed(STREAM)], ids=["whole", "streamed"]
-)
-def test_citations_are_verified_and_name_documents_and_tool_outputs(answer: Answer) -> None:
-    def cited(span: Span, *sources: tuple[str, str, str]) -> Citation:
-        mark: Extras = {"openai_chat": {}}
+@pytest.mark.parametrize("form", ["whole", "streamed"])
+@by_codec
+def test_citations_are_verified_and_name_documents_and_tool_outputs(codec: Dialect, form: str) -> None:
+    answer = assemble(codec.decode_response(BODY)) if form == "whole" else streamed(codec, STREAM)
+
+    def cited(span: Span, *sources: tuple[str, str, str, JsonObject]) -> Citation:
         evidence = (
-            Evidence(Source(url, title, "cited"), quote, extras=mark) for url, title, quote in sources
+            Evidence(Source(url, title, "cited"), quote, extras={codec.name: {"source": wire}})
+            for url, title, quote, wire in sources
         )
         return Citation(span, tuple(evidence))
 
-    cities = ("https://a.example/k", "Cities", "Köln is old")
+    cities = ("https://a.example/k", "Cities", "Köln is old", DOCUMENT)
     assert answer.citations == (
         cited(Span(0, 6), cities),
-        cited(Span(15, 19), ("https://b.example/", "Bonn", ""), ("", "my-notes", "")),
+        cited(Span(15, 19), ("https://b.example/", "Bonn", "", TOOL), ("", "my-notes", "", UNNAMED)),
         cited(Span(23, 28), cities),
     )
     assert [part.text for part in answer.parts if isinstance(part, Reasoning | Text)] == ["Hm.", TEXT]
@@ -126,7 +130,8 @@ CALL: JsonObject = {
 }
 
 
-def test_a_tool_call_with_its_plan() -> None:
+@by_codec
+def test_a_tool_call_with_its_plan(codec: Dialect) -> None:
     whole: JsonObject = {
         "id": "c2",
         "finish_reason": "TOOL_CALL",
@@ -145,30 +150,56 @@ def test_a_tool_call_with_its_plan() -> None:
         {"type": "tool-call-end", "index": 0},
         {"type": "message-end", "delta": {"finish_reason": "TOOL_CALL"}},
     )
-    for answer in (assemble(CODEC.decode_response(whole)), streamed(events)):
+    for answer in (assemble(codec.decode_response(whole)), streamed(codec, events)):
         (call,) = [part for part in answer.parts if isinstance(part, ToolCall)]
         assert (call.id, call.name, call.arguments) == ("t1", "weather", '{"city": "Bonn"}')
         assert [part.text for part in answer.parts if isinstance(part, Reasoning)] == ["I will look."]
         assert answer.finish == "tool_calls"
 
 
-@pytest.mark.parametrize("reason", ["ERROR", "TIMEOUT"])
-def test_an_answer_that_ends_in_an_error_keeps_its_text(reason: str) -> None:
+@pytest.mark.parametrize(("reason", "kind"), [("ERROR", Overloaded), ("TIMEOUT", TimedOut)])
+@by_codec
+def test_an_answer_that_ends_in_an_error_keeps_its_text(
+    codec: Dialect, reason: str, kind: type[UpstreamError]
+) -> None:
     ending: JsonObject = {"finish_reason": reason, "error": "the model failed"}
-    answer = streamed(
-        stream(delta("content-delta", 0, content={"text": "Half"}), {"type": "message-end", "delta": ending})
+    events = stream(
+        delta("content-delta", 0, content={"text": "Half"}), {"type": "message-end", "delta": ending}
     )
+    answer = streamed(codec, events)
     assert answer.text == "Half"
-    assert isinstance(answer.error, UpstreamError)
+    assert isinstance(answer.error, kind)
     assert answer.error.message == "the model failed"
 
 
-def test_a_stream_without_its_end_is_interrupted() -> None:
-    answer = streamed(stream(delta("content-delta", 0, content={"text": "Half"})))
+@by_codec
+def test_a_stream_without_its_end_is_interrupted(codec: Dialect) -> None:
+    answer = streamed(codec, stream(delta("content-delta", 0, content={"text": "Half"})))
     assert (answer.text, answer.finish) == ("Half", None)
     assert isinstance(answer.error, UpstreamError)
 
 
-def test_an_error_response_is_read() -> None:
-    error = CODEC.decode_error(401, b'{"id": "e1", "message": "invalid api token"}', {})
+@by_codec
+def test_a_citation_that_precedes_its_text_waits_for_it(codec: Dialect) -> None:
+    early = stream(
+        delta("citation-start", 0, citations=CITATIONS[0]),
+        delta("content-delta", 1, content={"text": TEXT}),
+        {"type": "message-end", "delta": {"finish_reason": "COMPLETE"}},
+    )
+    (citation,) = streamed(codec, early).citations
+    assert citation.span == Span(0, 6)
+
+
+@by_codec
+def test_words_that_are_not_in_the_text_are_cited_for_the_whole_answer(codec: Dialect) -> None:
+    wrong: JsonObject = {**CITATIONS[0], "text": "Aachen"}
+    body: JsonObject = {**BODY, "message": {**as_object(BODY["message"]), "citations": [wrong]}}
+    answer = assemble(codec.decode_response(body))
+    assert [citation.span for citation in answer.citations] == [None]
+    assert [warning.code for warning in answer.warnings] == ["citation_unplaced"]
+
+
+@by_codec
+def test_an_error_response_is_read(codec: Dialect) -> None:
+    error = codec.decode_error(401, b'{"id": "e1", "message": "invalid api token"}', {})
     assert (type(error), error.message) == (AuthRejected, "invalid api token")

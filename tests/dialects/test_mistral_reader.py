@@ -6,11 +6,12 @@ import json
 
 import pytest
 
-from groundwire.dialects.openai_responses import DIALECT
+from groundwire.dialects.base import Dialect
 from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.errors import Overloaded
 from groundwire.model import (
     Answer,
+    Event,
     Json,
     JsonObject,
     Opaque,
@@ -21,8 +22,13 @@ from groundwire.model import (
     Usage,
     assemble,
 )
-from tests.dialects.openai_responses.wire import REPLY, decode_events, sse
+from tests.dialects.openai_responses.wire import REPLY, sse
 
+DIALECT = dialect("mistral_conversations")
+by_codec = pytest.mark.parametrize(
+    "codec", [DIALECT, dialect("openai_responses")], ids=lambda codec: codec.name
+)
+"""`openai_responses` reads it for servers that are configured with that dialect."""
 FIRST = "https://example.org/euro"
 SECOND = "https://example.org/cup"
 THIRD = "https://example.org/spain"
@@ -67,9 +73,15 @@ def entry(kind: str, **fields: Json) -> JsonObject:
     return {"object": "entry", "type": kind, "created_at": "2026-11-01T00:00:00Z", **fields}
 
 
-def whole(content: Json = list(CHUNKS)) -> Answer:  # noqa: B006  never changed
+def whole(content: Json = list(CHUNKS), codec: Dialect = DIALECT) -> Answer:  # noqa: B006  never changed
     message = entry("message.output", **MESSAGE, content=content)
-    return assemble(DIALECT.decode_response(body(entry("tool.execution", **EXECUTION), message)))
+    return assemble(codec.decode_response(body(entry("tool.execution", **EXECUTION), message)))
+
+
+def decode_events(data: bytes, codec: Dialect = DIALECT, size: int = 0) -> list[Event]:
+    decoder = codec.decoder()
+    pieces = [data[at : at + size] for at in range(0, len(data), size)] if size else [data]
+    return [*(event for piece in pieces for event in decoder.feed(piece)), *decoder.close()]
 
 
 def stream(*deltas: JsonObject, end: JsonObject | None = None) -> bytes:
@@ -127,17 +139,15 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        whole(),
-        assemble(decode_events(stream(*fragments(counted=True)))),
-        assemble(decode_events(stream(*fragments(counted=False)))),
-        assemble(decode_events(stream(*fragments(counted=True)), size=7)),
-    ],
-    ids=["whole", "counted", "uncounted", "in small chunks"],
-)
-def test_text_searches_and_citations_are_read(answer: Answer) -> None:
+@pytest.mark.parametrize("form", ["whole", "counted", "uncounted", "in small chunks"])
+@by_codec
+def test_text_searches_and_citations_are_read(codec: Dialect, form: str) -> None:
+    counted = stream(*fragments(counted=form != "uncounted"))
+    answer = (
+        whole(codec=codec)
+        if form == "whole"
+        else assemble(decode_events(counted, codec, 7 if form == "in small chunks" else 0))
+    )
     assert answer.text == TEXT
     assert cited(answer) == EXPECTED
     assert {citation.anchor for citation in answer.citations} == {"claim"}
@@ -184,10 +194,11 @@ def test_arguments_of_a_search_may_arrive_in_fragments() -> None:
     assert call.queries == ("rain",)
 
 
-def test_other_tools_and_entries_are_kept() -> None:
+@by_codec
+def test_other_tools_and_entries_are_kept(codec: Dialect) -> None:
     handoff = entry("agent.handoff", previous_agent_id="a", next_agent_id="b")
     painted = entry("tool.execution", id="t", name="image_generation", arguments="{}")
-    answer = assemble(DIALECT.decode_response(body(handoff, painted)))
+    answer = assemble(codec.decode_response(body(handoff, painted)))
     assert [part.data["type"] for part in answer.parts if isinstance(part, Opaque)] == [
         "agent.handoff",
         "tool.execution",
@@ -195,9 +206,10 @@ def test_other_tools_and_entries_are_kept() -> None:
     assert answer.finish == "stop"
 
 
-def test_an_error_in_the_stream_ends_it() -> None:
+@by_codec
+def test_an_error_in_the_stream_ends_it(codec: Dialect) -> None:
     failed: JsonObject = {"type": "conversation.response.error", "message": "busy", "code": 503}
-    answer = assemble(decode_events(stream(delta(0, "Spain"), end=failed)))
+    answer = assemble(decode_events(stream(delta(0, "Spain"), end=failed), codec))
     assert answer.text == "Spain"
     assert isinstance(answer.error, Overloaded)
     assert answer.error.message == "busy"
@@ -214,7 +226,8 @@ def test_every_client_gets_the_cited_pages(name: str) -> None:
     assert all(url in encoded for url in (FIRST, SECOND, THIRD))
 
 
-def test_the_turn_continues_as_text() -> None:
-    encoded = json.dumps(DIALECT.encode_request(Request((whole().message,))).body)
+def test_the_turn_continues_as_text_with_responses() -> None:
+    codec = dialect("openai_responses")
+    encoded = json.dumps(codec.encode_request(Request((whole(codec=codec).message,))).body)
     assert "tool.execution" not in encoded
     assert all(expected in encoded for expected in (FIRST, SECOND, THIRD, "euro winner"))
