@@ -328,10 +328,14 @@ GUARANTEES = (
             *tests_in("routing/test_cache", "a_question_is_sent_once_until_its_answer_expires"),
             *tests_in("faces/web/test_auth", "expired_logouts_are_forgotten"),
             *tests_in("transport/http1/test_connection", "an_idle_connection_is_closed_after_a_while"),
+            *tests_in("store/test_clock", "the_time_is_that_of_the_database_and_goes_on_between_readings"),
         ),
-        tests_in(
-            "server/test_growth",
-            "nothing_fails_or_grows_while_every_timeout_and_expiry_passes_many_times",
+        (
+            *tests_in(
+                "server/test_growth",
+                "nothing_fails_or_grows_while_every_timeout_and_expiry_passes_many_times",
+            ),
+            *tests_in("cluster/test_clocks", "clocks_five_minutes_apart_change_nothing"),
         ),
         "expiries of a day and more (Idempotency-Key, logins) pass in tests with a set clock, not here",
     ),
@@ -452,6 +456,10 @@ GUARANTEES = (
             ),
             *tests_in("server/test_shared_gateways", "clients_do_not_notice_a_redis_that_fails_under_load"),
             *tests_in("cluster/test_failures", "a_standby_of_postgresql_takes_over"),
+            *tests_in(
+                "cluster/test_partitions",
+                "a_gateway_that_is_cut_off_goes_on_admits_no_stranger_and_is_right_again_when_healed",
+            ),
             *tests_in("store/test_failover", "a_change_that_no_standby_confirms_is_not_acknowledged"),
         ),
     ),
