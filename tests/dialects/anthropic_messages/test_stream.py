@@ -104,8 +104,7 @@ def test_a_listed_page_without_a_type_is_encoded_with_one() -> None:
         "content": [{"type": "web_search_result", **page}, page],
     }
     events = decode(sse(start(), *block(0, call), *block(1, results), *end()))
-    blocks = [payload["content_block"] for payload in payloads(encode(events)) if "content_block" in payload]
-    assert [item["type"] for item in blocks[1]["content"]] == ["web_search_result"] * 2
+    assert encode(events).count(b'"type":"web_search_result"') == 2
 
 
 def test_an_error_inside_a_stream_keeps_the_earlier_events() -> None:
