@@ -57,6 +57,8 @@ GUARANTEES = (
                 "every_client_reads_one_end_of_a_thousand_malformed_streams",
             ),
         ),
+        "the 10,000 streams are recorded for Anthropic Messages and OpenAI Responses; the other dialects run"
+        " with `make test-all`",
     ),
     Guarantee(
         "R2",
