@@ -96,10 +96,10 @@ Redis server (`--processes 2`). Both reserve before they send, and neither excee
 | answers in the end, when the rest of the budget is spent one by one | 10 | not shown |
 | admitted by a limit of 50 a minute, of 200 requests at once | 50 | 50 |
 
-LiteLLM stores keys and books costs through prisma, which downloads its query engine from binaries.prisma.sh
-when it is first used, and the machine could not reach that host. So LiteLLM got its keys from its `custom_auth`
-hook. Its reservations and limits are its own code, but it books what an answer has cost only with a database,
-so the second row cannot be shown for it.
+LiteLLM stores keys and books costs through prisma, which downloads its query engine when it is first used;
+that was not possible where this was measured. So LiteLLM got its keys from its `custom_auth` hook. Its
+reservations and limits are its own code, but it books what an answer has cost only with a database, so the
+second row cannot be shown for it.
 """
 _FLAWS = """\
 ## Known vulnerabilities
