@@ -167,9 +167,11 @@ bench: .venv/.test  ## benchmarks; the ratios within a table are comparable
 lighthouse: .venv/.test  ## scores of the chat page: performance, accessibility, best practices; downloads Lighthouse once
 	$(BIN)/python bench/lighthouse.py --least 95
 
-bench-peers: .venv/.test  ## cited answers and failures through this gateway and through LiteLLM's proxy; downloads it once
+bench-peers: .venv/.test  ## cited answers, failures and budgets through this gateway and through LiteLLM's proxy; downloads it once
 	$(BIN)/python bench/peers_matrix.py
 	$(BIN)/python bench/peers_failures.py
+	$(BIN)/python bench/peers_budgets.py
+	$(BIN)/python bench/peers_budgets.py --processes 2
 
 lock: .venv/.dev  ## update the locked versions and the bill of materials
 	$(BIN)/python -m pip install --quiet uv

@@ -132,10 +132,13 @@ async def leave(proxy: Proxy, path: str, phase: Phase, upstream: Upstream) -> fl
 
 
 async def _received(upstream: Upstream, before: int) -> Received:
+    """The request of a client. A gateway may ask for the list of models too."""
     async with asyncio.timeout(60):
-        while len(upstream.requests) <= before:
+        while True:
+            for request in upstream.requests[before:]:
+                if request.method == "POST":
+                    return request
             await asyncio.sleep(0.01)
-    return upstream.requests[before]
 
 
 async def read_cut(proxy: Proxy, path: ClientPath, upstream: Upstream) -> str:

@@ -27,6 +27,8 @@ class Figure(NamedTuple):
     day: str
     part: str = ""
     """What of a count this is, if several tests count together."""
+    load: float | None = None
+    """How many programs wanted a core in the minute before the test; None if that was not recorded."""
 
     @property
     def text(self) -> str:
@@ -50,10 +52,12 @@ class Figures:
         self._test = test
         self._path = os.environ.get(VARIABLE) if path is None else path
         self._day = datetime.now(UTC).date().isoformat()
+        self._load = round(os.getloadavg()[0], 1)
 
     def add(self, requirement: str, what: str, number: float, unit: str = "", *, part: str = "") -> None:
         """Write down a figure of a requirement. The parts of a count are printed as their sum."""
-        self._write(Figure(requirement, what, round(number, 6), unit, self._test, self._day, part))
+        figure = Figure(requirement, what, round(number, 6), unit, self._test, self._day, part, self._load)
+        self._write(figure)
 
     def end(self, outcome: str) -> None:
         """Write down how the test ended."""
@@ -93,6 +97,8 @@ def _added(figures: Iterable[Figure]) -> list[Figure]:
     for figure in figures:
         before = sums.get((figure.requirement, figure.what), figure._replace(number=0))
         sums[figure.requirement, figure.what] = figure._replace(
-            number=before.number + figure.number, day=max(before.day, figure.day)
+            number=before.number + figure.number,
+            day=max(before.day, figure.day),
+            load=max((load for load in (before.load, figure.load) if load is not None), default=None),
         )
     return list(sums.values())

@@ -7,7 +7,7 @@ import os
 import re
 import ssl
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -68,6 +68,11 @@ class GatewayPlace:
     redis: str
     env: Mapping[str, str] = NO_ENV
     arguments: tuple[str, ...] = ()
+    host: str = "127.0.0.1"
+    wrapper: tuple[str, ...] = ()
+    """The command that starts it elsewhere, such as in a network namespace."""
+    reach: Callable[[str], Awaitable[str]] | None = None
+    """Makes a URL of this machine one that it can reach."""
 
 
 @dataclass
@@ -85,7 +90,7 @@ class Gateway:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.place.host}:{self.port}"
 
     @property
     def process(self) -> ServeProcess:
@@ -95,10 +100,11 @@ class Gateway:
     async def start(self) -> None:
         """Start it, and send requests without a key until it answers."""
         self.folder.mkdir(exist_ok=True)
-        arguments = ["--port", str(self.port), "--drain", "1", *self.place.arguments]
+        address = ["--host", self.place.host, "--port", str(self.port)]
+        arguments = [*address, "--drain", "1", *self.place.arguments]
         env = {**SECRET, **self.place.env}
         self.running = await self._stack.enter_async_context(
-            start_serve(self.folder, arguments, config=self.config, env=env)
+            start_serve(self.folder, arguments, config=self.config, env=env, wrapper=self.place.wrapper)
         )
         knocking = asyncio.create_task(self._knock())
         try:
@@ -187,9 +193,10 @@ async def running_cluster(
     async with AsyncExitStack() as stack:
         upstream = await stack.enter_async_context(upstream or Upstream(ANSWER))
         billing = await stack.enter_async_context(billing_upstream())
-        config = _config(upstream.url, billing.url)
         gateways = [
-            Gateway(folder / f"gateway-{number}", _shared(place) + config, place, quiet_port())
+            Gateway(
+                folder / f"gateway-{number}", await _config(place, upstream, billing), place, quiet_port()
+            )
             for number, place in enumerate(places, 1)
         ]
         store = await asyncio.to_thread(open_store, places[0].store)
@@ -205,22 +212,24 @@ async def running_cluster(
         yield cluster
 
 
-def _shared(place: GatewayPlace) -> str:
-    return f'order = ["mine"]\nstore = "{place.store}"\nredis = "{place.redis}"\n'
-
-
-def _config(upstream: str, billing: str) -> str:
+async def _config(place: GatewayPlace, upstream: Upstream, billing: BillingUpstream) -> str:
+    mine, scripted = upstream.url, billing.url
+    if place.reach is not None:
+        mine, scripted = await place.reach(mine), await place.reach(scripted)
     return f"""
+order = ["mine"]
+store = "{place.store}"
+redis = "{place.redis}"
 [gateway]
 cache_seconds = 60
 trusted_proxies = ["127.0.0.1"]
 [providers.mine]
 dialect = "openai_chat"
-base_url = "{upstream}/v1"
+base_url = "{mine}/v1"
 model = "m"
 [providers.scripted]
 dialect = "gemini"
-base_url = "{billing}"
+base_url = "{scripted}"
 model = "m"
 [prices.scripted]
 input = 2

@@ -82,11 +82,13 @@ async def start_serve(
     config: str = "",
     env: Mapping[str, str] = NO_ENV,
     program: Sequence[str] = PROGRAM,
+    wrapper: Sequence[str] = (),
 ) -> AsyncIterator[ServeProcess]:
-    """Start `groundwire serve`, which may also fail; it is killed when the block ends."""
+    """Start `groundwire serve`, which may also fail; it is killed when the block ends. `wrapper` is a command
+    that replaces itself by the program."""
     (folder / "config.toml").write_text(config, "utf-8")
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, *program, "serve", *arguments),
+        *(*wrapper, sys.executable, *program, "serve", *arguments),
         env={**command_env(folder), **env},
         cwd=folder,
         stdin=asyncio.subprocess.DEVNULL,

@@ -27,8 +27,9 @@ STALL = 30.0
 
 
 def _config(url: str, most: int) -> str:
+    # The limit for a whole request is ten minutes by default, and some of these streams last longer.
     return (
-        f"[gateway]\nmax_requests = {most}\n"
+        f"timeout = 3600\n[gateway]\nmax_requests = {most}\n"
         f'[providers.mine]\ndialect = "openai_chat"\nbase_url = "{url}/v1"\nmodel = "m"\n'
     )
 

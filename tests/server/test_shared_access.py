@@ -7,7 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from time import monotonic
+from time import monotonic, time
 
 import aiohttp
 import pytest
@@ -85,14 +85,33 @@ def test_an_ended_login_is_refused_here_at_once_and_elsewhere_soon(postgres: str
     with (
         open_postgres(postgres) as here,
         open_postgres(postgres) as there,
-        closing(SharedAccess(here, clock=lambda: 100.0)) as one,
+        closing(SharedAccess(here)) as one,
         closing(SharedAccess(there, interval=0.02)) as other,
     ):
-        one.add("login", 200)
+        one.add("login", 200)  # long ago, by the clock of the database
         assert "login" in one
         wait_until(lambda: "login" in other)
         here.end_login("later", 400, now=300.0)
         assert here.ended_logins() == {"later"}
+
+
+@pytest.mark.parametrize(("ahead", "said"), [(300, "300 seconds ahead of"), (-300, "300 seconds behind")])
+def test_a_machine_with_another_clock_follows_the_database_and_warns(
+    postgres: str, caplog: pytest.LogCaptureFixture, ahead: int, said: str
+) -> None:
+    with (
+        open_postgres(postgres) as store,
+        closing(SharedAccess(store, machine_clock=lambda: time() + ahead)) as access,
+    ):
+        assert abs(access.clock() - time()) < 1
+        assert said in caplog.text
+
+
+def test_a_machine_whose_clock_is_right_does_not_warn(
+    postgres: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with open_postgres(postgres) as store, closing(SharedAccess(store)):
+        assert "clock" not in caplog.text
 
 
 def test_known_keys_stay_valid_while_the_database_is_away(

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from time import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -313,6 +314,12 @@ def test_a_row_that_the_database_rejects_is_dropped_and_the_others_are_stored(
     store.add_usage(rows)
     assert [total.requests for total in store.usage("me")] == [3]
     assert "huge" in caplog.text
+
+
+def test_the_clock_is_that_of_the_database(store: Store) -> None:
+    # Databases of tests run on this machine; the one of SQLite counts milliseconds.
+    before = time() - 0.001
+    assert before <= store.now() <= time() + 0.001
 
 
 def test_keys_are_kept_and_revoked_by_id_or_name(reopen: Callable[[], Store]) -> None:

@@ -9,14 +9,19 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from shutil import which
+from time import monotonic, time
 
 import pytest
 
 from groundwire.errors import ConfigError, GroundwireError
 from groundwire.model import Message, Text
+from groundwire.store import ledger
+from groundwire.store import postgres as on_postgres
 from groundwire.store import sqlite as on_sqlite
 from groundwire.store.base import Session, Store, StoredMessage
+from groundwire.store.postgres import PostgresDatabase, open_postgres
 from groundwire.store.sqlite import open_sqlite
+from groundwire.transport.postgres import PostgresPool
 
 pytestmark = pytest.mark.server
 
@@ -104,3 +109,28 @@ def test_a_store_locked_by_another_process_is_reported_and_works_again(
         other.execute("COMMIT")
         store.add_message(user_message("m2"))
         assert [message.id for message in store.messages("s")] == ["m2"]
+
+
+def test_a_gateway_that_is_cut_off_in_a_transaction_does_not_keep_its_locks(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The transaction gets no further statement, as if the network had gone away."""
+    usual = on_postgres.TRANSACTION_LIMITS
+    shorter = usual.replace("session_timeout = 3000", "session_timeout = 300")
+    assert shorter != usual
+    monkeypatch.setattr(on_postgres, "TRANSACTION_LIMITS", shorter)
+    pool = PostgresPool(postgres)
+    with open_postgres(postgres) as other, closing(pool):
+        other.reserve_budget("before", "k", 1, (100, None), 600)
+        began = monotonic()
+
+        def cut_off() -> None:
+            with PostgresDatabase(pool).transaction() as transaction:
+                wanted = ledger.Reservation("lost", "k", 9, time() + 600)
+                assert ledger.reserve(transaction, time(), wanted, (100, None)).is_reserved
+                assert other.reserve_budget("next", "k", 1, (100, None), 600).is_reserved
+
+        with pytest.raises(GroundwireError):
+            cut_off()
+        assert monotonic() - began < 5
+        assert other.budget("k").day.reserved == 2

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from time import time
 from typing import TYPE_CHECKING
 
-from groundwire.chat.chat import chat_for
+from groundwire.chat.chat import Chat
 from groundwire.client import Groundwire
 from groundwire.client_protocol import SearchClient
 from groundwire.commands.keys import announcer
@@ -83,6 +83,7 @@ def create_app(
     """
     config = groundwire.config
     settings = config.gateway
+    clock = shared.clock if shared is not None else time
     observers: tuple[Callable[[AccessRecord], None], ...] = (log_request,)
     if settings.request_log:
         observers = (*observers, RequestLog(settings.request_log, time))
@@ -97,6 +98,7 @@ def create_app(
             hosts=settings.hosts,
             origins=settings.origins,
             proxies=settings.trusted_proxies,
+            clock=clock,
         ),
         secret=secret,
         timeouts=timeouts,
@@ -105,7 +107,9 @@ def create_app(
     keys: KeyStore = KeyFile(config.data_dir)
     if shared is not None and store is not None:
         keys = StoredKeys(store, _on_key_change(shared, config.redis))
-    manager = app.key_manager = KeyManager(keys, AuditLog(store), providers=lambda: groundwire.names)
+    manager = app.key_manager = KeyManager(
+        keys, AuditLog(store, clock), providers=lambda: groundwire.names, clock=clock
+    )
     app.access.on_burst = lambda what, address: manager.audit.add_in_background(
         "failed_logins" if what == "logins" else "wrong_keys", address
     )
@@ -137,6 +141,7 @@ def create_service(
     config = groundwire.config
     store = open_store(store_address(config.store, config.data_dir))
     shared = SharedAccess(store, on_change=announcer(config.redis)) if is_shared(config.store) else None
+    clock = shared.clock if shared is not None else time
     app = create_app(groundwire, env, host=host, timeouts=timeouts, shared=shared, store=store)
     if shared is not None:
         app.responses = StoredSpool(store)
@@ -146,14 +151,14 @@ def create_service(
         # Not `.db`: the library of the metrics reads all files of that name in the directory.
         windows = SqliteWindows(str(Path(workers.directory) / "limits.sqlite"))
         app.rate_limiter = RateLimiter(windows=windows, processes=workers.count)
-    recorder = app.usage_recorder = UsageRecorder(store)
+    recorder = app.usage_recorder = UsageRecorder(store, clock=clock)
     budgets = groundwire.spending_guard = Budgets(store)
     app.readiness_checks.append(StoreProbe(store).problem)
     if telemetry := open_telemetry(config.gateway, env):
         app.tracer = telemetry
         groundwire.observe_attempts(telemetry.begin_attempt)
         app.on_close.append(telemetry.aclose)
-    add_pages(app, chat_for(groundwire, store))
+    add_pages(app, Chat(groundwire, store, clock=clock), clock)
 
     async def close() -> None:
         await recorder.aclose()

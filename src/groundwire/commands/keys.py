@@ -24,6 +24,7 @@ from groundwire.server.key_manager import OPERATOR, KeyManager, describe_rights,
 from groundwire.server.keys import KeyFile, KeyStore
 from groundwire.server.shared_access import ACCESS_TOPIC, StoredKeys
 from groundwire.store.base import ApiKey, AuditEntry, Store
+from groundwire.store.clock import StoreClock
 from groundwire.store.key_json import rights_fields
 from groundwire.store.open import is_shared, open_store, store_address
 from groundwire.text.sanitise import escape_invisible_json, one_line
@@ -80,13 +81,13 @@ def _open_manager(config: Config, console: Console, *, needs_log: bool) -> Itera
             store = stack.enter_context(open_store(config.store))
         elif needs_log:
             store = _log_store(config, console, stack)
-        keys = (
-            StoredKeys(store, announcer(config.redis))
-            if is_shared(config.store) and store is not None
-            else KeyFile(config.data_dir)
-        )
+        keys: KeyStore = KeyFile(config.data_dir)
+        clock = console.clock
+        if is_shared(config.store) and store is not None:
+            keys = StoredKeys(store, announcer(config.redis))
+            clock = StoreClock(store)
         known = {*(entry.name for entry in CATALOG), *config.providers}
-        yield KeyManager(keys, AuditLog(store), providers=lambda: known, clock=console.clock)
+        yield KeyManager(keys, AuditLog(store, clock), providers=lambda: known, clock=clock)
 
 
 def _log_store(config: Config, console: Console, stack: ExitStack) -> Store | None:

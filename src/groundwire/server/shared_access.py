@@ -4,6 +4,8 @@ Requests are checked against a snapshot in memory. A thread asks the store twice
 has changed, so a key that is created or revoked on one gateway is known to the others within a second; with
 Redis, a message makes it ask at once. While the store does not respond, the last snapshot stays valid:
 existing keys keep working, and changes, which need the store too, wait for it.
+
+The same thread reads the clock of the store, by which keys and logins expire on every gateway.
 """
 
 from __future__ import annotations
@@ -18,10 +20,13 @@ from groundwire.model.access import MEMBER_RIGHTS, KeyRights
 from groundwire.server.auth import AccessKeys
 from groundwire.server.keys import access_keys, new_key, timestamp
 from groundwire.store.base import ApiKey, Store
+from groundwire.store.clock import StoreClock
 
 log = logging.getLogger("groundwire.gateway")
 
 POLL_SECONDS = 0.5
+MAX_CLOCK_DIFFERENCE = 5.0
+"""Seconds by which the clock of this machine may differ from the store's without a warning."""
 
 ACCESS_TOPIC = "access"
 """The messages of gateways that keys or logins have changed."""
@@ -81,14 +86,14 @@ class SharedAccess:
         self,
         store: Store,
         *,
-        clock: Callable[[], float] = time,
+        machine_clock: Callable[[], float] = time,
         interval: float = POLL_SECONDS,
         on_change: Callable[[], object] = lambda: None,
     ) -> None:
         self._store = store
         self._on_change = on_change
-        self._clock = clock
         self._interval = interval
+        self.clock = StoreClock(store)
         self._revision = -1
         self._keys = AccessKeys()
         self._ended: frozenset[str] = frozenset()
@@ -96,6 +101,7 @@ class SharedAccess:
         self._woken = Event()
         self._is_closing = False
         self.refresh()
+        _check_clock(machine_clock() - self.clock())
         self._thread = Thread(target=self._follow, name="groundwire-access", daemon=True)
         self._thread.start()
 
@@ -110,7 +116,7 @@ class SharedAccess:
     def add(self, login: str, expires: int) -> None:
         """End a login, here at once and on the other gateways within a second. Blocks."""
         with self._changing:
-            self._store.end_login(login, expires, self._clock())
+            self._store.end_login(login, expires, self.clock())
             self._ended |= {login}
         self._on_change()
 
@@ -142,11 +148,22 @@ class SharedAccess:
     def refresh(self) -> None:
         """Read the keys and ended logins again, if they have changed. Blocks."""
         with self._changing:
+            self.clock.read()
             revision = self._store.access_revision()
             if revision != self._revision:
                 self._keys = access_keys(self._store.api_keys())
                 self._ended = self._store.ended_logins()
                 self._revision = revision
+
+
+def _check_clock(difference: float) -> None:
+    if abs(difference) > MAX_CLOCK_DIFFERENCE:
+        log.warning(
+            "the clock of this machine is %.0f seconds %s the store's: keys, logins and links expire by the "
+            "store's, and logs have the time of this machine",
+            abs(difference),
+            "ahead of" if difference > 0 else "behind",
+        )
 
 
 def check_own_keys(stored: Sequence[ApiKey], own: Sequence[ApiKey], path: str) -> None:

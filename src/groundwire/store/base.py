@@ -354,6 +354,10 @@ class Store(Protocol):
         """
         ...
 
+    def now(self) -> float:
+        """The time of the database's clock, in seconds since 1970."""
+        ...
+
     def api_keys(self) -> list[ApiKey]:
         """All API keys, also the revoked ones, the oldest first."""
         ...

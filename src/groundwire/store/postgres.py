@@ -27,7 +27,11 @@ ANSWER_SECONDS = 12.0
 """A little more than the server's own statement timeout: after it the server hangs."""
 
 _UNLIMITED: LiteralString = "SET LOCAL synchronous_commit = on"
-_LIMITED: LiteralString = f"{_UNLIMITED}; SET LOCAL statement_timeout = 10000"
+# A gateway that loses its connection in the middle of a transaction still has the locks, and PostgreSQL does
+# not notice for hours. So it ends transactions that wait for their next statement, which takes milliseconds.
+TRANSACTION_LIMITS: LiteralString = (
+    f"{_UNLIMITED}; SET LOCAL statement_timeout = 10000; SET LOCAL idle_in_transaction_session_timeout = 3000"
+)
 _NAMED = re.compile(r":([a-z_]+)")
 
 
@@ -62,7 +66,7 @@ class PostgresDatabase:
         """A transaction; on disk when it ends, whatever the server's default is."""
         with self._pool.transaction(limited=limited) as connection:
             # For this transaction only: a pooler may give the connection to another client after it.
-            limits = _LIMITED if limited else _UNLIMITED
+            limits = TRANSACTION_LIMITS if limited else _UNLIMITED
             connection.execute(limits)
             try:
                 yield PostgresTransaction(connection)

@@ -479,6 +479,11 @@ class SqlStore:
             for statement in (*self._words.filled, SET_INDEXED_VERSION):
                 transaction.rows(statement, {"version": TOKENIZER_VERSION})
 
+    def now(self) -> float:
+        """The time of the database's clock."""
+        with self._database.transaction() as transaction:
+            return self._now(transaction)
+
     def api_keys(self) -> list[ApiKey]:
         """All API keys, the oldest first."""
         return [key_of(row) for row in self._rows(KEYS, {})]

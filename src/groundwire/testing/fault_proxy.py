@@ -57,10 +57,13 @@ class Faults:
 
 
 class FaultProxy:
-    """A proxy on loopback to one server."""
+    """A proxy to one server, on loopback unless another address is named."""
 
-    def __init__(self, host: str, port: int, faults: Faults | None = None, *, listen: int = 0) -> None:
+    def __init__(
+        self, host: str, port: int, faults: Faults | None = None, *, listen: int = 0, address: str = _HOST
+    ) -> None:
         self._target = (host, port)
+        self._address = address
         self._faults = faults or Faults()
         self._listen = listen
         self._changed = asyncio.Event()
@@ -86,7 +89,7 @@ class FaultProxy:
         return len(self._links)
 
     async def __aenter__(self) -> FaultProxy:
-        self._server = await asyncio.start_server(self._accept, _HOST, self._listen, limit=_CHUNK)
+        self._server = await asyncio.start_server(self._accept, self._address, self._listen, limit=_CHUNK)
         self.port: int = self._server.sockets[0].getsockname()[1]
         return self
 

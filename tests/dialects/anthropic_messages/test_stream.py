@@ -95,6 +95,18 @@ def test_a_search_becomes_a_call_and_a_result_never_a_tool_call() -> None:
     assert answer.usage.output_tokens == 7
 
 
+def test_a_listed_page_without_a_type_is_encoded_with_one() -> None:
+    page: JsonObject = {"url": "https://a.example/", "title": "A", "encrypted_content": "E", "page_age": None}
+    call: JsonObject = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+    results: JsonObject = {
+        "type": "web_search_tool_result",
+        "tool_use_id": "srvtoolu_1",
+        "content": [{"type": "web_search_result", **page}, page],
+    }
+    events = decode(sse(start(), *block(0, call), *block(1, results), *end()))
+    assert encode(events).count(b'"type":"web_search_result"') == 2
+
+
 def test_an_error_inside_a_stream_keeps_the_earlier_events() -> None:
     error: JsonObject = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     events = decode(

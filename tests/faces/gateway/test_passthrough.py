@@ -111,6 +111,24 @@ def test_a_truncated_stream_ends_with_an_error(dialect: str) -> None:
     assert b"error" in body[offset:]
 
 
+SEARCHED = (
+    b'data: {"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"index":0,'
+    b'"groundingMetadata":{"webSearchQueries":["moon"]}}],"modelVersion":"m","responseId":"1"}\n\n'
+)
+"""A search is all that a client sees of it, and a decoder reports it when the stream has ended."""
+
+
+def test_a_stream_that_ends_after_a_search_ends_with_an_error() -> None:
+    body = passed("gemini", SEARCHED).body
+    assert body.startswith(SEARCHED)
+    assert body.count(b'"error"') == 1
+
+
+def test_an_error_of_the_provider_after_a_search_is_sent_once() -> None:
+    error = b'data: {"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}\n\n'
+    assert passed("gemini", SEARCHED + error).body == SEARCHED + error
+
+
 @by_dialect
 def test_an_answer_sent_twice_ends_once(dialect: str) -> None:
     stream = stream_of(dialect)

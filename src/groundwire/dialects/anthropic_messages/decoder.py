@@ -255,12 +255,12 @@ def _is_anthropic_content(content: Json) -> bool:
     if isinstance(content, dict):
         kind = content.get("type")
         return isinstance(kind, str) and kind.endswith(("_tool_result_error", "_fetch_result"))
-    tokens = (
-        [as_object(item).get("encrypted_content") for item in content]
-        if isinstance(content, list)
-        else [None]
-    )
-    return all(isinstance(token, str) and not is_token(token) for token in tokens)
+    return isinstance(content, list) and all(map(_is_anthropic_page, map(as_object, content)))
+
+
+def _is_anthropic_page(item: JsonObject) -> bool:
+    kind, token = item.get("type"), item.get("encrypted_content")
+    return isinstance(kind, str) and bool(kind) and isinstance(token, str) and not is_token(token)
 
 
 def decode_citation(fields: Fields, key: bytes, documents: DocumentIndex) -> tuple[Evidence, Span | None]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from time import time
+
 from groundwire.chat.chat import Chat
 from groundwire.faces.web import (
     admin,
@@ -43,9 +46,9 @@ def routes_for(web: WebApp) -> tuple[Route, ...]:
     return tuple(page_route(web, page) for page in PAGES)
 
 
-def add_pages(app: HttpApp, chat: Chat) -> None:
+def add_pages(app: HttpApp, chat: Chat, clock: Callable[[], float] = time) -> None:
     """Add the pages of a chat to an application, and the page for addresses that do not exist."""
-    web = WebApp(chat)
+    web = WebApp(chat, clock)
     app.routes = RouteTable((*app.routes.routes, *routes_for(web)))
 
     async def show_not_found(app: HttpApp, context: RequestContext, status: int) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from groundwire.dialects.base import Dialect, Reply
 from groundwire.errors import GroundwireError, WireError
 from groundwire.model import Event, Failed, Verbatim
+from groundwire.providers.passthrough.scan import scan_frames
 
 _ERROR = b"event: error\n"
 _SEQUENCE_KEY = b'"sequence_number"'
@@ -29,10 +30,16 @@ class PassthroughWriter:
         data = b"".join([event.data for event in batch if isinstance(event, Verbatim)])
         self.sent(data)
         last = batch[-1] if batch else None
-        # An error that the provider sent is in its bytes; a malformed stream contains none.
-        if isinstance(last, Failed) and (not data or isinstance(last.error, WireError)):
+        if isinstance(last, Failed) and not self._has_error(last, data):
             return data + self.fail(last.error)
         return data
+
+    def _has_error(self, failed: Failed, data: bytes) -> bool:
+        """Is the error in the provider's bytes? A malformed stream contains none, and neither does one that
+        ends too early, whose first frames may have waited for a visible event until then."""
+        if isinstance(failed.error, WireError):
+            return False
+        return any(isinstance(event, Failed) for event in scan_frames(self._language, data).events)
 
     @property
     def is_numbered(self) -> bool:
