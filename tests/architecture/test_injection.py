@@ -30,7 +30,6 @@ ALLOWED = {
     ("formatted SQL", "engine/index/page_table.py", "load_page"),
     ("formatted SQL", "engine/index/page_table.py", "pages_after"),
     ("formatted SQL", "engine/index/page_table.py", "pages_before"),
-    ("formatted SQL", "engine/index/page_table.py", "_insert_block"),
     ("formatted SQL", "engine/index/page_table.py", "_select"),
     # A thread reads standard input; the client at its other end is the user's own.
     ("unbounded queue", "faces/mcp/stdio.py", "__init__"),

@@ -82,12 +82,13 @@ def _open_manager(config: Config, console: Console, *, needs_log: bool) -> Itera
         elif needs_log:
             store = _log_store(config, console, stack)
         keys: KeyStore = KeyFile(config.data_dir)
-        clock = console.clock
+        clock, audit = console.clock, AuditLog(store)
         if is_shared(config.store) and store is not None:
             keys = StoredKeys(store, announcer(config.redis))
             clock = StoreClock(store)
+            audit = AuditLog(store, clock)
         known = {*(entry.name for entry in CATALOG), *config.providers}
-        yield KeyManager(keys, AuditLog(store, clock), providers=lambda: known, clock=clock)
+        yield KeyManager(keys, audit, providers=lambda: known, clock=clock)
 
 
 def _log_store(config: Config, console: Console, stack: ExitStack) -> Store | None:
