@@ -121,6 +121,7 @@ async def test_issue_28247_gateways_that_start_together_do_not_inflate_what_was_
         assert {state.day.spent for state in states} == {3 * COST}
         for one in others:
             assert (await one.ask(SMALL))[0] == 200
+            await one.settled()  # until then, the most that the request could cost is reserved
         for one in (here, *others):
             assert (await one.settled()).day.spent == here.upstream.nano_usd == 7 * COST
 

@@ -110,7 +110,7 @@ async def test_cancelling_a_response_cancels_the_upstream_request() -> None:
 async def test_an_owner_follows_a_limited_number_of_responses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("groundwire.faces.gateway.background.endpoints.MAX_FOLLOWERS_OF_OWNER", 2)
     async with (
-        Upstream(replace(ANSWER, stall_at=400)) as upstream,
+        Upstream(replace(ANSWER, stall_at=900)) as upstream,
         serving({"up": provider_at("anthropic_messages", upstream.url)}) as running,
         openai.AsyncOpenAI(base_url=f"{running.url}/v1", api_key="any", max_retries=0) as client,
     ):
