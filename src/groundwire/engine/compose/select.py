@@ -148,7 +148,7 @@ def _rest_of_section(
     opening: _Unit, chosen: Sequence[Statement], statements: Sequence[Statement]
 ) -> list[Statement]:
     """The other sentences of the section that opens the answer, if the user added its page and it is short:
-    a rule is told with its conditions and exceptions, in sentences that share no word with the question."""
+    a rule is followed by its conditions and exceptions, in sentences that share no word with the question."""
     first = opening.statements[0]
     if is_built_in(first.url) or first.kind == "row":
         return []
