@@ -1,7 +1,7 @@
 """A machine of its own for a gateway: a network namespace with a cable to each of its neighbours.
 
-Cutting a cable drops all packets of open connections, and neither end is notified. That needs root; without it, the
-same is done by fault proxies, which drop the bytes instead.
+Cutting a cable drops all packets of open connections, and neither end is notified. That needs root; without
+it, fault proxies do the same by dropping the bytes.
 """
 
 from __future__ import annotations
