@@ -63,7 +63,7 @@ class ResumingHttp(Http):
                 yield stream
             finally:
                 if stream.response_id and not stream.is_final:
-                    # The task that waits here may be cancelled; the request to the vendor must be sent anyway.
+                    # The task that waits here may be cancelled; the vendor must get the request anyway.
                     await asyncio.shield(asyncio.ensure_future(self._cancel(request, stream.response_id)))
 
     async def _cancel(self, request: HttpRequest, response_id: str) -> None:
