@@ -196,6 +196,7 @@ def _shares(part: Part, kind: str, graded: Sequence[Graded]) -> Row:
         "right object first": share(item.exact_first for item in grades),
         "cited at all": share(item.right_cited for item in grades),
         "wrongly silent": sum(not item.answered for item in grades),
+        "with doubt": sum(item.answer.is_doubtful for item in graded),
         "first passage": share(item.retrieved_first for item in grades),
         "in ten passages": share(item.retrieved for item in grades),
     }
@@ -228,13 +229,23 @@ def share(flags: Iterable[bool]) -> float:
 
 
 def silence(where: str, graded: Sequence[Graded]) -> list[Row]:
-    """Questions that no page answers, and how many were answered."""
+    """Questions that no page answers, how many were answered, and in how many of these the engine was sure:
+    the others begin by saying that the index may not have the answer."""
     rows: list[Row] = []
     for part in PARTS:
         mine = [item for item in graded if item.part == part and not item.question.is_answerable]
-        wrong = sum(item.grade.answered for item in mine)
+        wrong = [item for item in mine if item.grade.answered]
+        sure = sum(not item.answer.is_doubtful for item in wrong)
         if mine:
-            rows.append({"part": part, "index": where, "questions": len(mine), "answered": wrong})
+            rows.append(
+                {
+                    "part": part,
+                    "index": where,
+                    "questions": len(mine),
+                    "answered": len(wrong),
+                    "without doubt": sure,
+                }
+            )
     return rows
 
 

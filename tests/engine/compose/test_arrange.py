@@ -208,6 +208,24 @@ def test_the_evidence_is_thin_if_the_engine_doubts_it() -> None:
         assert any(note.code == "thin_evidence" for note in compose_parts([part]).notes) == is_thin
 
 
+@pytest.mark.parametrize(
+    ("question", "doubt"),
+    [
+        ("where are widgets painted", "The index may not have the answer. The closest passage:"),
+        (
+            "wo werden die widgets gestrichen",
+            "Der Index enthält die Antwort vielleicht nicht. Am nächsten kommt diese Stelle:",
+        ),
+    ],
+)
+def test_a_doubtful_answer_begins_with_the_doubt(question: str, doubt: str) -> None:
+    page = passage("Widgets are painted in the hall.")
+    for probability, is_doubted in ((0.5, True), (0.7, False)):
+        answer = compose_parts([QuestionPart(question, question, [page], True, probability)])
+        check(answer, [page])
+        assert answer.text == (f"{doubt}\n\n{page.text}" if is_doubted else page.text)
+
+
 def test_thin_evidence_is_quoted_from_one_page() -> None:
     pages = [
         passage("Widgets are painted in the hall.", score=1.0),

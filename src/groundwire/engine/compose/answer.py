@@ -19,10 +19,14 @@ from groundwire.model import Citation, Evidence, Source, Span, Warned
 from groundwire.model.value import replace, value
 from groundwire.text.urls import domain_of
 
-Phrase: TypeAlias = Literal["nothing", "reference", "contradiction", "older"]
+Phrase: TypeAlias = Literal["nothing", "doubt", "reference", "contradiction", "older"]
 
 _PHRASES: Mapping[Phrase, tuple[str, str]] = {
     "nothing": ("Nothing was found for “{query}”.", "Zu „{query}“ wurde nichts gefunden."),
+    "doubt": (
+        "The index may not have the answer. The closest passage:",
+        "Der Index enthält die Antwort vielleicht nicht. Am nächsten kommt diese Stelle:",
+    ),
     "reference": (
         "Python’s documentation explains this under “{heading}”.",
         "Die Dokumentation von Python erklärt das unter „{heading}“.",
@@ -55,6 +59,9 @@ _FIRM_PROBABILITY = 0.85
 """Probability of an answer, where the engine judges it, below which the evidence is thin. On the tuning
 questions of tests/engine/questions, the warning is then at 10 % of the right answers and at 55 % of the wrong
 ones; by coverage it was at 17 % and at 41 %."""
+_DOUBTFUL_PROBABILITY = 0.6
+"""Probability below which the answer itself begins with the doubt. On the tuning questions about handbooks
+that are answered, that is every second one without an answer (12 of 25), and one in 12 of the others."""
 
 _WITH_REFERENCE = 0.6
 """Score of a passage, relative to that of a page of which only the address is known, from which on it is
@@ -73,6 +80,8 @@ class Composition:
     found: bool = False
     is_plain: bool = False
     """The text is verbatim page text; an answer written by a model is Markdown."""
+    is_doubtful: bool = False
+    """The text, or a part of it, begins by saying that the index may not have the answer."""
 
 
 @value
@@ -112,6 +121,9 @@ def _compose_part(part: QuestionPart, max_sources: int | None) -> Composition:
     )
     # Further links would count as sources.
     builder = _AnswerBuilder(part.query, sources, has_links=max_sources is None)
+    is_doubtful = part.probability is not None and part.probability < _DOUBTFUL_PROBABILITY
+    if is_doubtful:
+        builder.doubt()
     if reference is not None:
         builder.refer(reference)
     builder.write(arrange(part.query, selection, excerpts))
@@ -121,6 +133,7 @@ def _compose_part(part: QuestionPart, max_sources: int | None) -> Composition:
         tuple(_notes(part, selection, builder)),
         found=True,
         is_plain=True,
+        is_doubtful=is_doubtful,
     )
 
 
@@ -199,6 +212,7 @@ def compose_parts(parts: Sequence[QuestionPart], *, max_sources: int | None = No
     citations: list[Citation] = []
     notes: dict[Warned, None] = {}
     pages: set[str] = set()
+    is_doubtful = False
     for part in parts:
         allowed = None if max_sources is None else max(0, max_sources - len(pages))
         answer = _compose_part(part, allowed)
@@ -208,7 +222,15 @@ def compose_parts(parts: Sequence[QuestionPart], *, max_sources: int | None = No
         pages.update(item.source.url for citation in answer.citations for item in citation.evidence)
         notes.update(dict.fromkeys(answer.notes))
         text += answer.text
-    return Composition(text, tuple(citations), tuple(notes), found=bool(citations), is_plain=True)
+        is_doubtful |= answer.is_doubtful
+    return Composition(
+        text,
+        tuple(citations),
+        tuple(notes),
+        found=bool(citations),
+        is_plain=True,
+        is_doubtful=is_doubtful,
+    )
 
 
 def _shifted(citation: Citation, by: int) -> Citation:
@@ -250,12 +272,20 @@ class _AnswerBuilder:
     def text(self) -> str:
         return "".join(self._parts)
 
+    def doubt(self) -> None:
+        """Writes that what follows may not be the answer."""
+        self._append(phrase("doubt", self._query))
+
     def refer(self, passage: Passage) -> None:
         """Writes where a page is that cannot be quoted."""
         heading = titled_name(passage.title)
+        self._separate("\n\n")
+        start = self._length
         self._append(phrase("reference", self._query).format(heading=heading))
         self.citations.append(
-            Citation(Span(0, self._length), (Evidence(replace(self._sources[passage.url], state="cited")),))
+            Citation(
+                Span(start, self._length), (Evidence(replace(self._sources[passage.url], state="cited")),)
+            )
         )
 
     def write(self, paragraphs: Sequence[Sequence[Entry]]) -> None:
