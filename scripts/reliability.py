@@ -72,19 +72,19 @@ _PEERS = """\
 `python bench/peers_failures.py` sends the same requests through this gateway and through LiteLLM's proxy
 (1.108.4, one worker, no database), with one scripted provider for both. The first figure is how many requests
 to the provider were cancelled within a second after their client left, the second the median time until they
-were. Five clients in each case, on a machine with many other programs; a request that was not cancelled in
-ten seconds has no time.
+were. Eight clients in each case, at a load of 7 on two cores; a request that was not cancelled in ten
+seconds has no time.
 
 | the client leaves, or the provider's stream breaks | groundwire | LiteLLM |
 | --- | --- | --- |
-| `/v1/chat/completions`, before the first event | 4 of 5, 36 ms | 0 of 5 |
-| `/v1/chat/completions`, during the stream | 5 of 5, 23 ms | 5 of 5, 76 ms |
-| `/v1/chat/completions`, not streamed | 5 of 5, 41 ms | 0 of 5 |
-| `/v1/chat/completions`, the provider's stream breaks | 5 of 5 clients get an error | 5 of 5 |
-| `/v1/messages`, before the first event | 5 of 5, 42 ms | 0 of 5 |
-| `/v1/messages`, during the stream | 5 of 5, 32 ms | 5 of 5, 24 ms |
-| `/v1/messages`, not streamed | 5 of 5, 28 ms | 0 of 5 |
-| `/v1/messages`, the provider's stream breaks | 5 of 5 clients get an error | 5 of 5 |
+| `/v1/chat/completions`, before the first event | 8 of 8, 6 ms | 0 of 8 |
+| `/v1/chat/completions`, during the stream | 8 of 8, 6 ms | 8 of 8, 9 ms |
+| `/v1/chat/completions`, not streamed | 8 of 8, 6 ms | 0 of 8 |
+| `/v1/chat/completions`, the provider's stream breaks | 8 of 8 clients get an error | 8 of 8 |
+| `/v1/messages`, before the first event | 8 of 8, 8 ms | 0 of 8 |
+| `/v1/messages`, during the stream | 8 of 8, 7 ms | 8 of 8, 15 ms |
+| `/v1/messages`, not streamed | 8 of 8, 8 ms | 0 of 8 |
+| `/v1/messages`, the provider's stream breaks | 8 of 8 clients get an error | 8 of 8 |
 
 `python bench/peers_budgets.py` sends 200 requests at once with one key, in three rounds with new keys, at a
 load of 8. The figures were the same in every round, for one process of each proxy and for two that share a

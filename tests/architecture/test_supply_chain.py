@@ -14,6 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.architecture.tree import PROJECT, SOURCE
+from tests.figures import Figures
 
 pytestmark = pytest.mark.server
 
@@ -57,10 +58,12 @@ def pins(lock: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: str(lock.name))
-def test_every_locked_package_has_hashes(lock: Path) -> None:
+def test_every_locked_package_has_hashes(lock: Path, figures: Figures) -> None:
     blocks = [block for block in re.split(r"\n(?=\S)", lock.read_text("utf-8")) if PIN.match(block)]
     assert {re.split(r"\[|==", block)[0] for block in blocks} == pins(lock).keys() != set()
     assert [block.split()[0] for block in blocks if "--hash=sha256:" not in block] == []
+    if lock.name == "run.lock":
+        figures.add("S18", "packages that are installed, all with hashes", len(blocks))
 
 
 def test_packages_are_installed_with_their_hashes_only() -> None:

@@ -20,6 +20,7 @@ from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.scripted_chat import SEARCHING, answered, open_chat
 from tests.faces.gateway.serving import provider_at
+from tests.figures import Figures
 
 pytestmark = pytest.mark.server
 
@@ -107,7 +108,9 @@ def fill(store: Store, owners: int) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("attempts", [400, pytest.param(10_000, marks=pytest.mark.thorough)])
-async def test_ids_give_no_access_to_data_of_other_owners(attempts: int, tmp_path: Path) -> None:
+async def test_ids_give_no_access_to_data_of_other_owners(
+    attempts: int, tmp_path: Path, figures: Figures
+) -> None:
     rng = Random(12)
     with open_store(f"sqlite:///{tmp_path}/chat.db") as store:
         owners_by_session = fill(store, 25)
@@ -120,6 +123,7 @@ async def test_ids_give_no_access_to_data_of_other_owners(attempts: int, tmp_pat
             )
             attempt = rng.choice(list(ATTEMPTS))
             await refused(ATTEMPTS[attempt](chat, other, name))
+        figures.add("S12", "attempts with ids of other owners, all refused", attempts)
         for name, owner in owners_by_session.items():
             opened = await chat.open(owner, name)
             assert (opened.session.title, opened.agent.id) == (f"secret of {owner}", f"a{name}")

@@ -34,6 +34,7 @@ from tests.cluster.cluster import (
     until_spent,
     until_status,
 )
+from tests.figures import Figures
 from tests.server.processes import start_serve
 from tests.servers.fixtures import postgres_server, redis_server
 from tests.servers.postgres import PostgresServer
@@ -116,8 +117,7 @@ async def test_a_login_that_ends_on_one_gateway_has_ended_on_the_other(cluster: 
     assert response.status in (302, 303)
 
 
-async def test_the_command_line_changes_keys_on_both_gateways(cluster: Cluster) -> None:
-    """The seconds after each command are printed."""
+async def test_the_command_line_changes_keys_on_both_gateways(cluster: Cluster, figures: Figures) -> None:
     printed = await cluster.command("keys", "create", "--name", "cli")
     found = re.search(r"sk-gw-\S+", printed)
     assert found
@@ -127,7 +127,7 @@ async def test_the_command_line_changes_keys_on_both_gateways(cluster: Cluster) 
     delays += [await until_status(url, key, 403) for url in cluster.urls]
     await cluster.command("keys", "revoke", "cli")
     delays += [await until_status(url, key, 401) for url in cluster.urls]
-    print(f"seconds until a change of a key is known: at most {max(delays):.3f}")  # noqa: T201
+    figures.add("S15", "until both gateways know a changed or revoked key, at most", max(delays), "s")
 
 
 async def test_both_gateways_enforce_one_rate_limit(cluster: Cluster) -> None:

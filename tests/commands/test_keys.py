@@ -87,6 +87,7 @@ def test_a_key_is_created_with_all_rights_and_changed(tmp_path: Path) -> None:
         (("change", "--usd-per-day", "5"), "needs the id"),
         (("change", "key_1", "--owner", "acme"), "--owner cannot be used with"),
         (("log", "x"), "cannot be used with `keys log`"),
+        (("create", "laptop"), "the name of a new key is an option: `keys create --name laptop`"),
         (("list", "--keep-children"), "--keep-children cannot be used with `keys list`"),
     ],
 )

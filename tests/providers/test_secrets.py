@@ -28,6 +28,7 @@ from groundwire.testing.script import Script, ScriptedResponse, json_response, t
 from groundwire.testing.upstream import Upstream
 from groundwire.transport.http import Deadlines
 from tests.credentials.builders import codex_file, write_private
+from tests.figures import Figures
 from tests.providers.copilot.fake import fake_cli
 from tests.providers.harness import (
     PROVIDER_CASES,
@@ -421,6 +422,7 @@ async def test_failures_show_no_secret_in_any_sink(
     caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
+    figures: Figures,
 ) -> None:
     caplog.set_level(logging.DEBUG)
 
@@ -439,6 +441,7 @@ async def test_failures_show_no_secret_in_any_sink(
 
     world = await main()
     assert world.failures >= failures + COPILOT_RUNS
+    figures.add("S14", "failures, none of which shows a secret", world.failures)
     printed = capfd.readouterr()
     assert found_in(printed.out + printed.err) == set()
     assert {name: found_in(text) for name, text in kept(tmp_path).items() if found_in(text)} == {}

@@ -33,6 +33,7 @@ from groundwire.server.keys import METRICS_KEY_NAME, KeyFile, access_keys, new_k
 from groundwire.server.response_writer import retry_after_header
 from groundwire.store.base import ApiKey
 from tests.faces.gateway.asgi_client import LOCAL, app_in, send_request
+from tests.figures import Figures
 
 ANYWHERE = "0.0.0.0"  # noqa: S104  a configured value, not bound
 NAMED = Config(gateway=GatewaySettings(hosts=("gw.example",), origins=("https://app.example",)))
@@ -116,7 +117,7 @@ TABLE: tuple[tuple[str, str | None, int], ...] = (
 @pytest.mark.parametrize("with_key", [False, True], ids=["no key needed", "key shown"])
 @pytest.mark.parametrize("path", ["/healthz", "/v1/models"])
 async def test_only_the_hosts_and_origins_of_the_table_are_accepted(
-    tmp_path: Path, path: str, with_key: bool
+    tmp_path: Path, path: str, with_key: bool, figures: Figures
 ) -> None:
     gateway = app_in(tmp_path, config=NAMED)
     key = KeyFile(str(tmp_path)).create("me", 0)[0] if with_key else "anything"
@@ -135,6 +136,7 @@ async def test_only_the_hosts_and_origins_of_the_table_are_accepted(
 
     assert len(TABLE) >= 60
     assert await ask() == list(TABLE)
+    figures.add("S10", "hosts and origins, all as in the table", len(TABLE), part=f"{path} {with_key}")
 
 
 async def test_two_hosts_or_none_are_refused(tmp_path: Path) -> None:
@@ -263,13 +265,14 @@ def tried(guessing: KeyThrottle, address: str, count: int, first: int = 0) -> li
     return found
 
 
-def test_an_address_may_try_few_keys_in_a_minute() -> None:
+def test_an_address_may_try_few_keys_in_a_minute(figures: Figures) -> None:
     now = [0.0]
     guessing = KeyThrottle(lambda: now[0])
     assert tried(guessing, "192.0.2.1", 15) == [401] * MAX_WRONG_KEYS + [429] * (15 - MAX_WRONG_KEYS)
     assert tried(guessing, "192.0.2.2", 5, first=100) == [401] * 5
     now[0] = THROTTLE_SECONDS
     assert tried(guessing, "192.0.2.1", 5, first=200) == [401] * 5
+    figures.add("S17", "wrong keys that an address may try in a minute", MAX_WRONG_KEYS)
 
 
 def test_a_repeated_wrong_key_counts_once_but_has_its_own_limit() -> None:

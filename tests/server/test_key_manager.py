@@ -21,6 +21,7 @@ from groundwire.server.shared_access import StoredKeys
 from groundwire.store.base import ApiKey
 from groundwire.store.key_json import rights_fields
 from groundwire.store.open import open_store
+from tests.figures import Figures
 from tests.server.test_key_rights import RIGHTS
 
 NOW = 1_700_000_000.0  # before all expiries of the strategy
@@ -122,7 +123,7 @@ def test_keys_of_other_owners_do_not_exist(mine: KeyRights, theirs: KeyRights) -
 
 
 @pytest.mark.thorough
-def test_none_of_ten_thousand_ids_of_another_owner_is_found() -> None:
+def test_none_of_ten_thousand_ids_of_another_owner_is_found(figures: Figures) -> None:
     keys = MemoryKeys()
     manager = manager_of(keys)
     me = actor(manager, KeyRights("owner", "acme"))
@@ -133,6 +134,7 @@ def test_none_of_ten_thousand_ids_of_another_owner_is_found() -> None:
         with pytest.raises(TurnedAway, match="no such key"):
             manager.revoke(me, other.id)
     assert keys.entries()[1:] == others
+    figures.add("S12", "keys of another owner, none found or revoked", len(others))
 
 
 def test_rights_that_are_not_given_are_those_of_the_creator() -> None:

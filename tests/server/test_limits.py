@@ -32,6 +32,7 @@ from tests.faces.gateway.asgi_client import (
     post_json,
     send_request,
 )
+from tests.figures import Figures
 from tests.growth import LINEAR, growth
 
 HOSTILE: dict[str, tuple[Callable[[], bytes], int]] = {
@@ -63,7 +64,7 @@ def _body(what: str) -> bytes:
 @pytest.mark.parametrize("dialect", SMALLEST_REQUESTS)
 @pytest.mark.parametrize("what", HOSTILE)
 def test_hostile_bodies_are_refused_in_the_format_of_the_dialect(
-    tmp_path: Path, dialect: str, what: str
+    tmp_path: Path, dialect: str, what: str, figures: Figures
 ) -> None:
     gateway, status = app_in(tmp_path), HOSTILE[what][1]
     answer = post_json(gateway, SMALLEST_REQUESTS[dialect][0], _body(what))
@@ -72,6 +73,7 @@ def test_hostile_bodies_are_refused_in_the_format_of_the_dialect(
     assert len(answer.body) < 1000
     assert isinstance(gateway.groundwire, FixedBackend)
     assert gateway.groundwire.requests == []
+    figures.add("S16", "hostile bodies, all refused", 1, part=f"{dialect} {what}")
 
 
 @pytest.mark.parametrize(

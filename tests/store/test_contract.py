@@ -40,6 +40,7 @@ from groundwire.store.base import (
     UsageTotal,
 )
 from groundwire.transport.migrations import Migration
+from tests.figures import Figures
 from tests.model.strategies import answers, messages
 from tests.store.conftest import NEWEST, Statements, StoreOpener
 
@@ -257,7 +258,7 @@ def test_usage_is_summed_by_day_and_model(store: Store) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_text_is_only_ever_text(store: Store, text: str) -> None:
+def test_hostile_text_is_only_ever_text(store: Store, text: str, figures: Figures) -> None:
     stored = text.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
     store.put_session(SESSION)
     store.put_session(Session(f"x{text}", text, text, text, "2026-01-01", "2026-01-01"))
@@ -273,6 +274,8 @@ def test_hostile_text_is_only_ever_text(store: Store, text: str) -> None:
     assert store.remove_agent(f"x{text}")
     assert store.remove_session(f"x{text}")
     assert store.session("s1") == SESSION
+    part = f"{type(store).__name__} {text!a}"
+    figures.add("S13", "hostile texts in every column, all read back unchanged", 1, part=part)
 
 
 def test_a_migration_is_atomic(open_at: StoreOpener) -> None:

@@ -19,6 +19,7 @@ from groundwire.text.sanitise import (
     sanitise_json,
     sanitise_with_offsets,
 )
+from tests.figures import Figures
 
 FLAG = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
@@ -131,7 +132,7 @@ def test_control_characters_are_dropped_and_letters_stay(text: str) -> None:
     ]
 
 
-def test_a_thousand_hostile_texts_come_out_harmless() -> None:
+def test_a_thousand_hostile_texts_come_out_harmless(figures: Figures) -> None:
     chance = random.Random(6)
     letters = "".join(HOSTILE) + "ab [](){}\n\t;0123é京🏙️"
     for _ in range(1000):
@@ -139,6 +140,7 @@ def test_a_thousand_hostile_texts_come_out_harmless() -> None:
         assert is_harmless(sanitise(text))
         assert is_harmless(one_line(text))
         sanitise(text).encode("utf-8")
+    figures.add("S6", "hostile texts, none with a control character", 1000)
 
 
 @given(st.text(alphabet=st.characters()))

@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from groundwire.text.urls import canonical_url, domain_of, is_same_or_subdomain, safe_url, shown_address
+from tests.figures import Figures
 from tests.model.strategies import cases, texts
 
 
@@ -69,8 +70,9 @@ def test_a_web_url_is_unchanged(url: str) -> None:
         "\\\\a.example\\share",
     ],
 )
-def test_a_url_that_is_not_a_web_url_becomes_empty(url: str) -> None:
+def test_a_url_that_is_not_a_web_url_becomes_empty(url: str, figures: Figures) -> None:
     assert safe_url(url) == ""
+    figures.add("S5", "forms of URLs that are not web addresses, none kept", 1, part=ascii(url))
 
 
 @pytest.mark.parametrize(

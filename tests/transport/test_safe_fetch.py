@@ -16,6 +16,7 @@ from groundwire.transport.decoders import BodyDecoder
 from groundwire.transport.fetch import Fetched, fetch_all
 from groundwire.transport.safe_fetch import SafeFetcher
 from groundwire.transport.ssrf import REFUSED, SsrfPolicy
+from tests.figures import Figures
 from tests.transport.canaries import FORBIDDEN_HOST, FakeResolver, Web, page, small_web
 from tests.transport.certificates import certificate
 from tests.transport.forbidden import FORMS, HOSTS, PRIVATE_ANSWERS
@@ -61,7 +62,7 @@ async def test_a_connection_goes_to_the_checked_address_and_the_request_names_th
         assert names.lookups == [SITE]  # once: the address that was checked is the one connected to
 
 
-async def test_no_forbidden_address_is_connected_to_and_all_refusals_are_equal() -> None:
+async def test_no_forbidden_address_is_connected_to_and_all_refusals_are_equal(figures: Figures) -> None:
     async def main() -> set[str]:
         async with small_web(page()) as web:
             # On the port of a real listener, which is allowed, and with the real resolver.
@@ -70,6 +71,8 @@ async def test_no_forbidden_address_is_connected_to_and_all_refusals_are_equal()
             rules = SsrfPolicy(ports=frozenset({80, 443, web.port}))
             async with SafeFetcher(rules) as web.fetcher:
                 messages = {(await refusal(web, url)).message for url in urls}
+            figures.add("S1", "forbidden URLs", len(urls))
+            figures.add("S1", "connections to their addresses", web.upstream.connections)
             assert web.upstream.connections == 0
             return messages
 
@@ -130,11 +133,12 @@ CHAINS = {
 
 
 @pytest.mark.parametrize(("status", "target"), CHAINS.values(), ids=CHAINS)
-async def test_a_redirect_is_checked_like_a_url(status: int, target: str) -> None:
+async def test_a_redirect_is_checked_like_a_url(status: int, target: str, figures: Figures) -> None:
     names = FakeResolver(www_example_com=[[HERE]], inside_example_com=[[FORBIDDEN_HOST]])
     async with small_web(page(), names) as web:
         web.upstream.script = Script((redirect(target.format(port=web.port), status),))
         assert (await refusal(web, web.url("/", SITE))).message == REFUSED
+    figures.add("S1", "redirects to forbidden addresses, all refused", 1, part=f"{status} {target}")
 
 
 async def test_a_page_that_refreshes_itself_elsewhere_is_only_a_page() -> None:

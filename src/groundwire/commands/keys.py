@@ -104,6 +104,8 @@ def _check(arguments: Namespace) -> None:
     action = arguments.action
     if action in _WITH_KEY and not arguments.which:
         raise UsageError(f"`keys {action}` needs the id or the name of a key")
+    if action == "create" and arguments.which:
+        raise UsageError(f"the name of a new key is an option: `keys create --name {arguments.which}`")
     if action not in _WITH_KEY and arguments.which:
         raise UsageError(f"{arguments.which!r} cannot be used with `keys {action}`")
     if action != "create" and arguments.name:

@@ -32,6 +32,7 @@ from groundwire.model import (
 from groundwire.testing.answers import encode_answer
 from tests.engine.compose.hostile import FACT, PAGES
 from tests.engine.compose.passages import check, passage
+from tests.figures import Figures
 
 pytestmark = pytest.mark.server
 
@@ -83,15 +84,19 @@ def test_a_hostile_page_causes_no_event_of_its_own(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_a_hostile_page_stays_text_in_every_dialect(name: str) -> None:
+def test_a_hostile_page_stays_text_in_every_dialect(name: str, figures: Figures) -> None:
+    calls = 0
     for text in PAGES:
         decoder = dialect(name).decoder()
         answer = assemble([*decoder.feed(encode_answer(name, answer_events(text)).stream), *decoder.close()])
         assert answer.error is None
         assert answer.finish == "stop"
         assert FACT in answer.text
-        assert not any(isinstance(part, ToolCall) for part in answer.parts)
+        calls += sum(isinstance(part, ToolCall) for part in answer.parts)
         assert len(answer.searches) <= 1
+    figures.add("S8", "answers with hostile pages, in all dialects", len(PAGES), part=name)
+    figures.add("S8", "tool calls in them", calls, part=name)
+    assert calls == 0
 
 
 @pytest.mark.parametrize("text", PAGES, ids=range(len(PAGES)))

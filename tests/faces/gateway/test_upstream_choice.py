@@ -17,6 +17,7 @@ from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.asgi_client import SMALLEST_REQUESTS
 from tests.faces.gateway.serving import provider_at, serving
+from tests.figures import Figures
 
 pytestmark = pytest.mark.server
 
@@ -142,7 +143,7 @@ def _attempts(canary: str) -> Iterator[tuple[str, dict[str, str], dict[str, Any]
         yield path + query.replace(" ", "%20"), headers, {**body, **more}
 
 
-async def test_two_thousand_attempts_reach_only_the_provider() -> None:
+async def test_two_thousand_attempts_reach_only_the_provider(figures: Figures) -> None:
     async def run() -> tuple[int, Upstream, list[int]]:
         async with (
             Upstream(answer("openai_chat", answer_events("Yes."))) as upstream,
@@ -168,6 +169,8 @@ async def test_two_thousand_attempts_reach_only_the_provider() -> None:
             return canary.connections, upstream, statuses
 
     caught, upstream, statuses = await run()
+    figures.add("S2", "attempts to choose another host, key or header", len(statuses))
+    figures.add("S2", "connections to the attacker's server", caught)
     assert caught == 0
     assert len(statuses) == COUNT
     assert statuses.count(200) > COUNT / 2

@@ -39,6 +39,7 @@ from tests.faces.gateway.serving import provider_at
 from tests.faces.web.browsing import Browsing, Page, PageErrors, watched
 from tests.faces.web.hostile import hostile_strings
 from tests.faces.web.serving import RunningPage, running_page
+from tests.figures import Figures
 
 pytestmark = pytest.mark.server
 
@@ -203,11 +204,12 @@ def test_there_are_enough_hostile_strings() -> None:
 
 @pytest.mark.parametrize(("count", "step"), [(100, 4), pytest.param(10_000, 1, marks=pytest.mark.thorough)])
 def test_hostile_strings_are_not_executed_or_fetched(
-    browsing: Browsing, count: int, step: int, tmp_path: Path
+    browsing: Browsing, count: int, step: int, tmp_path: Path, figures: Figures
 ) -> None:
     """Sanitising must suffice: with the content security policy enabled, it must not block anything."""
     strings = hostile_strings()
     strings = Random(7).sample(strings, min(count, len(strings)))
+    figures.add("S3", "hostile strings", len(strings))
 
     async def run() -> None:
         async with running_page(tmp_path, {}) as here, browsing.browser() as chromium:
@@ -218,6 +220,12 @@ def test_hostile_strings_are_not_executed_or_fetched(
                 context = await chromium.new_context(locale="en-US", bypass_csp=without_csp)
                 page, seen = await watched(context, here.url)
                 faults = [fault for path in visited for fault in await faults_at(page, here.url + path)]
+                policy = "without" if without_csp else "with"
+                figures.add("S3", f"pages with hostile strings, {policy} the policy", len(visited))
+                figures.add(
+                    "S3", "scripts, dialogs and handlers", len(faults) + len(seen.dialogs), part=policy
+                )
+                figures.add("S4", "requests to other origins", len(seen.foreign_requests), part=policy)
                 assert faults == []
                 assert harmful_effects(seen) == ([], [])
                 assert [error for error in seen.errors if "Content Security Policy" in error] == []

@@ -27,6 +27,7 @@ from groundwire.testing.upstream import Upstream, answer
 from tests.chat.scripted_chat import answered
 from tests.faces.gateway.serving import provider_at, wait_for_open_requests
 from tests.faces.web.serving import RunningPage, running_page
+from tests.figures import Figures
 
 pytestmark = pytest.mark.server
 
@@ -86,7 +87,7 @@ def test_every_text_used_in_a_template_exists() -> None:
     assert not used & set(dir(dict))
 
 
-async def test_every_response_has_the_security_headers(tmp_path: Path) -> None:
+async def test_every_response_has_the_security_headers(tmp_path: Path, figures: Figures) -> None:
     async with open_page(tmp_path) as (here, browser):
         turn = await answered(here.chat, ChatQuestion("What?", ""))
         paths = [page.path.replace("{id}", turn.session.id) for page in PAGES if page.method == "GET"]
@@ -106,6 +107,7 @@ async def test_every_response_has_the_security_headers(tmp_path: Path) -> None:
                 for cookie in response.headers.getall("set-cookie", ()):
                     assert "HttpOnly" in cookie
                     assert "SameSite=Strict" in cookie
+        figures.add("S17", "pages and files, all with the security headers", len(paths))
 
 
 async def test_static_files_are_cached_until_they_change(tmp_path: Path) -> None:

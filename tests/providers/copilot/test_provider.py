@@ -39,6 +39,7 @@ from groundwire.model.value import replace
 from groundwire.providers.copilot.command import CopilotSettings, arguments
 from groundwire.providers.copilot.provider import CopilotProvider
 from groundwire.providers.spec import flatten
+from tests.figures import Figures
 from tests.providers.copilot.fake import (
     TOKEN,
     document,
@@ -166,9 +167,10 @@ def test_fifty_hostile_queries_reach_the_cli_byte_for_byte_and_none_is_executed(
 
 @pytest.mark.thorough
 def test_five_thousand_hostile_queries_reach_the_cli_byte_for_byte_and_none_is_executed(
-    tmp_path: Path,
+    tmp_path: Path, figures: Figures
 ) -> None:
     run_hostile(tmp_path, 5000)
+    figures.add("S9", "hostile queries, all byte for byte and none executed", 5000)
 
 
 def run_hostile(folder: Path, count: int) -> None:
