@@ -161,3 +161,10 @@ def test_a_source_without_a_url_is_encoded_as_a_named_file() -> None:
         ("", "The almanac")
     ]
     assert '"file_name": "The almanac"' in json.dumps(body)
+
+
+def test_an_annotation_without_a_source_is_not_sent_on() -> None:
+    answer = read(interaction(text_step("Wet. Dry.", {"a": 1}, cites(A, 0, 4))))
+    again = json.dumps(DIALECT.encode_response(answer, Reply()))
+    assert again.count("_citation") == 1
+    assert cited(read(json.loads(again))) == [("Wet.", [A])]

@@ -120,7 +120,7 @@ def ends_within(citation: Citation, start: int, end: int) -> bool:
 
 
 def _has_name(item: Evidence) -> bool:
-    return bool(item.source.url or item.source.title or own_extras(item.extras))
+    return bool(item.source.url or item.source.title or "type" in own_extras(item.extras))
 
 
 def _encode_evidence(item: Evidence) -> JsonObject:
