@@ -163,6 +163,20 @@ def test_citations_of_claude_apply_to_their_block_and_may_name_documents() -> No
     assert answer.finish == "tool_calls"
 
 
+def test_a_citation_that_comes_after_its_text_was_settled_has_no_span() -> None:
+    citation: JsonObject = {
+        "location": {"web": {"url": "https://a.example/"}},
+        "groundwire": {"span": [0, 4]},
+    }
+    content: list[JsonObject] = [
+        {"text": "One."},
+        {"text": "Two."},
+        {"citationsContent": {"content": [{"text": "Three."}], "citations": [citation]}},
+    ]
+    (found,) = read(body(content)).citations
+    assert found.span is None
+
+
 @pytest.mark.parametrize("content", [NOVA, CLAUDE], ids=["Nova", "Claude"])
 def test_an_answer_goes_back_as_it_came(content: list[JsonObject]) -> None:
     answer = read(body(content))

@@ -128,6 +128,8 @@ class Decoder(StreamDecoder):
         self._split: list[tuple[int, int, Evidence, Span]] = []
         """Citations of a span whose text is not complete."""
         self._split_count = 0
+        self._settled = 0
+        """Where the text ends that can no longer be cited."""
         self._finish: Finished | None = None
 
     def on_frame(self, frame: Frame) -> None:
@@ -281,15 +283,17 @@ class Decoder(StreamDecoder):
         self.emit(PartAdded(block.part, image or Opaque(NAME, {"image": whole})))
 
     def _settle(self) -> None:
-        if self._text_part is not None:
-            self.emit(TextSettled(self._text_part))
+        part = self._text_part
+        if part is not None:
+            self._settled = self.text_buffer.start(part) + len(self.text_buffer.text(part))
+            self.emit(TextSettled(part))
             self._text_part = None
 
     def _cite_text(self, part: int | None, citation: Fields) -> None:
         evidence = decode_citation(citation)
         if citation.has(FIELD):
             span = _decode_span(citation.obj(FIELD))
-            if span is None:
+            if span is None or (self._settled and span.end <= self._settled):
                 self.emit(Cited(Citation(None, (evidence,))))
                 return
             self._split_count += 1
