@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groundwire.engine.pages import EngineResult, Passage, page_passages
+from groundwire.engine.pages import Engine, EngineResult, Passage, page_passages
 from groundwire.model import Answer, Assembler, Message, Request, SearchOptions, Text
 from groundwire.providers.catalog import CATALOG
 from groundwire.providers.engine_factory import EngineSpec
@@ -26,7 +26,7 @@ class Handbook:
         return EngineResult(found, (query,))
 
 
-async def ask(engine: Handbook, *questions: str, searches_parts: bool = True) -> Answer:
+async def ask(engine: Engine, *questions: str, searches_parts: bool = True) -> Answer:
     assembler = Assembler()
     messages = tuple(Message("user", (Text(question),)) for question in questions)
     async for batch in EngineProvider(engine, searches_parts=searches_parts).batches(Request(messages)):
@@ -51,6 +51,30 @@ async def test_a_search_that_may_cost_money_is_made_once() -> None:
     assert engine.queries == [question]
     assert "\n\nWhat is the rate for Wien?\n\n" in answer.text
     assert answer.usage.searches == 1
+
+
+class Glossary:
+    """An engine that knows what each thing is, and nothing about two of them."""
+
+    name = "glossary"
+    honours: frozenset[str] = frozenset()
+
+    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
+        known = [name for name in ("apron", "basin") if name in query][:1]
+        found = tuple(
+            Passage(f"https://{name}.example/", name, f"The {name} is made of {name} stuff.", 0)
+            for name in known
+        )
+        return EngineResult(found, (query,), is_answer=bool(found), probability=0.9)
+
+
+async def test_a_comparison_quotes_something_about_both_things() -> None:
+    answer = await ask(Glossary(), "what is the difference between an apron and a basin?")
+    assert (
+        answer.text == "apron: The apron is made of apron stuff.\n\nbasin: The basin is made of basin stuff."
+    )
+    assert [source.url for source in answer.sources] == ["https://apron.example/", "https://basin.example/"]
+    assert answer.usage.searches == 2
 
 
 async def test_a_follow_up_question_carries_the_topic_of_the_question_before() -> None:

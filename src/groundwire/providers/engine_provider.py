@@ -7,11 +7,17 @@ from contextlib import aclosing
 from itertools import cycle, islice
 from typing import NamedTuple
 
-from groundwire.engine.compose.answer import Composition, QuestionPart, compose_parts
+from groundwire.engine.compose.answer import (
+    Composition,
+    QuestionPart,
+    compose_comparison,
+    compose_parts,
+    missing_things,
+)
 from groundwire.engine.compose.events import SEARCH_ID, composition_events, link_events
 from groundwire.engine.compose.synthesis import build_request, verify_answer
 from groundwire.engine.pages import Engine, EngineResult, LinkEngine, Passage
-from groundwire.engine.retrieve.question import complete_question, split_question
+from groundwire.engine.retrieve.question import compared_things, complete_question, split_question
 from groundwire.errors import GroundwireError, InvalidQuery
 from groundwire.model import (
     Answer,
@@ -111,6 +117,18 @@ class EngineProvider:
             for (question, completed), result in zip(questions, cycle(results), strict=False)
         ]
         composition = compose_parts(parts, max_sources=options.max_sources)
+        if len(parts) == 1 and self._searches_parts and (things := compared_things(query)):
+            found = {
+                thing: _allowed(await self._engine.find(thing, options), options)
+                for thing in missing_things(composition, things)
+            }
+            compared = [
+                QuestionPart(thing, thing, result.passages, result.is_answer)
+                for thing, result in found.items()
+            ]
+            if compared:
+                composition = compose_comparison(parts[0], compared, max_sources=options.max_sources)
+                results += found.values()
         return ExtractedAnswer(_merged(results), composition, len(results))
 
     async def _search(

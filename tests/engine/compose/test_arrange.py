@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from groundwire.engine.compose.answer import QuestionPart, compose, compose_parts
+from groundwire.engine.compose.answer import (
+    QuestionPart,
+    compose,
+    compose_comparison,
+    compose_parts,
+    missing_things,
+)
 from groundwire.engine.outline import Block, encode_outline
 from groundwire.engine.pages import Page, Passage, page_passages
 from groundwire.model.value import replace
@@ -125,6 +131,44 @@ def test_a_part_without_an_answer_says_so() -> None:
         for question in ("How do I install the client?", "Who won the football championship?")
     ]
     assert "Who won the football championship?\n\nNothing was found" in compose_parts(parts).text
+
+
+HALL = passage("Widgets are painted in the hall.", "w", "widget — painted things")
+GADGET = passage("A gadget is a small device with a battery.", "g", "gadget — devices")
+YARD = passage("A gadget store is in the yard.", "y", "store — gadget")
+COMPARED = "difference between widgets and gadgets"
+
+
+def test_both_sides_of_a_comparison_are_described() -> None:
+    whole = QuestionPart(COMPARED, COMPARED, [HALL], True, 0.9)
+    answer = compose_parts([whole])
+    assert missing_things(answer, ("widgets", "gadget")) == ("gadget",)
+    thing = QuestionPart("gadget", "gadget", [HALL, YARD, GADGET], True)
+    composition = compose_comparison(whole, [thing])
+    check(composition, [HALL, GADGET])
+    assert composition.text == f"widget: {HALL.text}\n\ngadget: {GADGET.text}"
+
+
+def test_descriptions_of_all_sides_replace_a_doubtful_comparison() -> None:
+    whole = QuestionPart(COMPARED, COMPARED, [YARD], True, 0.5)
+    assert missing_things(compose_parts([whole]), ("widget", "gadget")) == ("widget", "gadget")
+    things = [
+        QuestionPart("widget", "widget", [HALL], True),
+        QuestionPart("gadget", "gadget", [GADGET], True),
+    ]
+    composition = compose_comparison(whole, things)
+    assert composition.text == f"widget: {HALL.text}\n\ngadget: {GADGET.text}"
+    assert not composition.is_doubtful
+    # With one side only, what may be the answer to the whole question stays.
+    assert compose_comparison(whole, [things[0], replace(things[1], is_answer=False)]) == compose_parts(
+        [whole]
+    )
+
+
+def test_a_side_of_a_comparison_is_not_quoted_twice() -> None:
+    whole = QuestionPart(COMPARED, COMPARED, [GADGET], True, 0.9)
+    again = QuestionPart("gadget", "gadget", [GADGET], True)
+    assert compose_comparison(whole, [again]) == compose_parts([whole])
 
 
 def dated(year: int, days: int) -> Passage:

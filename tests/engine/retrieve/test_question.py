@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from groundwire.engine.retrieve.question import complete_question, is_follow_up, split_question
+from groundwire.engine.retrieve.question import (
+    compared_things,
+    complete_question,
+    is_follow_up,
+    split_question,
+)
 
 EARLIER = "How do I install the acme client on Linux?"
 
@@ -71,3 +76,28 @@ def test_words_that_the_question_has_already_are_not_repeated() -> None:
 
 def test_without_a_question_before_nothing_changes() -> None:
     assert complete_question("and in Windows?", " ") == "and in Windows?"
+
+
+@pytest.mark.parametrize(
+    ("question", "things"),
+    [
+        ("What is the difference between a list and a tuple?", ("list", "tuple")),
+        ("difference between re.match and re.search in python", ("re.match", "re.search")),
+        ("Unterschied zwischen Urlaub und Sonderurlaub", ("Urlaub", "Sonderurlaub")),
+        ("threading vs. multiprocessing", ("threading", "multiprocessing")),
+        ("os.path or pathlib?", ("os.path", "pathlib")),
+        ("when should I use a dataclass instead of a namedtuple", ("dataclass", "namedtuple")),
+        ("soll ich asyncio oder threads verwenden", ("asyncio", "threads")),
+        ("compare the basic plan with the team plan", ("basic plan", "team plan")),
+    ],
+)
+def test_the_things_that_a_question_compares(question: str, things: tuple[str, str]) -> None:
+    assert compared_things(question) == things
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["", "is vs ==", "list or list", "how do I read or write a file", "who approves travel or training"],
+)
+def test_other_questions_compare_nothing(question: str) -> None:
+    assert compared_things(question) is None

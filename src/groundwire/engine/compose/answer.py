@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from groundwire.engine.compose.arrange import Entry, arrange
@@ -13,8 +13,9 @@ from groundwire.engine.compose.score import first_statements, score_statements
 from groundwire.engine.compose.select import SelectedStatement, Selection, least_coverage, select_statements
 from groundwire.engine.compose.statements import Excerpt, Statement, join_passages, mentions, read_statements
 from groundwire.engine.knowledge.addresses import documentation_link, documentation_title, titled_name
+from groundwire.engine.knowledge.prior import page_prior
 from groundwire.engine.pages import Passage
-from groundwire.engine.words import query_terms, split_words, word_list
+from groundwire.engine.words import analyse, query_terms, split_words, word_list
 from groundwire.model import Citation, Evidence, Source, Span, Warned
 from groundwire.model.value import replace, value
 from groundwire.text.urls import domain_of
@@ -208,6 +209,64 @@ def compose_parts(parts: Sequence[QuestionPart], *, max_sources: int | None = No
     """The answers to the parts of a question, each under the part as its heading."""
     if len(parts) == 1:
         return _compose_part(parts[0], max_sources)
+    return _compose_each(parts, max_sources, heading=lambda part: f"{_heading(part.question)}\n\n")
+
+
+def compose_comparison(
+    whole: QuestionPart, things: Sequence[QuestionPart], *, max_sources: int | None = None
+) -> Composition:
+    """The answer to a question that compares things, and after it what the index has about each of `things`.
+    If it has something about all of them, they replace a doubtful answer."""
+    answer = _compose_part(whole, max_sources)
+    quoted = _quotes(answer)
+    described = [best for thing in things if (best := _best_description(thing, quoted)) is not None]
+    if answer.found and not answer.is_doubtful:
+        return _compose_each((whole, *described), max_sources)
+    return _compose_each(described, max_sources) if len(described) == len(things) else answer
+
+
+def _best_description(thing: QuestionPart, quoted: frozenset[str]) -> QuestionPart | None:
+    """The thing with the first passage about it that can be quoted; the beginning of a page of that name
+    first."""
+    if not thing.is_answer:
+        return None
+    about = [item for item in thing.passages if _mentions_all(f"{item.title} {item.section}", thing.query)]
+    about.sort(key=lambda item: _description_order(item, thing.query))
+    for item in about:
+        part = replace(thing, passages=(item,))
+        quotes = _quotes(_compose_part(part, 1))
+        if quotes and quoted.isdisjoint(quotes):
+            return part
+    return None
+
+
+def _quotes(answer: Composition) -> frozenset[str]:
+    return frozenset(item.quote for citation in answer.citations for item in citation.evidence if item.quote)
+
+
+def _description_order(passage: Passage, thing: str) -> tuple[bool, float, int]:
+    name = titled_name(passage.title).casefold()
+    is_other = thing.casefold() not in (name, name.rpartition(".")[2])
+    return (is_other, -page_prior(passage.url, passage.title), 0 if is_other else passage.start)
+
+
+def missing_things(answer: Composition, things: Sequence[str]) -> tuple[str, ...]:
+    """The compared things that an answer does not mention; all of them if it is doubtful."""
+    if answer.is_doubtful or not answer.found:
+        return tuple(things)
+    return tuple(thing for thing in things if not _mentions_all(answer.text, thing))
+
+
+def _mentions_all(text: str, thing: str) -> bool:
+    return analyse(text).stems.issuperset(analyse(thing).stems)
+
+
+def _compose_each(
+    parts: Sequence[QuestionPart],
+    max_sources: int | None,
+    heading: Callable[[QuestionPart], str] = lambda _: "",
+) -> Composition:
+    """The answers to several parts, one after the other."""
     text = ""
     citations: list[Citation] = []
     notes: dict[Warned, None] = {}
@@ -217,7 +276,7 @@ def compose_parts(parts: Sequence[QuestionPart], *, max_sources: int | None = No
         allowed = None if max_sources is None else max(0, max_sources - len(pages))
         answer = _compose_part(part, allowed)
         text += "\n\n" if text else ""
-        text += f"{_heading(part.question)}\n\n"
+        text += heading(part)
         citations += (_shifted(citation, len(text)) for citation in answer.citations)
         pages.update(item.source.url for citation in answer.citations for item in citation.evidence)
         notes.update(dict.fromkeys(answer.notes))

@@ -1,4 +1,4 @@
-"""Questions of a conversation: the parts of a question, and follow-up questions made complete."""
+"""Questions of a conversation: their parts, what they compare, and follow-up questions made complete."""
 
 from __future__ import annotations
 
@@ -25,6 +25,26 @@ _FOLLOW_UP = re.compile(
 _ACTION = re.compile(r"\bhow (?:(?:do|can|should|would|could) (?:I|you|we|one)|to) (\w+)", re.IGNORECASE)
 """The verb of a question about how something is done."""
 _ANOTHER_ACTION = re.compile(rf"{_ACTION.pattern}(?: \w+)? ones?\W*$", re.IGNORECASE)
+_THING = r"[\w.()@+#*-]+(?: [\w.()@+#*-]+){0,2}?"
+_ARTICLE = r"(?:(?:an?|the|eine?[nmrs]?|de[rmns]|die|das)\s+)?"
+_COMPARISONS = tuple(
+    re.compile(
+        pattern.format(x=f"{_ARTICLE}(?P<x>{_THING})", y=rf"{_ARTICLE}(?P<y>{_THING})")
+        + r"(?:\s*[?.!,;]|\s+(?:in|for|when|if|to|für|bei|wenn|um|benutzen|verwenden|nehmen)\b|\s*$)",
+        re.IGNORECASE,
+    )
+    for pattern in (
+        r"\bdifferences?\s+between\s+{x}\s+and\s+{y}",
+        r"\bunterschiede?\s+zwischen\s+{x}\s+und\s+{y}",
+        r"\b(?:compare|vergleiche?)\s+{x}\s+(?:and|with|to|und|mit)\s+{y}",
+        (
+            r"\b(?:use|choose|prefer|take|need|nehmen?|verwenden?|benutzen?|brauche|ich)\s+{x}\s+"
+            r"(?:or|instead of|rather than|over|oder|statt|anstatt)\s+{y}"
+        ),
+        rf"^(?!(?:{_QUESTION_WORD})\b){{x}}\s+(?:or|oder|compared (?:to|with))\s+{{y}}",
+        r"\b{x}\s+(?:vs\.?|versus)\s+{y}",
+    )
+)
 _MOST_PARTS = 4
 _LEAST_WORDS = 3
 """Words of a part: a shorter one does not make sense on its own."""
@@ -43,6 +63,16 @@ def split_question(question: str) -> tuple[str, ...]:
     parts = [part.strip() for sentence in sentences for part in _SECOND_QUESTION.split(sentence)]
     are_questions = all(_BEGINS_QUESTION.match(part) and len(part.split()) >= _LEAST_WORDS for part in parts)
     return tuple(parts) if 1 < len(parts) <= _MOST_PARTS and are_questions else (question,)
+
+
+def compared_things(question: str) -> tuple[str, str] | None:
+    """The two things that a question compares: "difference between a list and a tuple", "json or pickle"."""
+    found = next((found for form in _COMPARISONS if (found := form.search(question))), None)
+    if found is None:
+        return None
+    things = (found["x"].strip("."), found["y"].strip("."))
+    are_things = all(set(split_words(thing)) - ignored_words() for thing in things)
+    return things if are_things and things[0].casefold() != things[1].casefold() else None
 
 
 def complete_question(question: str, earlier: str) -> str:
