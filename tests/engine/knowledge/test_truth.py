@@ -20,7 +20,8 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from groundwire.engine.knowledge.addresses import documentation_link
+from groundwire.engine.knowledge.addresses import documentation_link, first_sections
+from groundwire.engine.knowledge.documentation import open_copy
 from groundwire.engine.knowledge.inventory import DOCUMENTED_MODULES
 from groundwire.engine.knowledge.language_reference import topic_pages
 from groundwire.engine.knowledge.library import StandardLibrary
@@ -30,6 +31,7 @@ from groundwire.engine.knowledge.packages import (
     package_pages,
     source_docstring,
 )
+from groundwire.engine.knowledge.purposes import purpose_index
 from groundwire.engine.knowledge.python_docs import module_pages
 from groundwire.engine.pages import Page
 
@@ -173,3 +175,19 @@ def test_the_data_file_of_anchors_is_what_the_script_makes_of_the_inventory() ->
     if f"Python {version}'s" not in stored:
         pytest.skip(f"NOT RUN: the data file is not of Python {version}")
     assert stored.endswith(script["table"](lines))
+
+
+@needs_documentation
+def test_sections_without_text_begin_where_the_script_finds_their_text() -> None:
+    root = Path(__file__).parents[3]
+    script = runpy.run_path(str(root / "scripts/first_sections.py"))
+    copy = open_copy(DEBIAN)
+    if f"Python {copy.version}." not in script["SECTIONS"].read_text("utf-8"):
+        pytest.skip(f"NOT RUN: the data file is not of Python {copy.version}")
+    targets = {item.target for item in purpose_index().purposes if item.target.startswith("library/a")}
+    found = {
+        target: f"{target.partition('#')[0]}#{anchor}"
+        for target, anchor in script["first_sections"](copy, sorted(targets))
+    }
+    assert found == {target: first for target, first in first_sections().items() if target in targets}
+    assert found["library/asyncio-task.html#timeouts"] == "library/asyncio-task.html#asyncio.timeout"

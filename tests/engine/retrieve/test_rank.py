@@ -126,6 +126,18 @@ def test_a_section_of_the_documentation_that_the_index_lacks_is_known_by_its_add
     assert texts == ["A generator is a function with yield."]
 
 
+def test_a_section_without_text_of_its_own_is_quoted_from_the_first_object_in_it(index: Index) -> None:
+    question = "call blocking code from a coroutine in a thread"
+    url = f"{DOCS_URL}library/asyncio-task.html#asyncio.to_thread"
+    index.put([Page(CONTENTS_URL, "Contents", "What is known about Python.")])
+    heading = f"{DOCS_URL}library/asyncio-task.html#running-in-threads"
+    assert find(index, question).passages[0].url == heading
+    index.put([Page(url, "asyncio.to_thread — documentation", "Asynchronously run a function elsewhere.")])
+    urls = [passage.url for passage in find(index, question).passages]
+    assert urls[0] == url
+    assert heading not in urls
+
+
 def test_pages_of_the_user_are_compared_however_many_built_in_pages_share_their_words(index: Index) -> None:
     index.put(
         Page(local_address(f"m{n}.check"), f"m{n}.check — Python 3.11.7", f"Check the list of names {n}.")

@@ -11,7 +11,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from groundwire.engine.data_files import data_table
+from groundwire.engine.data_files import data_lines, data_table
 
 _FOLDER = Path(__file__).parent
 
@@ -82,6 +82,22 @@ def documentation_heading(target: str) -> str:
     words = _SHORTENED.sub(r"’\1", anchor.replace("-", " "))
     words = _FIRST_PERSON.sub("I", words)
     return f"{words[:1].upper()}{words[1:]}"
+
+
+@cache
+def first_sections() -> dict[str, str]:
+    """The section or object with which a page or section begins that has no text of its own."""
+    lines = (line.split() for line in data_lines(_FOLDER, "first_sections"))
+    return {target: f"{target.partition('#')[0]}#{anchor}" for target, anchor in lines}
+
+
+@cache
+def empty_headings() -> dict[str, list[str]]:
+    """The pages and sections without text of their own, by the section or object they begin with."""
+    headings: dict[str, list[str]] = {}
+    for target, section in first_sections().items():
+        headings.setdefault(section, []).append(target)
+    return headings
 
 
 def library_page(url: str, title: str) -> str:

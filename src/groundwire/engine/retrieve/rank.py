@@ -22,6 +22,8 @@ from groundwire.engine.knowledge.addresses import (
     documentation_heading,
     documentation_link,
     documentation_title,
+    empty_headings,
+    first_sections,
     is_built_in,
     local_address,
     titled_name,
@@ -376,7 +378,11 @@ def _pages(index: Index, target: str, options: SearchOptions) -> Iterator[Page]:
     documented = index.page(link) if link else None
     if documented is not None:
         yield documented
-    elif ".html" not in target:
+    elif ".html" in target:
+        first = first_sections().get(target)
+        if first and (page := index.page(f"{DOCS_URL}{first}")) is not None:
+            yield page
+    else:
         for passage in index.search(target, options, _TARGET_HITS):
             if titled_name(passage.title) == target and (page := index.page(passage.url)) is not None:
                 yield page
@@ -387,7 +393,9 @@ def _target_of(passage: Passage, targets: Targets) -> str:
     name = titled_name(passage.title)
     if name in targets or not passage.url.startswith(DOCS_SITE):
         return name
-    return passage.url.removeprefix(DOCS_SITE).partition("/")[2]
+    section = passage.url.removeprefix(DOCS_SITE).partition("/")[2]
+    headings = (heading for heading in empty_headings().get(section, ()) if heading in targets)
+    return section if section in targets else next(headings, section)
 
 
 def _without_doubles(passages: Sequence[Passage]) -> Iterator[Passage]:
