@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from groundwire.engine.compiled import Sections, compiled_table
 from groundwire.engine.data_files import data_lines, data_words
 from groundwire.model.value import value
 
@@ -111,11 +112,16 @@ def synonyms() -> Mapping[str, tuple[str, ...]]:
 @cache
 def stem_synonyms() -> Mapping[str, tuple[str, ...]]:
     """Stems with the stems of the other words of their synonym group."""
+    (lines,) = compiled_table("synonyms", _compile_stem_synonyms)
+    return {stem: tuple(others) for stem, *others in map(str.split, lines)}
+
+
+def _compile_stem_synonyms() -> Sections:
     found: dict[str, tuple[str, ...]] = {}
     for line in data_lines(_FOLDER, "synonyms"):
         stems = tuple(dict.fromkeys(map(stem_word, line.split())))
         found |= {stem: tuple(other for other in stems if other != stem) for stem in stems}
-    return found
+    return ([" ".join((stem, *others)) for stem, others in found.items()],)
 
 
 def tokenize(text: str) -> list[str]:
