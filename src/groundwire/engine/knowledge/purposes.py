@@ -53,7 +53,7 @@ class PurposeMatch(NamedTuple):
 
 class PurposeIndex:
     """The index of phrases. The line of a phrase has the weight of its terms, its target and the phrase. The
-    lines of terms are sorted, and have the numbers of phrases with it, and of targets with it in their name."""
+    lines of terms are sorted, and have the numbers of the phrases, and of targets that are named so."""
 
     def __init__(self, phrases: Lines, terms: Lines) -> None:
         self.phrases = phrases
