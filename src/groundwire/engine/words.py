@@ -28,10 +28,10 @@ LANGUAGES = ("en", "de")
 _FOLDER = Path(__file__).parent
 _CACHED_WORDS = 16384
 
-# Chinese and Japanese, which put no spaces between words. A set of more than two ranges takes milliseconds to
-# compile, so the patterns that need it are compiled for texts that may have such a character.
+# Chinese and Japanese, which put no spaces between words. A set of so many characters takes milliseconds to
+# compile, so the patterns that have it are compiled for texts that may need them.
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_CJK_OR_NEAR = re.compile("[\u3040-\u9fff\uf900-\ufaff]")
+_FIRST_CJK = "\u3040"
 _TOKEN = re.compile(r"[^\W_]+")
 # The punctuation of English texts that are ASCII otherwise.
 _TYPOGRAPHY = re.compile("[\u00a0\u2010-\u2027\u2190-\u2194\u2500-\u257f]+")
@@ -145,7 +145,7 @@ def joined_tokens(text: str) -> str:
 
 def lexical_tokens(text: str) -> list[str]:
     """The words of a text as they are written, numbers with their separators, and CJK runs."""
-    if text.isascii() or not _CJK_OR_NEAR.search(text):
+    if text.isascii() or max(text) < _FIRST_CJK:
         return _LEXICAL_TOKEN.findall(text)
     return _lexical_token_or_cjk_run().findall(text)
 
@@ -167,7 +167,7 @@ def split_words(text: str) -> list[str]:
 
 def split_cjk(token: str) -> list[str]:
     """A token with its CJK runs cut into bigrams."""
-    if token.isascii() or not _CJK_OR_NEAR.search(token):
+    if token.isascii() or max(token) < _FIRST_CJK:
         return [token]
     return [piece for run in _cjk_run().split(token) if run for piece in _bigrams(run)]
 
