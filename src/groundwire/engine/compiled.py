@@ -54,7 +54,7 @@ def compiled_table(name: str, make: Callable[[], Sections]) -> Sections:
     if found is None:
         found = make()
         with suppress(OSError):
-            write_private(str(path), "\n".join(_encode(mark, found)))
+            write_private(str(path), "\n".join(_encode(mark, found)), synced=False)
     return found
 
 
