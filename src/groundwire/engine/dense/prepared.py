@@ -21,7 +21,7 @@ from groundwire.files.lock import locked
 from groundwire.files.text_file import make_private_files, make_private_folder
 
 _LOCK_TIMEOUT = 60.0
-_FORMAT = 2
+_FORMAT = 3
 """Incremented with every change of the prepared files."""
 _MANIFEST, _TABLE, _ARRAYS, _PIECES = "manifest.json", "table.npy", "arrays.npy", "pieces.txt"
 

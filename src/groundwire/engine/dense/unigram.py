@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from unicodedata import normalize
@@ -23,13 +23,13 @@ SPACE = "\u2581"
 UNKNOWN, BEGIN, END = 0, 1, 2
 LONGEST_PIECE = 16
 """Characters of the longest piece of the vocabulary."""
-_BEGINNING = 2
-"""Characters by which the pieces are grouped; a piece of one character is a group of its own."""
+_BEGINNING = 3
+"""Characters by which the pieces are grouped; a shorter piece is a group of its own."""
 _UNKNOWN_PENALTY = 10.0
 """An unknown character costs this much more than the rarest piece: SentencePiece's constant."""
 _IMPOSSIBLE = float("-inf")
 _CACHED_WORDS = 32768
-_CACHED_BEGINNINGS = 32768
+_CACHED_BEGINNINGS = 65536
 
 # Characters that the model's normaliser replaces by a space in addition to what NFKC does.
 _SPACES = dict.fromkeys(
@@ -76,19 +76,22 @@ class UnigramTokenizer:
         size = len(text)
         best = [0.0] + [_IMPOSSIBLE] * size
         last: list[tuple[int, int]] = [(0, UNKNOWN)] * (size + 1)
+        pieces: Mapping[str, tuple[int, float]] = {}
         for start in range(size):
             so_far, character = best[start], text[start]
             # A character without a piece of its own is unknown, so that every position can be reached.
             piece, score = self._pieces(character).get(character, (UNKNOWN, self._unknown))
             if so_far + score > best[start + 1]:
                 best[start + 1], last[start + 1] = so_far + score, (start, piece)
-            pieces = self._pieces(text[start : start + _BEGINNING])
-            if not pieces:
-                continue
-            for end in range(start + _BEGINNING, min(start + LONGEST_PIECE, size) + 1):
-                found_piece = pieces.get(text[start:end])
-                if found_piece is not None and so_far + found_piece[1] > best[end]:
-                    best[end], last[end] = so_far + found_piece[1], (start, found_piece[0])
+            for end in range(start + 2, min(start + LONGEST_PIECE, size) + 1):
+                letters = text[start:end]
+                if end - start <= _BEGINNING:
+                    pieces = self._pieces(letters)
+                elif not pieces:
+                    break
+                known = pieces.get(letters)
+                if known is not None and so_far + known[1] > best[end]:
+                    best[end], last[end] = so_far + known[1], (start, known[0])
         found: list[int] = []
         at = size
         while at:
@@ -97,7 +100,7 @@ class UnigramTokenizer:
         return tuple(reversed(found))
 
     def _pieces_with(self, beginning: str) -> dict[str, tuple[int, float]]:
-        """The pieces with a beginning, with their ids and scores. One character is a beginning of its own."""
+        """The pieces with a beginning, with their ids and scores."""
         wanted = f"{beginning}\t".encode("utf-8", "surrogatepass")
         at = bisect_left(self._lines, wanted)
         if at == len(self._lines) or not self._lines[at].startswith(wanted):
