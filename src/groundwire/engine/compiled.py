@@ -17,7 +17,6 @@ from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import TypeAlias
 
-from groundwire import __version__
 from groundwire.files.text_file import write_private
 
 Lines: TypeAlias = Sequence[str]
@@ -107,4 +106,4 @@ def _mark() -> str:
         found = [*map(os.stat, names), *(entry.stat() for entry in data if entry.name.endswith(".txt"))]
     except OSError:
         return ""
-    return " ".join((__version__, *(f"{about.st_size}-{about.st_mtime_ns}" for about in found)))
+    return " ".join(f"{about.st_size}-{about.st_mtime_ns}" for about in found)
