@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 from groundwire import __version__
@@ -14,7 +15,10 @@ def main() -> int:
         return 0
     from groundwire.commands.main import run  # noqa: PLC0415  the version needs nothing else
 
-    return run(sys.argv[1:])
+    code = run(sys.argv[1:])
+    # The process ends now. What is left is not searched for garbage, which would take longer than freeing it.
+    gc.freeze()
+    return code
 
 
 if __name__ == "__main__":

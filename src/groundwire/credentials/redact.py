@@ -32,7 +32,7 @@ _FIELDS = (
     r"api[-_]?key|access[-_]?token|refresh[-_]?token|id[-_]?token|client[-_]?secret|auth[-_]?token"
     r"|(?:proxy-)?authorization|x-api-key|x-goog-api-key|password|secret"
 )
-_PATTERNS = (
+_HINTED_PATTERNS = (
     # a field of JSON, a header, a form, a setting
     (
         "key token secret authorization password",
@@ -62,20 +62,21 @@ _PATTERNS = (
     ("eyj", r"\beyJ[\w-]{8,}(?:\.[\w-]*){0,4}", MASK),
 )
 """Substrings of which one must occur (in lower case) for the pattern to be tried; pattern; replacement."""
+_PATTERNS = tuple((tuple(hints.split()), pattern, mask) for hints, pattern, mask in _HINTED_PATTERNS)
 
 
 @cache
-def _patterns() -> tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...]:
-    # Compiled on first use: most commands end without anything to redact.
-    return tuple((tuple(hints.split()), re.compile(pattern), mask) for hints, pattern, mask in _PATTERNS)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    # On first use: most commands end without anything to redact.
+    return re.compile(pattern)
 
 
 def redact_patterns(text: str) -> str:
     """Mask everything that looks like a key or a token."""
     lowered = text.lower()
-    for hints, pattern, replacement in _patterns():
+    for hints, pattern, replacement in _PATTERNS:
         if any(hint in lowered for hint in hints):
-            text = pattern.sub(replacement, text)
+            text = _compiled(pattern).sub(replacement, text)
     return text
 
 

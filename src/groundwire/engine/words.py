@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from groundwire.engine.compiled import Sections, compiled_table
 from groundwire.engine.data_files import data_lines, data_words
 from groundwire.model.value import value
 
@@ -27,9 +28,10 @@ LANGUAGES = ("en", "de")
 _FOLDER = Path(__file__).parent
 _CACHED_WORDS = 16384
 
-# Chinese and Japanese, which put no spaces between words.
+# Chinese and Japanese, which put no spaces between words. A set of so many characters takes milliseconds to
+# compile, so the patterns that have it are compiled for texts that may need them.
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_CJK_RUN = re.compile(rf"([{_CJK}]+)")
+_FIRST_CJK = "\u3040"
 _TOKEN = re.compile(r"[^\W_]+")
 # The punctuation of English texts that are ASCII otherwise.
 _TYPOGRAPHY = re.compile("[\u00a0\u2010-\u2027\u2190-\u2194\u2500-\u257f]+")
@@ -37,8 +39,8 @@ _TYPOGRAPHY = re.compile("[\u00a0\u2010-\u2027\u2190-\u2194\u2500-\u257f]+")
 _ASCII_TOKENS = bytes(
     ord(chr(code).lower()) if chr(code).isalnum() else ord(" ") for code in range(128)
 ).ljust(256)
-# CJK runs, numbers with separators, words with an apostrophe.
-_LEXICAL_TOKEN = re.compile(rf"[{_CJK}]+|\d+(?:[.,:]\d+)*|[^\W_{_CJK}]+(?:['’][^\W\d_{_CJK}]+)?")
+# Numbers with separators, words with an apostrophe.
+_LEXICAL_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W_]+(?:['’][^\W\d_]+)?")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 # The parts of an address are no words of the sentence: `people@example.org` says nothing about people.
@@ -111,11 +113,16 @@ def synonyms() -> Mapping[str, tuple[str, ...]]:
 @cache
 def stem_synonyms() -> Mapping[str, tuple[str, ...]]:
     """Stems with the stems of the other words of their synonym group."""
+    (lines,) = compiled_table("synonyms", _compile_stem_synonyms)
+    return {stem: tuple(others) for stem, *others in map(str.split, lines)}
+
+
+def _compile_stem_synonyms() -> Sections:
     found: dict[str, tuple[str, ...]] = {}
     for line in data_lines(_FOLDER, "synonyms"):
         stems = tuple(dict.fromkeys(map(stem_word, line.split())))
         found |= {stem: tuple(other for other in stems if other != stem) for stem in stems}
-    return found
+    return ([" ".join((stem, *others)) for stem, others in found.items()],)
 
 
 def tokenize(text: str) -> list[str]:
@@ -136,16 +143,33 @@ def joined_tokens(text: str) -> str:
     return tokens.decode()
 
 
+def lexical_tokens(text: str) -> list[str]:
+    """The words of a text as they are written, numbers with their separators, and CJK runs."""
+    if text.isascii() or max(text) < _FIRST_CJK:
+        return _LEXICAL_TOKEN.findall(text)
+    return _lexical_token_or_cjk_run().findall(text)
+
+
+@cache
+def _lexical_token_or_cjk_run() -> re.Pattern[str]:
+    return re.compile(rf"[{_CJK}]+|\d+(?:[.,:]\d+)*|[^\W_{_CJK}]+(?:['’][^\W\d_{_CJK}]+)?")
+
+
+@cache
+def _cjk_run() -> re.Pattern[str]:
+    return re.compile(rf"([{_CJK}]+)")
+
+
 def split_words(text: str) -> list[str]:
     """Words in lower case; names are split at dots, underscores and camel case, CJK runs into bigrams."""
-    return [word for token in _LEXICAL_TOKEN.findall(text) for word in _split_token(token)]
+    return [word for token in lexical_tokens(text) for word in _split_token(token)]
 
 
 def split_cjk(token: str) -> list[str]:
     """A token with its CJK runs cut into bigrams."""
-    if token.isascii():
+    if token.isascii() or max(token) < _FIRST_CJK:
         return [token]
-    return [piece for run in _CJK_RUN.split(token) if run for piece in _bigrams(run)]
+    return [piece for run in _cjk_run().split(token) if run for piece in _bigrams(run)]
 
 
 @lru_cache(maxsize=_CACHED_WORDS)
@@ -190,7 +214,7 @@ def analyse(text: str) -> TextTerms:
     """The terms of a text."""
     if "@" in text:
         text = _MAIL_ADDRESS.sub(" ", text)
-    terms = [term for token in _LEXICAL_TOKEN.findall(text) for term in _terms(token)]
+    terms = [term for token in lexical_tokens(text) for term in _terms(token)]
     return TextTerms(
         tuple([in_order for _, in_order, _, _, _ in terms]),
         frozenset([key for key, _, is_stem, _, _ in terms if is_stem]),
@@ -201,7 +225,7 @@ def analyse(text: str) -> TextTerms:
 
 def query_terms(query: str) -> tuple[str, ...]:
     """The stems and numbers of a query, in order; all of its words if none is a content word."""
-    terms = [term for token in _LEXICAL_TOKEN.findall(query) for term in _terms(token)]
+    terms = [term for token in lexical_tokens(query) for term in _terms(token)]
     content = [term for term in terms if (term.is_stem and len(term.key) > 1) or term.is_value] or terms
     return tuple(dict.fromkeys(term.key for term in content))
 
@@ -278,8 +302,16 @@ def _is_camel_case(word: str) -> bool:
     return not (word[1:].islower() or word.isupper()) and _CAMEL_CASE.search(word) is not None
 
 
+def _is_cjk(character: str) -> bool:
+    return (
+        "\u3040" <= character <= "\u30ff"
+        or "\u3400" <= character <= "\u9fff"
+        or "\uf900" <= character <= "\ufaff"
+    )
+
+
 def _bigrams(run: str) -> list[str]:
-    if not _CJK_RUN.match(run) or len(run) == 1:
+    if not _is_cjk(run[0]) or len(run) == 1:
         return [run]
     return [run[start : start + 2] for start in range(len(run) - 1)]
 
@@ -305,7 +337,7 @@ def _term(word: str) -> _Term:
 def _split_token(token: str) -> list[str]:
     if token[0].isdigit():
         return [_THOUSANDS.sub("", token)]
-    if _CJK_RUN.match(token):
+    if _is_cjk(token[0]):
         return _bigrams(token)
     if "'" in token or "’" in token:
         head, _, tail = token.replace("’", "'").lower().partition("'")

@@ -54,14 +54,15 @@ def position(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
-def write_private(path: str, text: str) -> None:
-    """Replace a file: readable by its owner alone, and on disk when this returns. The caller holds a lock.
+def write_private(path: str, text: str, *, synced: bool = True) -> None:
+    """Replace a file: readable by its owner alone, and on disk when this returns, unless `synced` is false: a
+    file that is easily made again need not survive a power cut. The caller holds a lock.
 
     Because of the lock the temporary file has a fixed name, so a crash leaves no unknown files behind.
     """
     temporary = f"{path}.groundwire-tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    _replace(path, text, os.open(temporary, flags, PRIVATE), temporary, PRIVATE)
+    _replace(path, text, os.open(temporary, flags, PRIVATE), temporary, PRIVATE, synced=synced)
 
 
 def write_shared(path: str, text: str) -> None:
@@ -152,15 +153,19 @@ def _decode(data: bytes, path: str, encoding: str) -> str:
         raise ConfigError(f"{path}:{line}: this is not UTF-8; save the file as UTF-8 text") from None
 
 
-def _replace(path: str, text: str, descriptor: int, temporary: str, mode: int) -> None:
+def _replace(
+    path: str, text: str, descriptor: int, temporary: str, mode: int, *, synced: bool = True
+) -> None:
     with os.fdopen(descriptor, "wb") as file:
         os.fchmod(file.fileno(), mode)
         _keep_owner(file.fileno(), path)
         file.write(text.encode("utf-8"))
         file.flush()
-        os.fsync(file.fileno())
+        if synced:
+            os.fsync(file.fileno())
     os.replace(temporary, path)
-    sync_directory(path)
+    if synced:
+        sync_directory(path)
 
 
 def _keep_owner(descriptor: int, path: str) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Mapping
+from functools import cache
 from typing import NamedTuple
 
 from groundwire.errors import MissingCredential, RequestError, UnknownModel
@@ -43,35 +44,35 @@ OTHERS = "*"
 
 _DEFAULTS = frozenset({"", "auto", "default", "groundwire"})
 _OPENROUTER = "openrouter"
-_VENDORS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
+_VENDORS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         # Bedrock writes the vendor before the model, and perhaps a region before the vendor.
-        re.compile(
+        (
             r"(?:[a-z-]{2,6}\.)?(?:amazon|anthropic|meta|mistral|cohere|deepseek|openai|qwen|ai21|writer)\.[a-z]"
-            r"|arn:aws[a-z-]*:bedrock:",
-            re.IGNORECASE,
+            r"|arn:aws[a-z-]*:bedrock:"
         ),
         ("bedrock",),
     ),
-    (re.compile(r"claude\b", re.IGNORECASE), ("anthropic",)),
-    (re.compile(r"gemini\b|gemma\b", re.IGNORECASE), ("gemini",)),
+    (r"claude\b", ("anthropic",)),
+    (r"gemini\b|gemma\b", ("gemini",)),
     (
-        re.compile(r"gpt-|chatgpt-|codex-|o\d(?:-|$)", re.IGNORECASE),
+        r"gpt-|chatgpt-|codex-|o\d(?:-|$)",
         ("openai", "openai_oauth", "openai_chat", "azure"),
     ),
-    (re.compile(r"grok\b", re.IGNORECASE), ("xai",)),
-    (re.compile(r"sonar\b", re.IGNORECASE), ("perplexity", "perplexity_responses")),
+    (r"grok\b", ("xai",)),
+    (r"sonar\b", ("perplexity", "perplexity_responses")),
     (
-        re.compile(r"(?:mistral|ministral|magistral|codestral|devstral|pixtral)\b", re.IGNORECASE),
+        r"(?:mistral|ministral|magistral|codestral|devstral|pixtral)\b",
         ("mistral_conversations", "mistral"),
     ),
-    (re.compile(r"deepseek\b", re.IGNORECASE), ("deepseek",)),
-    (re.compile(r"(?:qwen|qwq)", re.IGNORECASE), ("qwen",)),
-    (re.compile(r"glm-", re.IGNORECASE), ("zai",)),
-    (re.compile(r"(?:kimi|moonshot)-", re.IGNORECASE), ("moonshot",)),
-    (re.compile(r"command-", re.IGNORECASE), ("cohere",)),
-    (re.compile(r"compound\b", re.IGNORECASE), ("groq",)),
+    (r"deepseek\b", ("deepseek",)),
+    (r"(?:qwen|qwq)", ("qwen",)),
+    (r"glm-", ("zai",)),
+    (r"(?:kimi|moonshot)-", ("moonshot",)),
+    (r"command-", ("cohere",)),
+    (r"compound\b", ("groq",)),
 )
+"""What the names of a vendor's models begin with, in either case."""
 _SHARED_PREFIXES = frozenset({"deepseek", "qwen", "cohere", "perplexity"})
 """Vendors whose models have the same prefix at OpenRouter, which serves them if the vendor cannot be used."""
 
@@ -111,11 +112,16 @@ def resolve(
         return ResolvedTarget(head, _own_name(head, rest))
     if slash and usable.get(_OPENROUTER):
         return ResolvedTarget(_OPENROUTER, model)
-    for pattern, vendors in _VENDORS:
+    for pattern, vendors in _vendor_patterns():
         if pattern.match(model):
             vendor = next((name for name in vendors if usable.get(name)), "")
             return ResolvedTarget(vendor, model) if vendor else ResolvedTarget(AUTO)
     raise unknown_model(model, aliases, usable)
+
+
+@cache
+def _vendor_patterns() -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
+    return tuple((re.compile(pattern, re.IGNORECASE), vendors) for pattern, vendors in _VENDORS)
 
 
 def _is_openrouters(head: str, usable: Mapping[str, bool]) -> bool:

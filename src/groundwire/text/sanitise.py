@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,8 +31,12 @@ _INVISIBLE = (
     "\ud800-\udfff\U000e0000-\U000e0fff"
 )
 _PATTERN = re.compile(f"(?:{_FLAG}|{_IDEOGRAPH})|((?<=[\ufe00-\ufe0f])[\ufe00-\ufe0f]|\r\n|[{_INVISIBLE}])")
-_ESCAPED = re.compile(f"[{_INVISIBLE}]")
 _LINE_BREAKS = {"\r\n": "\n", "\x85": "\n", "\u2028": "\n", "\u2029": "\n"}
+
+
+@cache
+def _escaped() -> re.Pattern[str]:
+    return re.compile(f"[{_INVISIBLE}]")
 
 
 def sanitise(text: str) -> str:
@@ -77,7 +82,7 @@ def sanitise_json(value: Json) -> Json:
 
 def escape_invisible_json(text: str) -> str:
     """JSON text with every invisible character escaped; it decodes to the same value."""
-    return _ESCAPED.sub(_escape, text)
+    return _escaped().sub(_escape, text)
 
 
 def _replacement(match: re.Match[str]) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from groundwire.engine.dense.unigram import BEGIN, END, UNKNOWN, UnigramTokenizer, split_words
+from groundwire.engine.dense.unigram import BEGIN, END, UNKNOWN, UnigramTokenizer, encode_pieces, split_words
 
-PIECES = {"<unk>": 0, "<s>": 1, "</s>": 2, "▁": 3, "▁read": 4, "▁re": 5, "ad": 6, "ing": 7, "▁a": 8, "é": 9}
-SCORES = [0.0, 0.0, 0.0, -5.0, -3.0, -2.0, -2.0, -1.0, -1.0, -4.0]
+np = pytest.importorskip("numpy")
+
+PIECES = ("<unk>", "<s>", "</s>", "▁", "▁read", "▁re", "ad", "ing", "▁a", "é")
+SCORES = np.array([0.0, 0.0, 0.0, -5.0, -3.0, -2.0, -2.0, -1.0, -1.0, -4.0], np.float32)
 
 
 @pytest.mark.parametrize(
@@ -19,10 +21,11 @@ SCORES = [0.0, 0.0, 0.0, -5.0, -3.0, -2.0, -2.0, -1.0, -1.0, -4.0]
         ("e\u0301", [3, 9]),
         ("readx", [4, UNKNOWN]),
         ("", [UNKNOWN]),
+        ("a\ud800", [8, UNKNOWN]),
     ],
 )
 def test_the_segmentation_with_the_highest_score_is_chosen(text: str, ids: list[int]) -> None:
-    assert UnigramTokenizer(PIECES, SCORES).ids(text) == [BEGIN, *ids, END]
+    assert UnigramTokenizer(encode_pieces(PIECES), SCORES).ids(text) == [BEGIN, *ids, END]
 
 
 def test_words_are_normalised_and_separated_by_any_white_space() -> None:

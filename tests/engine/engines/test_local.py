@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -271,6 +272,33 @@ def test_importing_the_engine_loads_neither_the_index_nor_what_builds_it() -> No
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603
     assert result.returncode == 0, result.stderr
     assert result.stdout.split() == []
+
+
+COMMAND = """
+import sys
+from groundwire.commands.main import run
+code = run(["search", "--provider", "local", "--data-dir", sys.argv[1], "serialize to a JSON formatted str"])
+print(code, *sys.modules, file=sys.stderr)
+"""
+UNUSED = (
+    *("email", "html", "http.client", "importlib.metadata", "numpy", "shutil", "sysconfig", "tempfile"),
+    *("groundwire.engine.knowledge.build", "groundwire.transport.response", "groundwire.transport.ssrf"),
+)
+"""Modules that other commands need, of those that take long to import."""
+
+
+@pytest.mark.usefixtures("few")
+def test_a_question_on_the_command_line_imports_only_what_it_needs(tmp_path: Path) -> None:
+    find(LocalEngine(tmp_path / "index"), "json")
+    environment = {**os.environ, "GROUNDWIRE_SEMANTIC": "0", "GROUNDWIRE_BUILD_INDEX": "0"}
+    command = [sys.executable, "-c", COMMAND, str(tmp_path)]
+    result = subprocess.run(  # noqa: S603
+        command, env=environment, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "json.dumps" in result.stdout
+    code, *modules = result.stderr.splitlines()[-1].split()
+    assert code == "0"
+    assert sorted(set(UNUSED).intersection(modules)) == []
 
 
 def complete(folder: Path) -> None:

@@ -6,14 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from groundwire.engine import compiled
+from groundwire.engine.compiled import keep_tables
 from groundwire.engine.knowledge import purposes
-from groundwire.engine.knowledge.purposes import (
-    COMPILED_FILE,
-    AnalysedPhrase,
-    compile_purposes,
-    keep_purposes,
-    purpose_index,
-)
+from groundwire.engine.knowledge.purposes import AnalysedPhrase, compile_purposes, purpose_index
 from groundwire.engine.words import query_terms
 
 
@@ -58,34 +54,15 @@ def test_the_tables_are_read(question: str, target: str) -> None:
     assert target in [match.target for match in purpose_index().match(question)]
 
 
-def test_kept_tables_match_like_compiled_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(purposes, "_KEPT_IN", [])
-    compiled = purpose_index.__wrapped__()
-    keep_purposes(tmp_path)
-    assert purpose_index.__wrapped__().terms == compiled.terms
-    assert (tmp_path / COMPILED_FILE).is_file()
-    monkeypatch.setattr(purposes, "_analysed", None)  # nothing is analysed again
-    kept = purpose_index.__wrapped__()
-    assert (kept.phrases, dict(kept.terms)) == (compiled.phrases, dict(compiled.terms))
-    assert kept.match("walk a directory tree") == compiled.match("walk a directory tree")
-    assert kept.purposes[0].phrase
-
-
-@pytest.mark.parametrize("damage", ["", "x", "cut", "other"])
-def test_a_damaged_or_outdated_file_is_written_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
-) -> None:
-    monkeypatch.setattr(purposes, "_KEPT_IN", [tmp_path])
-    compiled = purpose_index.__wrapped__()
-    file = tmp_path / COMPILED_FILE
-    text = file.read_text("utf-8")
-    file.write_text({"cut": text[:-1000], "other": "1" + text}.get(damage, damage), "utf-8")
-    assert purpose_index.__wrapped__().phrases == compiled.phrases
-    assert file.read_text("utf-8") == text
-
-
-def test_a_folder_that_cannot_be_written_is_no_problem(
+def test_the_kept_index_matches_like_the_compiled_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(purposes, "_KEPT_IN", [tmp_path / "missing"])
-    assert purpose_index.__wrapped__().match("pause for some seconds")
+    monkeypatch.setattr(compiled, "_KEPT_IN", [])
+    made = purpose_index.__wrapped__()
+    keep_tables(tmp_path)
+    assert purpose_index.__wrapped__().terms == made.terms
+    monkeypatch.setattr(purposes, "_analysed", None)  # nothing is analysed again
+    kept = purpose_index.__wrapped__()
+    assert (kept.phrases, kept.terms) == (made.phrases, made.terms)
+    assert kept.match("walk a directory tree") == made.match("walk a directory tree")
+    assert kept.purposes[0].phrase

@@ -16,11 +16,13 @@ from pathlib import Path
 from groundwire.engine.dense.arrays import Floats, np
 from groundwire.engine.dense.multilingual import ARRAYS, DIMENSIONS, TABLE_PARTS, MultilingualModel
 from groundwire.engine.dense.packages import MULTILINGUAL, MeaningUnavailable
-from groundwire.engine.dense.unigram import UnigramTokenizer
+from groundwire.engine.dense.unigram import UnigramTokenizer, encode_pieces
 from groundwire.files.lock import locked
 from groundwire.files.text_file import make_private_files, make_private_folder
 
 _LOCK_TIMEOUT = 60.0
+_FORMAT = 3
+"""Incremented with every change of the prepared files."""
 _MANIFEST, _TABLE, _ARRAYS, _PIECES = "manifest.json", "table.npy", "arrays.npy", "pieces.txt"
 
 
@@ -49,7 +51,7 @@ def _loaded(folder: Path) -> tuple[UnigramTokenizer, MultilingualModel] | None:
     try:
         manifest = json.loads((folder / _MANIFEST).read_text("utf-8"))
         sizes = manifest["sizes"]
-        if manifest["name"] != MULTILINGUAL.name or not all(
+        if (manifest["name"], manifest["format"]) != (MULTILINGUAL.name, _FORMAT) or not all(
             (folder / name).stat().st_size == sizes[name] for name in (_TABLE, _ARRAYS, _PIECES)
         ):
             return None
@@ -61,9 +63,7 @@ def _loaded(folder: Path) -> tuple[UnigramTokenizer, MultilingualModel] | None:
             size = int(np.prod(shape))
             arrays[name] = np.asarray(flat[at : at + size]).reshape(shape)
             at += size
-        pieces = (folder / _PIECES).read_text("utf-8").split("\n")
-        scores = arrays.pop("scores").tolist()
-        tokenizer = UnigramTokenizer(dict(zip(pieces, range(len(pieces)), strict=True)), scores)
+        tokenizer = UnigramTokenizer((folder / _PIECES).read_bytes().split(b"\n"), arrays.pop("scores"))
         return tokenizer, MultilingualModel(table, arrays, float(manifest["eps"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -100,9 +100,10 @@ def _write_files(folder: Path) -> None:
     arrays["scores"] = np.array(scores, np.float32)
     np.save(folder / _TABLE, table)
     np.save(folder / _ARRAYS, np.concatenate([array.ravel() for array in arrays.values()]))
-    (folder / _PIECES).write_text("\n".join(pieces), "utf-8", newline="\n")
+    (folder / _PIECES).write_bytes(b"\n".join(encode_pieces(pieces)))
     manifest = {
         "name": package.name,
+        "format": _FORMAT,
         "eps": eps,
         "arrays": [(name, array.shape) for name, array in arrays.items()],
         "sizes": {name: (folder / name).stat().st_size for name in (_TABLE, _ARRAYS, _PIECES)},

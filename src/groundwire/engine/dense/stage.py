@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from threading import Lock
 
+from groundwire.engine.compiled import Lines, Sections, compiled_table, find_value
 from groundwire.engine.compose.sentences import Segment, split_blocks, split_sentences
 from groundwire.engine.dense.arrays import Floats
 from groundwire.engine.dense.encoder import FindEncoders, SentenceEncoder, find_encoders
@@ -134,7 +135,7 @@ class DenseStage:
         """The names and pages whose purposes are closest in meaning, best first."""
         best: dict[str, PurposeMatch] = {}
         for key, similarity in self._nearest(query, _SPARE * limit, phrases=True):
-            for purpose in _purposes_by_key().get(key, ()):
+            for purpose in _purposes_with(key):
                 match = PurposeMatch(purpose.target, purpose.phrase, similarity)
                 if purpose.target not in best or similarity > best[purpose.target].similarity:
                     best[purpose.target] = match
@@ -203,12 +204,24 @@ def _is_foreign(query: str) -> bool:
     return foreign >= _FOREIGN_WORDS and foreign > sum(word in stop_words("en") for word in words)
 
 
+def _purposes_with(key: VectorKey) -> Iterator[Purpose]:
+    """The purposes whose phrase has a vector of this key."""
+    numbers = find_value(_phrases_by_key(), str(key)) or ""
+    return map(purpose_index().purpose, map(int, numbers.split()))
+
+
 @cache
-def _purposes_by_key() -> dict[VectorKey, list[Purpose]]:
-    found: dict[VectorKey, list[Purpose]] = {}
-    for purpose in purpose_index().purposes:
-        found.setdefault(vector_key(purpose.phrase), []).append(purpose)
-    return found
+def _phrases_by_key() -> Lines:
+    """The numbers of phrases by the key of their vector."""
+    (lines,) = compiled_table("phrase-keys", _compile_keys)
+    return lines
+
+
+def _compile_keys() -> Sections:
+    found: dict[VectorKey, list[str]] = {}
+    for number, purpose in enumerate(purpose_index().purposes):
+        found.setdefault(vector_key(purpose.phrase), []).append(str(number))
+    return (sorted(f"{key}\t{' '.join(numbers)}" for key, numbers in found.items()),)
 
 
 def _restricts(options: SearchOptions) -> bool:

@@ -8,12 +8,12 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias
 
+from groundwire.engine.compiled import keep_tables
 from groundwire.engine.dense.location import open_stage
 from groundwire.engine.dense.packages import MeaningUnavailable
 from groundwire.engine.index.base import Index
 from groundwire.engine.knowledge import ReportProgress, add_core, has_core, has_everything, ignore_progress
 from groundwire.engine.knowledge.background import BackgroundBuild
-from groundwire.engine.knowledge.purposes import keep_purposes
 from groundwire.engine.pages import EngineResult, Page
 from groundwire.engine.retrieve.query import parse_query
 from groundwire.engine.retrieve.rank import RankedPassages, find_passages
@@ -120,7 +120,7 @@ class LocalEngine:
         with self._opening:
             if self._index is None:
                 self._index = self._opened_somewhere()
-                keep_purposes(self._folder)
+                keep_tables(self._folder)
             return self._index
 
     def _opened_somewhere(self) -> Index:

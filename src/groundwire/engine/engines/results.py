@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping
-from html import unescape
 from itertools import islice
 from threading import Thread
 from typing import Protocol, TypeAlias, runtime_checkable
@@ -55,6 +54,8 @@ def make_hit(url: str, title: str, **fields: str) -> SearchHit | None:
 
 def strip_markup(text: str) -> str:
     """Text without the markup that services put around matches."""
+    from html import unescape  # noqa: PLC0415  a large table, which the embedded engine does not need
+
     return unescape(_TAG.sub("", text)).strip()
 
 

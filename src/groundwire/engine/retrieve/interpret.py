@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
+from groundwire.engine.compiled import Lines, Sections, compiled_table, find_value
 from groundwire.engine.data_files import data_lines
 from groundwire.engine.knowledge.purposes import purpose_index
 from groundwire.engine.retrieve.names import mentioned_names
@@ -93,7 +94,21 @@ def speller(words_with_prefix: WordsWithPrefix, *, in_german: bool = False) -> S
 
 @cache
 def _dictionary_of(*, in_german: bool) -> Dictionary:
-    """The words that are spelt correctly: everyday words, and those of purposes and synonyms."""
+    """The words that are spelt correctly."""
+    make = _german_dictionary if in_german else _english_dictionary
+    return Dictionary(*compiled_table(f"spelling-{'de' if in_german else 'en'}", make))
+
+
+def _english_dictionary() -> Dictionary:
+    return _compile_dictionary(in_german=False)
+
+
+def _german_dictionary() -> Dictionary:
+    return _compile_dictionary(in_german=True)
+
+
+def _compile_dictionary(*, in_german: bool) -> Dictionary:
+    """Everyday words, and those of purposes and synonyms."""
     words = {*stop_words(), *word_list("generic_words"), *word_list("other_technologies")}
     if in_german:
         words.update(line.split()[0] for line in _translated_lines())
@@ -163,7 +178,7 @@ def translate(query: str) -> str:
 
 
 def _translations(word: str) -> tuple[str, ...]:
-    return _dictionary().get(stem_word(word), ())
+    return tuple((find_value(_english_by_stem(), stem_word(word)) or "").split())
 
 
 def _compound(word: str) -> tuple[str, ...]:
@@ -185,11 +200,15 @@ def _translated_lines() -> list[str]:
 
 
 @cache
-def _dictionary() -> dict[str, tuple[str, ...]]:
+def _english_by_stem() -> Lines:
     """English words by the stem of a German word."""
-    found: dict[str, tuple[str, ...]] = {}
+    (lines,) = compiled_table("translations", _compile_translations)
+    return lines
+
+
+def _compile_translations() -> Sections:
+    found: dict[str, dict[str, None]] = {}
     for line in _translated_lines():
         german, *english = line.split()
-        stem = stem_word(german)
-        found[stem] = tuple(dict.fromkeys((*found.get(stem, ()), *english)))
-    return found
+        found.setdefault(stem_word(german), {}).update(dict.fromkeys(english))
+    return (sorted(f"{stem}\t{' '.join(english)}" for stem, english in found.items()),)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from groundwire.engine.compiled import Lines, find_value, has_line, lines_with_initial
 from groundwire.engine.words import stop_words
 
 WordsWithPrefix: TypeAlias = Callable[[str], Sequence[tuple[str, int]]]
@@ -54,24 +55,28 @@ _NEIGHBOURS = {
 
 
 class Dictionary(NamedTuple):
-    """Words that are spelt correctly, whether or not the index has them."""
+    """Words that are spelt correctly, whether or not the index has them. All lines are sorted."""
 
-    words: Collection[str] = frozenset()
-    by_initial: Mapping[str, Sequence[str]] = {}
-    """The words that misspelt ones may be corrected to."""
-    names: Mapping[str, str] = {}
-    """Parts of names of code in lower case, with their spelling."""
+    words: Lines = ()
+    names: Lines = ()
+    """Parts of names of code in lower case, each with its spelling."""
+    initials: Lines = ()
+    """Words and parts of names that misspelt words may be corrected to."""
 
     def has(self, word: str) -> bool:
-        return word in self.words or word in self.names
+        return has_line(self.words, word) or self.name(word) is not None
+
+    def name(self, part: str) -> str | None:
+        """The spelling of a part of a name; None if no name has it."""
+        return find_value(self.names, part)
+
+    def with_initial(self, initial: str) -> Lines:
+        return lines_with_initial(self.initials, initial)
 
 
 def make_dictionary(words: Collection[str], names: Mapping[str, str]) -> Dictionary:
     """A dictionary of words and of parts of names."""
-    by_initial: dict[str, list[str]] = {}
-    for word in sorted({*words, *names}):
-        by_initial.setdefault(word[:1], []).append(word)
-    return Dictionary(frozenset(words), by_initial, names)
+    return Dictionary(sorted(words), sorted(map("\t".join, names.items())), sorted({*words, *names}))
 
 
 class Speller(NamedTuple):
@@ -150,7 +155,7 @@ class Speller(NamedTuple):
         initials = dict.fromkeys((word[0], word[1], *sorted(_NEIGHBOURS.get(word[0], ()))))
         for initial in initials:
             yield from self.words_with_prefix(initial)
-            yield from ((known, 0) for known in self.dictionary.by_initial.get(initial, ()))
+            yield from ((known, 0) for known in self.dictionary.with_initial(initial))
 
     def _halves(self, word: str) -> str:
         """The word as two known words, of several the ones that are more common; or empty."""
@@ -162,7 +167,7 @@ class Speller(NamedTuple):
         return best[1] if best[0] >= _SPLIT_PASSAGES else ""
 
     def _commonness(self, word: str) -> int:
-        return max(self._passages(word), _SPLIT_PASSAGES if word in self.dictionary.words else 0)
+        return max(self._passages(word), _SPLIT_PASSAGES if has_line(self.dictionary.words, word) else 0)
 
     def _corrected_name(self, match: re.Match[str]) -> str:
         """A dotted or camel-case name with its misspelt parts replaced by parts of known names."""
@@ -172,12 +177,11 @@ class Speller(NamedTuple):
 
         def corrected(part: re.Match[str]) -> str:
             word = part[0].casefold()
-            if word in self.dictionary.names or self._passages(word) > 0:
+            if self.dictionary.name(word) is not None or self._passages(word) > 0:
                 return part[0]
-            similar = [known for _, known in self._similar(word, 2 if len(word) >= _SURE_LENGTH else 1, 1)]
-            return next((names[known] for known in similar if known in names), part[0])
+            similar = self._similar(word, 2 if len(word) >= _SURE_LENGTH else 1, 1)
+            return next(filter(None, (self.dictionary.name(known) for _, known in similar)), part[0])
 
-        names = self.dictionary.names
         return _NAME_PART.sub(corrected, name)
 
 

@@ -29,7 +29,9 @@ def save_sources(data_dir: str, sources: Sequence[Source]) -> bool:
     try:
         make_private_folder(Path(data_dir))
         with locked(f"{path}.lock", _LOCK_TIMEOUT):
-            write_private(path, dump_json({"version": _VERSION, "sources": [*entries]}))
+            text = dump_json({"version": _VERSION, "sources": [*entries]})
+            # To wait for the disk would take longer than writing the answer.
+            write_private(path, text, synced=False)
     except (OSError, GroundwireError):
         return False
     return True

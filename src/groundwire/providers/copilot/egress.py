@@ -18,7 +18,6 @@ from urllib.parse import unquote, urlsplit
 
 from groundwire.errors import ConfigError
 from groundwire.transport.proxies import proxy_for
-from groundwire.transport.ssrf import is_public
 
 HOSTS = (
     *("github.com", "api.github.com", ".githubcopilot.com"),
@@ -50,6 +49,8 @@ async def dial(host: str, env: Mapping[str, str]) -> Streams:
     proxy = proxy_for(f"https://{host}/", env)
     if proxy is not None:
         return await _connect_through(proxy, host)
+    from groundwire.transport.ssrf import is_public  # noqa: PLC0415  slow, and few processes run the CLI
+
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, _PORT, type=1)  # SOCK_STREAM
     refused: OSError = ConnectionRefusedError("no public address")

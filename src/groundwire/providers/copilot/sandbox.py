@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import sysconfig
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -205,6 +204,8 @@ def _with_relay(argv: tuple[str, ...], egress_socket: str, tools: SandboxTools) 
 
 def _relay_paths() -> Iterator[str]:
     """The Python interpreter with its standard library, and the relay module."""
+    import sysconfig  # noqa: PLC0415  as above
+
     yield from (os.path.realpath(sys.executable), _RELAY, sysconfig.get_path("stdlib"))
     libraries = Path(sysconfig.get_config_var("LIBDIR") or "/nowhere")
     yield from (str(path) for path in libraries.glob("libpython*.so*"))
