@@ -52,13 +52,17 @@ def _has_url_field(data: bytes) -> bool:
     return b'url"' in data or b'uri"' in data or b'"source"' in data or b'Url"' in data or b'Uri"' in data
 
 
-_FIELD_ENDS = (b'url"', b'uri"', b'Url"', b'Uri"', b'"source"')
-"""Every URL field ends with one of these."""
+_FIELD_ENDS = tuple((end, end + b':"http') for end in (b'rl"', b'ri"', b'"source"'))
+"""Every URL field ends with one of these, as do a few others; and what follows if its value is a web URL."""
 
 
 def _are_all_web(data: bytes) -> bool:
     """Whether `:"http` follows every field that may contain a URL. Counting is cheaper than a search."""
-    return all(data.count(end) == data.count(end + b':"http') for end in _FIELD_ENDS)
+    for end, web in _FIELD_ENDS:
+        count = data.count(end)
+        if count and count != data.count(web):
+            return False
+    return True
 
 
 def _empty_if_unsafe(match: re.Match[bytes]) -> bytes:
