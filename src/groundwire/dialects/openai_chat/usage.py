@@ -11,12 +11,19 @@ from groundwire.dialects.fields import Fields
 from groundwire.errors import UpstreamWireError
 from groundwire.model import JsonObject, Usage
 
+_TOTALS = frozenset({"prompt_tokens", "completion_tokens", "total_tokens"})
+"""The counts that every provider reports."""
+
 
 def decode_usage(usage: Fields) -> Usage:
     """Decode the `usage` object."""
+    prompt = usage.count("prompt_tokens")
+    completion = usage.count("completion_tokens")
+    if _TOTALS.issuperset(usage.raw):
+        return Usage(prompt, completion)
     details = usage.obj("prompt_tokens_details")
     pages = usage.count("citation_tokens")
-    prompt = usage.count("prompt_tokens")
+    reasoning = _reasoning_tokens(usage)
     server_tools = usage.obj(
         "server_tool_use_details" if usage.has("server_tool_use_details") else "server_tool_use"
     )
@@ -24,10 +31,10 @@ def decode_usage(usage: Fields) -> Usage:
     cached = details.count("cached_tokens")
     return Usage(
         input_tokens=prompt if prompt is None else prompt + (pages or 0),
-        output_tokens=_output_tokens(usage),
+        output_tokens=_output_tokens(usage, prompt, completion, reasoning or 0),
         cached_tokens=usage.count("prompt_cache_hit_tokens") if cached is None else cached,
         cache_write_tokens=details.count("cache_write_tokens"),
-        reasoning_tokens=_reasoning_tokens(usage),
+        reasoning_tokens=reasoning,
         tool_tokens=pages,
         searches=usage.count("num_search_queries") if searches is None else searches,
         fetches=server_tools.count("web_fetch_requests"),
@@ -73,13 +80,11 @@ def _reasoning_tokens(usage: Fields) -> int | None:
     return usage.count("reasoning_tokens") if detailed is None else detailed
 
 
-def _output_tokens(usage: Fields) -> int | None:
+def _output_tokens(usage: Fields, prompt: int | None, completion: int | None, reasoning: int) -> int | None:
     """Output tokens including reasoning, which is added if the provider's total shows it was not."""
-    completion = usage.count("completion_tokens")
-    reasoning = _reasoning_tokens(usage) or 0
     if completion is None or not reasoning:
         return completion
-    prompt, total = usage.count("prompt_tokens"), usage.count("total_tokens")
+    total = usage.count("total_tokens")
     is_separate = reasoning > completion or (
         total is not None and total == (prompt or 0) + completion + reasoning
     )

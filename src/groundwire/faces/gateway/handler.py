@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
-from functools import cache
+from functools import cache, lru_cache
 from time import time
 from typing import TypeAlias, cast
 
@@ -97,9 +97,8 @@ def parse_request(
 ) -> ParsedRequest:
     """Decode a body in its dialect. Raises `ClientWireError` or another 4xx error."""
     exchange.check_json_headers()
-    language = dialect(endpoint.dialect)
     document = _json_object(body)
-    request = language.with_key(language, key).decode_request(document)
+    request = _request_decoder(endpoint.dialect, key)(document)
     if endpoint.model or endpoint.stream is not None:
         request = replace(
             request,
@@ -115,7 +114,13 @@ def parse_request(
         key=key,
     )
     wire = Wire(endpoint.dialect, document, body, tuple(exchange.headers.items()))
-    return ParsedRequest(endpoint, language, replace(request, wire=wire), reply)
+    return ParsedRequest(endpoint, dialect(endpoint.dialect), replace(request, wire=wire), reply)
+
+
+@lru_cache(maxsize=32)
+def _request_decoder(name: str, key: bytes) -> Callable[[JsonObject], Request]:
+    language = dialect(name)
+    return language.with_key(language, key).decode_request
 
 
 def _json_object(body: bytes) -> JsonObject:
