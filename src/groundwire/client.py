@@ -477,9 +477,11 @@ class Groundwire:
 
     def usable(self) -> Mapping[str, bool]:
         """Map the name of every provider to whether it is usable now."""
-        snapshot = self._finder.snapshot()
+        snapshot: CredentialFinder | None = None
 
         def is_usable(name: str) -> bool:
+            nonlocal snapshot
+            snapshot = snapshot or self._finder.snapshot()
             with self._finder.using(snapshot):
                 return self._is_usable(name)
 

@@ -5,6 +5,7 @@ A `Request` goes in, a stream of `Event`s comes out, an `Answer` is their fold.
 
 from groundwire.model.answer import Answer, Assembler, Search, assemble
 from groundwire.model.events import (
+    NO_USAGE,
     NOTHING_FOUND,
     NOTICES,
     Cited,
@@ -60,6 +61,7 @@ __all__ = [
     "NOTHING_FOUND",
     "NOTICES",
     "NO_EXTRAS",
+    "NO_USAGE",
     "Anchor",
     "Answer",
     "Assembler",

@@ -105,7 +105,7 @@ class Deadline:
     def __enter__(self) -> None:
         if self._loop.time() >= self.ends:
             raise TimeoutError
-        task = self._task = asyncio.current_task()
+        task = self._task = asyncio.current_task(self._loop)
         self._cancelling = task.cancelling() if task is not None else 0
         self._timer.add(self)
 

@@ -184,7 +184,8 @@ def _model_answer(
         transforms.append(UnlessVerbatim(renderer).feed if passes else renderer.feed)
     if dialect == "openai_responses":
         transforms.append(ZeroUsage().feed)
-    parsed = replace(parsed, transforms=tuple(transforms))
+    if transforms:
+        parsed = replace(parsed, transforms=tuple(transforms))
     batches = app.batches(request, target, info=info)
     return parsed, verified(batches, client, request.search) if verify else batches
 

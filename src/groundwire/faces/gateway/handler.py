@@ -167,15 +167,17 @@ async def send_response(
 
 async def _collect_body(parsed: ParsedRequest, batches: Batches, info: ResponseInfo) -> bytes:
     events: list[Event] = []
-    async with aclosing(batches):
+    try:
         async for batch in batches:
-            changed = parsed.transformed(batch)
+            changed = parsed.transformed(batch) if parsed.transforms else batch
             info.observe_events(changed)
             events += changed
             if events and isinstance(events[-1], Failed):
                 raise events[-1].error
+    finally:
+        await batches.aclose()
     if Verbatim in map(type, events):
-        return b"".join(event.data for event in events if isinstance(event, Verbatim))
+        return b"".join([event.data for event in events if type(event) is Verbatim])
     return dump_json(parsed.dialect.encode_response(assemble(events), parsed.reply)).encode()
 
 
