@@ -57,18 +57,21 @@ class ToolCallIds:
     every response from zero.
     """
 
-    __slots__ = ("_used",)
+    __slots__ = ("_request", "_used")
 
     def __init__(self, request: Request) -> None:
-        parts = (part for message in request.messages for part in message.parts)
-        self._used = {part.id for part in parts if isinstance(part, ToolCall) and part.id}
-
-    def __bool__(self) -> bool:
-        return bool(self._used)
+        self._request = request
+        self._used: set[str] | None = None
+        """Collected with the first call of the answer: most answers have none."""
 
     def unique(self, event: Event) -> Event:
         """The event with an id that is unused in the conversation."""
-        if not isinstance(event, ToolCallDelta) or event.id not in self._used:
+        if not isinstance(event, ToolCallDelta):
+            return event
+        if self._used is None:
+            parts = (part for message in self._request.messages for part in message.parts)
+            self._used = {part.id for part in parts if isinstance(part, ToolCall) and part.id}
+        if event.id not in self._used:
             return event
         number = 2
         while f"{event.id}_{number}" in self._used:
@@ -126,7 +129,7 @@ class HttpProvider:
             if all_warnings := (*prepared.warnings, *warnings):
                 yield all_warnings
             audit = Audit(prepared.audited) if prepared.audited else None
-            ids = ToolCallIds(sent) or None
+            ids = ToolCallIds(sent)
             async with self._send(sent, body, credential) as exchange:
                 if self.quotas is not None:
                     self.quotas.record(self.name, exchange.headers)
@@ -156,15 +159,14 @@ class HttpProvider:
                 error.message = f"{self._row.title} is not running: {error.message}. {self._row.advice}"
             raise self._redactor.cleaned(error) from None
 
-    def _checked(
-        self, batch: Sequence[Event], audit: Audit | None, ids: ToolCallIds | None
-    ) -> Iterable[Event]:
+    def _checked(self, batch: Sequence[Event], audit: Audit | None, ids: ToolCallIds) -> Iterable[Event]:
         """The events whose sources are allowed, with unique ids and without secrets."""
         if audit:
             batch = [kept for event in batch for kept in audit.check(event)]
-        if ids:
+        kinds = set(map(type, batch))
+        if ToolCallDelta in kinds:
             batch = [ids.unique(event) for event in batch]
-        if _MAY_ECHO.isdisjoint(map(type, batch)):
+        if _MAY_ECHO.isdisjoint(kinds):
             return batch
         return [self._redacted(event) if type(event) in _MAY_ECHO else event for event in batch]
 

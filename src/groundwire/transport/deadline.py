@@ -30,11 +30,8 @@ class DeadlineTimer:
             self._set(deadline.ends)
 
     def remove(self, deadline: Deadline) -> None:
-        """Forget a deadline; without any, no timer is left."""
+        """Forget a deadline. The timer is kept for the next ones: nearly all of them are due later."""
         self._deadlines.discard(deadline)
-        if not self._deadlines and self._handle is not None:
-            self._handle.cancel()
-            self._handle = None
 
     def _set(self, when: float) -> None:
         if self._handle is not None:
