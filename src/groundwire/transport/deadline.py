@@ -12,6 +12,11 @@ import threading
 from types import TracebackType
 
 
+_FIRST_LOOK = 5.0
+"""Seconds after which the timer fires at the latest when it is set for the first of several deadlines: those
+that follow are often due earlier, and it need not be set again for them."""
+
+
 class DeadlineTimer:
     """The deadlines of one event loop."""
 
@@ -26,12 +31,17 @@ class DeadlineTimer:
     def add(self, deadline: Deadline) -> None:
         """Expire a deadline when it is due. One that was moved to an earlier time is added again."""
         self._deadlines.add(deadline)
-        if self._handle is None or deadline.ends < self._when:
+        if self._handle is None:
+            self._set(min(deadline.ends, self.loop.time() + _FIRST_LOOK))
+        elif deadline.ends < self._when:
             self._set(deadline.ends)
 
     def remove(self, deadline: Deadline) -> None:
-        """Forget a deadline. The timer is kept for the next ones: nearly all of them are due later."""
+        """Forget a deadline; without any, no timer is left."""
         self._deadlines.discard(deadline)
+        if not self._deadlines and self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
 
     def _set(self, when: float) -> None:
         if self._handle is not None:
