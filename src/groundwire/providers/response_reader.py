@@ -260,12 +260,18 @@ async def _read_frames(stream: FrameStream, response: Response) -> Batches:
     try:
         while not stream.over and await response.pump(stream.receive):
             batch, after = stream.take()
-            yield batch
-            if _has_ended(batch):
-                rest = after + stream.rest + await response.drain()
-                if trailing := stream.trailing(batch[-1], rest):
-                    yield trailing
-                return
+            if not _has_ended(batch):
+                yield batch
+                continue
+            end = batch[-1]
+            if not response.has_arrived:
+                yield batch
+                batch = []
+            rest = after + stream.rest + await response.drain()
+            batch[-1:-1] = stream.trailing(end, rest)
+            if batch:
+                yield batch
+            return
     except GroundwireError as error:
         failure = error
     yield stream.close(failure)

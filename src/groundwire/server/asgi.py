@@ -121,7 +121,9 @@ class HttpExchange:
 
     def check_json_headers(self) -> None:
         """Refuse a request whose body cannot be a JSON text for us, before the body is read."""
-        kind = self.headers.get("content-type", JSON).partition(";")[0].strip().lower()
+        kind = self.headers.get("content-type", JSON)
+        if kind != JSON:
+            kind = kind.partition(";")[0].strip().lower()
         if kind != JSON and not kind.endswith("+json"):
             raise TurnedAway(status=415, message=f"the content type is {kind[:60]!r}; send {JSON}")
         if self.headers.get("content-encoding", "identity") != "identity":

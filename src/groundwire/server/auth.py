@@ -369,6 +369,8 @@ class AccessControl:
 
     def cors_headers(self, exchange: HttpExchange) -> Headers:
         """CORS headers for a configured origin; empty for others."""
+        if not self._origins:
+            return ()
         origin = exchange.headers.get("origin", "")
         if origin.lower() not in self._origins:
             return ()

@@ -11,7 +11,6 @@ import asyncio
 import threading
 from types import TracebackType
 
-
 _FIRST_LOOK = 5.0
 """Seconds after which the timer fires at the latest when it is set for the first of several deadlines: those
 that follow are often due earlier, and it need not be set again for them."""

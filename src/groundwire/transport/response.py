@@ -87,6 +87,11 @@ class Response:
         encoding = head.headers.get("content-encoding")
         self._decompressor = Decompressor(encoding) if encoding else None
 
+    @property
+    def has_arrived(self) -> bool:
+        """Has the whole response arrived, even if it is not read yet?"""
+        return self._connection.is_complete
+
     async def read(self) -> bytes:
         """The next bytes, empty at the end. Bytes from before a broken connection are returned before its
         error.

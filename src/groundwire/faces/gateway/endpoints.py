@@ -54,8 +54,10 @@ DEFAULT_SEARCH = SearchOptions()
 def dialect_endpoint(dialect: str) -> Endpoint:
     """The endpoint of a dialect whose body holds the model and whether to stream."""
 
+    spec = EndpointSpec(dialect)
+
     async def endpoint(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -> None:
-        await handle_request(app, context, EndpointSpec(dialect))
+        await handle_request(app, context, spec)
 
     return endpoint
 

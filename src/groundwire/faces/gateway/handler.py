@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
 from functools import cache, lru_cache
 from time import time
 from typing import TypeAlias, cast
@@ -202,12 +201,14 @@ async def send_stream(
     with StreamingResponse(exchange, headers, encoder.ping, timeouts) as response:
         stream = _ResponseStream(parsed, encoder, info, response)
         try:
-            async with aclosing(batches):
+            try:
                 async for batch in batches:
                     if data := stream.feed(batch):
                         await response.write(data)
                     if isinstance(batch, OpeningBatch) and response.can_write_now:
                         stream.connect(batch.fast_path)
+            finally:
+                await batches.aclose()
             if data := stream.held():
                 await response.write(data)
         except GroundwireError as error:
@@ -236,7 +237,7 @@ class _ResponseStream:
 
     def feed(self, received: Sequence[Event]) -> bytes:
         """The bytes of a batch."""
-        batch = self._parsed.transformed(received)
+        batch = self._parsed.transformed(received) if self._parsed.transforms else received
         self._info.observe_events(batch)
         batch = self._early.feed(batch)
         self._verbatim = self._verbatim or Verbatim in map(type, batch)

@@ -54,7 +54,10 @@ class BytePattern:
     def find_all(self, data: bytes) -> list[int]:
         """The offsets of all matches, in order."""
         found: list[int] = []
-        if not any(data.find(stem) >= 0 for stem in self.stems):
+        for stem in self.stems:
+            if data.find(stem) >= 0:
+                break
+        else:
             return found
         for variant in self.variants:
             offset = data.find(variant)
@@ -393,7 +396,8 @@ def _searches_of(events: Iterable[Event]) -> list[Event]:
 def is_settled(language: Dialect, data: bytes) -> bool:
     """Is the answer complete with these frames?"""
     settled = SCAN_RULES[language.name].settled
-    return settled is not None and any(_body(data, offset) for offset in settled.find_all(data))
+    offsets = settled.find_all(data) if settled is not None else ()
+    return bool(offsets) and any(_body(data, offset) for offset in offsets)
 
 
 def trailing_frames(language: Dialect, end: Event, data: bytes) -> bytes:
