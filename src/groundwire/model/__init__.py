@@ -5,7 +5,6 @@ A `Request` goes in, a stream of `Event`s comes out, an `Answer` is their fold.
 
 from groundwire.model.answer import Answer, Assembler, Search, assemble
 from groundwire.model.events import (
-    NO_USAGE,
     NOTHING_FOUND,
     NOTICES,
     Cited,
@@ -61,7 +60,6 @@ __all__ = [
     "NOTHING_FOUND",
     "NOTICES",
     "NO_EXTRAS",
-    "NO_USAGE",
     "Anchor",
     "Answer",
     "Assembler",

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from groundwire.errors import GroundwireError, Interrupted, TimedOut
 from groundwire.model import (
-    NO_USAGE,
     NOTHING_FOUND,
     Cited,
     Event,
@@ -28,6 +27,7 @@ from groundwire.model import (
     Warned,
 )
 from groundwire.model.batch import with_path_of
+from groundwire.model.events import NO_USAGE
 from groundwire.model.extras import merge_extras
 from groundwire.model.value import replace
 from groundwire.providers.policy import Capabilities

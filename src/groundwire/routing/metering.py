@@ -18,7 +18,6 @@ from typing import Protocol, TypeAlias
 
 from groundwire.errors import GroundwireError, Interrupted, TimedOut
 from groundwire.model import (
-    NO_USAGE,
     Event,
     Failed,
     Finished,
@@ -33,6 +32,7 @@ from groundwire.model import (
 )
 from groundwire.model.batch import FastPath, OpeningBatch
 from groundwire.model.cost import Cost, rounded_usd
+from groundwire.model.events import NO_USAGE
 from groundwire.model.extras import merge_extras
 from groundwire.model.value import replace, value
 from groundwire.providers.policy import Capabilities

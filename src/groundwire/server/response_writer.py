@@ -14,7 +14,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
 from groundwire.errors import GroundwireError
-from groundwire.model import NO_USAGE, Event, Failed, Finished, JsonObject, Started, UsageSeen, Warned
+from groundwire.model import Event, Failed, Finished, JsonObject, Started, UsageSeen, Warned
+from groundwire.model.events import NO_USAGE
 from groundwire.model.value import replace, value
 from groundwire.routing.continuation import add_usage
 from groundwire.server.asgi import Headers, HttpExchange

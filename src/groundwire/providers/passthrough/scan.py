@@ -301,9 +301,9 @@ class FrameForm:
     __slots__ = ("_after", "_gap", "_head", "_mark")
 
     def __init__(self, before: bytes, after: bytes) -> None:
-        mark = before[-_MARK_BYTES:]
-        self._mark = mark if before.find(mark) == len(before) - len(mark) else before
-        self._head = before[: len(before) - len(self._mark)]
+        # It ends with the first field that has a text, so it occurs once in what precedes the text.
+        self._mark = before[-_MARK_BYTES:]
+        self._head = before[:-_MARK_BYTES]
         self._after = after
         self._gap = after + self._head
         """What is between a text and the mark of the next frame."""
