@@ -345,7 +345,8 @@ def _end_of_last(data: bytes, start: int, stop: int) -> int:
 
 def _are_texts(pieces: list[bytes], after: bytes) -> bool:
     """Is each of the pieces a text, followed by these bytes? All are looked at together."""
-    texts = [piece[: -len(after)] for piece in pieces]
+    stop = -len(after)
+    texts = [piece[:stop] for piece in pieces]
     if b"".join([text + after for text in texts]) != b"".join(pieces):
         return False
     text = b"".join(texts)
