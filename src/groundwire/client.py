@@ -354,7 +354,7 @@ class Groundwire:
             request = replace(request, wire=None)  # bytes that are passed through keep their addresses
         answer = AnswerStream(target)
         # The cache knows a target by its name: another choice of providers is another target.
-        name = " ".join((target.provider, *among))
+        name = " ".join((target.provider, *among)) if among else target.provider
         batches = (
             self._cache.batches(request, provider=name, model=target.model, note=answer.cache.set)
             if cached
@@ -477,9 +477,11 @@ class Groundwire:
 
     def usable(self) -> Mapping[str, bool]:
         """Map the name of every provider to whether it is usable now."""
-        snapshot = self._finder.snapshot()
+        snapshot: CredentialFinder | None = None
 
         def is_usable(name: str) -> bool:
+            nonlocal snapshot
+            snapshot = snapshot or self._finder.snapshot()
             with self._finder.using(snapshot):
                 return self._is_usable(name)
 

@@ -18,6 +18,7 @@ from groundwire.dialects.json import (
     STANDARD,
     JsonLibrary,
     dump_json,
+    has_many_brackets,
     load_json,
     msgspec_library,
     quote_json,
@@ -280,3 +281,8 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     except UpstreamWireError:
         return
     assert load(dump_json(value)) == value
+
+
+@given(st.lists(st.sampled_from([b"[", b"{", b"]", b"}", b"x", b'"'])).map(b"".join), st.integers(0, 12))
+def test_many_brackets_are_recognised_without_counting_all(data: bytes, limit: int) -> None:
+    assert has_many_brackets(data, limit) == (data.count(b"[") + data.count(b"{") > limit)

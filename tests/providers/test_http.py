@@ -408,8 +408,9 @@ def test_all_other_events_stay_unchanged() -> None:
 
 
 def test_without_calls_in_the_history_no_id_is_changed() -> None:
-    assert not ids_of()
-    assert not ids_of("")
+    call = ToolCallDelta(0, "call_0", "clock", "{}")
+    assert ids_of().unique(call) is call
+    assert ids_of("").unique(ToolCallDelta(0, "", "clock")) == ToolCallDelta(0, "", "clock")
 
 
 CODEX = case_named("openai_oauth")

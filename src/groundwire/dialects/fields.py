@@ -152,8 +152,12 @@ class Fields:
 
     def objs(self, key: str) -> Iterator[Fields]:
         """The objects of a list; nulls in it are skipped."""
-        values = self.items(key)
-        list_path = _ListPath(self, key) if values else None
+        if self.get(key) is None:
+            return _NO_FIELDS  # most lists are optional
+        return self._objs(key, self.items(key))
+
+    def _objs(self, key: str, values: list[Json]) -> Iterator[Fields]:
+        list_path = _ListPath(self, key)
         for index, value in enumerate(values):
             if isinstance(value, dict):
                 yield type(self)(value, self._fault, list_path, index)
@@ -162,6 +166,8 @@ class Fields:
 
     def texts(self, key: str) -> tuple[str, ...]:
         """The strings of a list; nulls in it are skipped."""
+        if self.get(key) is None:
+            return ()
         found = []
         for index, value in enumerate(self.items(key)):
             if isinstance(value, str):
@@ -190,6 +196,9 @@ class Fields:
             steps.append(node._key)
             node = node._parent
         return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in reversed(steps))
+
+
+_NO_FIELDS: Iterator[Fields] = iter(())
 
 
 class _ListPath(Fields):

@@ -148,6 +148,10 @@ class Cited:
     citation: Citation
 
 
+NO_USAGE = Usage()
+"""Nothing was reported."""
+
+
 @value
 class UsageSeen:
     """The usage so far; the last one is final."""

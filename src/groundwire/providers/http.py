@@ -6,10 +6,10 @@ some servers ignore `stream` or send the wrong content type.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from time import time
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard, cast
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from groundwire.credentials.redact import Redactor, UnshownHeaders
 from groundwire.credentials.secret import Credential
@@ -57,18 +57,21 @@ class ToolCallIds:
     every response from zero.
     """
 
-    __slots__ = ("_used",)
+    __slots__ = ("_request", "_used")
 
     def __init__(self, request: Request) -> None:
-        parts = (part for message in request.messages for part in message.parts)
-        self._used = {part.id for part in parts if isinstance(part, ToolCall) and part.id}
-
-    def __bool__(self) -> bool:
-        return bool(self._used)
+        self._request = request
+        self._used: set[str] | None = None
+        """Collected with the first call of the answer: most answers have none."""
 
     def unique(self, event: Event) -> Event:
         """The event with an id that is unused in the conversation."""
-        if not isinstance(event, ToolCallDelta) or event.id not in self._used:
+        if not isinstance(event, ToolCallDelta):
+            return event
+        if self._used is None:
+            parts = (part for message in self._request.messages for part in message.parts)
+            self._used = {part.id for part in parts if isinstance(part, ToolCall) and part.id}
+        if event.id not in self._used:
             return event
         number = 2
         while f"{event.id}_{number}" in self._used:
@@ -119,21 +122,21 @@ class HttpProvider:
             refuse_foreign_context(request, self.name, self._row.dialect)
             prepared = prepare(request, self.capabilities, self.name)
             sent = self._completed(prepared.request)
-            forwarded = sent.wire is not None and can_forward(request, sent, prepared)
+            wire = sent.wire if can_forward(request, sent, prepared) else None
             language = language.for_request(language, sent)
-            body, warnings = self._forwarded(sent) if forwarded else self._encode(language, sent)
+            body, warnings = self._encode(language, sent) if wire is None else self._forwarded(wire, sent)
             credential = await self._credential()
             if all_warnings := (*prepared.warnings, *warnings):
                 yield all_warnings
             audit = Audit(prepared.audited) if prepared.audited else None
-            ids = ToolCallIds(sent) or None
+            ids = ToolCallIds(sent)
             async with self._send(sent, body, credential) as exchange:
                 if self.quotas is not None:
                     self.quotas.record(self.name, exchange.headers)
                 if not 200 <= exchange.status < 300:
                     error = await error_from_response(self.name, language, exchange, self._clock())
                     raise self._with_advice(error, credential, sent.model)
-                form: VerbatimForm = ("stream" if sent.stream else "body") if forwarded else ""
+                form: VerbatimForm = "" if wire is None else "stream" if sent.stream else "body"
                 fast_path = FastPath()
                 reading = await read_response(
                     language,
@@ -142,31 +145,43 @@ class HttpProvider:
                     redact=self._redactor.redact_bytes,
                     fast_path=fast_path,
                 )
-                # Close the generator here: otherwise the event loop would do it, in a task of its own.
-                async with aclosing(reading) as batches:
-                    async for batch in batches:
-                        checked = [kept for event in batch for kept in audit.check(event)] if audit else batch
-                        checked = [ids.unique(event) for event in checked] if ids else checked
-                        checked = [
-                            self._redacted(event) if type(event) in _MAY_ECHO else event for event in checked
-                        ]
-                        yield OpeningBatch(checked, fast_path)
+                if isinstance(reading, list):
+                    yield OpeningBatch(self._checked(reading, audit, ids), fast_path)
+                    return
+                try:
+                    async for batch in reading:
+                        yield OpeningBatch(self._checked(batch, audit, ids), fast_path)
+                finally:
+                    # Otherwise the event loop would close the generator, in a task of its own.
+                    await reading.aclose()
         except GroundwireError as error:
             if isinstance(error, Unreachable) and self._row.is_local:
                 error.message = f"{self._row.title} is not running: {error.message}. {self._row.advice}"
             raise self._redactor.cleaned(error) from None
 
+    def _checked(self, batch: Sequence[Event], audit: Audit | None, ids: ToolCallIds) -> Iterable[Event]:
+        """The events whose sources are allowed, with unique ids and without secrets."""
+        if audit:
+            batch = [kept for event in batch for kept in audit.check(event)]
+        kinds = set(map(type, batch))
+        if ToolCallDelta in kinds:
+            batch = [ids.unique(event) for event in batch]
+        if _MAY_ECHO.isdisjoint(kinds):
+            return batch
+        return [self._redacted(event) if type(event) in _MAY_ECHO else event for event in batch]
+
     def _completed(self, request: Request) -> Request:
         """The request with the defaults and the search form of the `ProviderSpec`."""
         row = self._row
-        changes: dict[str, object] = {
-            "model": request.model or row.model,
-            "stream": request.stream or row.always_streams,
-            "search": row.spelling(request.search) if request.search else None,
-            "wire": request.wire if request.wire and self._can_pass(request.wire) else None,
-        }
-        changes = {name: item for name, item in changes.items() if item is not getattr(request, name)}
-        completed = replace(request, **changes) if changes else request
+        model = request.model or row.model
+        stream = request.stream or row.always_streams
+        search = row.spelling(request.search) if request.search else None
+        wire = request.wire if request.wire and self._can_pass(request.wire) else None
+        is_complete = model == request.model and stream == request.stream
+        if is_complete and search is request.search and wire is request.wire:
+            completed = request
+        else:
+            completed = replace(request, model=model, stream=stream, search=search, wire=wire)
         if row.needs_model and not completed.model:
             how = f" {row.advice}" if not row.base_url else ""
             raise ConfigError(
@@ -177,9 +192,8 @@ class HttpProvider:
     def _can_pass(self, wire: Wire) -> bool:
         return wire.dialect == self._row.dialect and self._row.passes_through
 
-    def _forwarded(self, sent: Request) -> tuple[bytes, tuple[Warned, ...]]:
+    def _forwarded(self, wire: Wire, sent: Request) -> tuple[bytes, tuple[Warned, ...]]:
         """The client's own body, for a provider of the same dialect."""
-        wire = cast("Wire", sent.wire)
         body = wire.body
         if body.get("model", sent.model) != sent.model:
             body = {**body, "model": sent.model}

@@ -8,7 +8,8 @@ outside of the restrictions from the answer. No option is dropped without a warn
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Literal, TypeAlias
 
 from groundwire.errors import InvalidArguments, UnsupportedFeature
@@ -42,7 +43,9 @@ OPTIONS = (
     *("location", "language", "since", "until", "max_uses", "max_sources", "context_size"),
 )
 RESTRICTIONS = frozenset({"allowed_domains", "blocked_domains", "live"})
-_DEFAULTS = {name: getattr(SearchOptions(), name) for name in OPTIONS}
+_settings = attrgetter(*OPTIONS)
+_DEFAULT_SETTINGS = _settings(SearchOptions())
+_DEFAULTS = dict(zip(OPTIONS, _DEFAULT_SETTINGS, strict=True))
 
 
 @value
@@ -192,6 +195,8 @@ def check_domains(options: SearchOptions) -> None:
         for domain in domains:
             if not is_domain_entry(domain):
                 raise InvalidArguments(f"{name}: write {domain!r} as a bare host, like example.com")
+    if not options.allowed_domains or not options.blocked_domains:
+        return
     both = [
         entry
         for entry in options.allowed_domains
@@ -260,12 +265,16 @@ class Audit:
                 yield Warned("source_removed", f"a source on {domain or 'an unknown site'} was not allowed")
 
 
-def _set_options(options: SearchOptions) -> Iterator[str]:
+def _set_options(options: SearchOptions) -> Sequence[str]:
     """The names of the options that differ from their default."""
-    for name in OPTIONS:
-        setting = getattr(options, name)
-        if setting not in (None, "", ()) and not (name == "live" and setting is True):
-            yield name
+    settings = _settings(options)
+    if settings == _DEFAULT_SETTINGS:
+        return ()
+    return [
+        name
+        for name, setting in zip(OPTIONS, settings, strict=True)
+        if setting not in (None, "", ()) and not (name == "live" and setting is True)
+    ]
 
 
 def _without(options: SearchOptions, name: str) -> SearchOptions:

@@ -189,9 +189,11 @@ class ModelPrices:
             return Cost("reported", tokens=Decimal(repr(usage.cost)))
         if self.vendor in _SUBSCRIPTIONS and self.own is None:
             return Cost("subscription")
-        searches = self._searches(usage.searches or 0, options)
         tokens, basis = self._tokens(usage)
-        if searches is None or tokens is None:
+        if tokens is None:
+            return UNKNOWN_COST
+        searches = self._searches(usage.searches or 0, options)
+        if searches is None:
             return UNKNOWN_COST
         if basis == "free" and searches:
             basis = "listed"

@@ -59,8 +59,8 @@ async def read_response(
     verbatim: VerbatimForm = "",
     redact: Callable[[bytes], bytes] = bytes,
     fast_path: FastPath | None = None,
-) -> Batches:
-    """The batches of a response, once its first bytes have arrived.
+) -> list[Event] | Batches:
+    """The events of a whole body, or the batches of a stream once its first bytes have arrived.
 
     If the response has the form `verbatim`, its bytes precede the events as `Verbatim`, after `redact`. Where
     `fast_path` is connected, content takes it.
@@ -71,7 +71,7 @@ async def read_response(
     if head.startswith(b"<"):
         raise UpstreamWireError("the provider sent a web page instead of an answer; check the base_url")
     if head.startswith(b"{"):
-        return _read_body(language, response, redact if verbatim == "body" else None)
+        return await _read_body(language, response, redact if verbatim == "body" else None)
     fast_path = fast_path or FastPath()
     if verbatim == "stream" and language.name in SCAN_RULES and not head.startswith(b"["):
         return _read_frames(FrameStream(language, redact, fast_path), response)
@@ -80,19 +80,18 @@ async def read_response(
 
 async def _read_body(
     language: Dialect, response: Response, redact: Callable[[bytes], bytes] | None
-) -> Batches:
+) -> list[Event]:
     data = await response.body()
     body = as_object(load_json(data, UpstreamWireError))
     warnings: list[Event] = []
     if has_unsafe_url(data):
         data, warnings = remove_unsafe_urls(data), [ADDRESS_REMOVED]
     if redact is not None and (scanned := scan_body(language, body, data)) is not None:
-        yield [Verbatim(redact(data)), *warnings, *scanned]
-        return
+        return [Verbatim(redact(data)), *warnings, *scanned]
     events = [*warnings, *language.decode_response(body)]
     if _is_blank(events):
         raise UpstreamWireError(f"the response has no answer, only: {', '.join(body)[:100] or 'nothing'}")
-    yield [Verbatim(redact(data)), *events] if redact is not None else events
+    return [Verbatim(redact(data)), *events] if redact is not None else events
 
 
 def _is_blank(events: list[Event]) -> bool:
@@ -261,12 +260,18 @@ async def _read_frames(stream: FrameStream, response: Response) -> Batches:
     try:
         while not stream.over and await response.pump(stream.receive):
             batch, after = stream.take()
-            yield batch
-            if _has_ended(batch):
-                rest = after + stream.rest + await response.drain()
-                if trailing := stream.trailing(batch[-1], rest):
-                    yield trailing
-                return
+            if not _has_ended(batch):
+                yield batch
+                continue
+            end = batch[-1]
+            if not response.has_arrived:
+                yield batch
+                batch = []
+            rest = after + stream.rest + await response.drain()
+            batch[-1:-1] = stream.trailing(end, rest)
+            if batch:
+                yield batch
+            return
     except GroundwireError as error:
         failure = error
     yield stream.close(failure)

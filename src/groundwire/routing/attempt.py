@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import aclosing
 
 from groundwire.errors import GroundwireError, Interrupted, TimedOut
 from groundwire.model import (
@@ -28,6 +27,7 @@ from groundwire.model import (
     Warned,
 )
 from groundwire.model.batch import with_path_of
+from groundwire.model.events import NO_USAGE
 from groundwire.model.extras import merge_extras
 from groundwire.model.value import replace
 from groundwire.providers.policy import Capabilities
@@ -51,7 +51,7 @@ class SearchCounter:
     def __init__(self, capabilities: Capabilities, model: str) -> None:
         self._capabilities = capabilities
         self._model = model
-        self._usage = Usage()
+        self._usage = NO_USAGE
         self._calls: set[str] = set()
         self._queries: set[str] = set()
         self._found = False
@@ -153,6 +153,7 @@ class Attempt:
         "_end",
         "_ended",
         "_invisible",
+        "_is_engine",
         "_may_be_grounded",
         "_model",
         "_observe",
@@ -188,7 +189,8 @@ class Attempt:
         self._may_be_grounded = True
         """Was no search requested, or are citations not read because the answer is passed through?"""
         self._model = ""
-        self._invisible = _INVISIBLE_OF_ENGINES if _is_engine(provider) and not last else _INVISIBLE
+        self._is_engine = provider.capabilities.kind == "engine"
+        self._invisible = _INVISIBLE_OF_ENGINES if self._is_engine and not last else _INVISIBLE
         self._waited = 0.0
         """Seconds until the first visible event, or until the end if there was none."""
 
@@ -209,8 +211,9 @@ class Attempt:
         self._counter = counter
         self._may_be_grounded = request.search is None
         report_end = self._observe(self.provider, request) if self._observe is not None else None
+        batches = with_continuation(self.provider, request)
         try:
-            async with aclosing(with_continuation(self.provider, request)) as batches:
+            try:
                 while batch := counter.feed(await self._next(batches, deadline)):
                     if self._visible:
                         self._record_end(batch)
@@ -228,6 +231,8 @@ class Attempt:
                         if warnings:
                             yield warnings
                         yield with_path_of(batch, held)
+            finally:
+                await batches.aclose()
         finally:
             deadline.close()
             if self._probes:
@@ -238,7 +243,7 @@ class Attempt:
     def _first_event_limit(self, request: Request, ends: float) -> float:
         """When the first visible event is due: before `ends` if there is another target to try."""
         now = asyncio.get_running_loop().time()
-        early = request.stream or _is_engine(self.provider)
+        early = request.stream or self._is_engine
         share = 1.0 if self.last else _SHARE if early else _SHARE_UNSTREAMED
         left = (ends - now) * share
         self._cut = left < _FAIR_CHANCE
@@ -279,7 +284,7 @@ class Attempt:
             return event
         # The default model is certain only now: the provider may have replaced a retired one.
         counted = self._counter is not None and self._counter.has_citations
-        cited = counted or any(isinstance(item, Cited) for item in batch)
+        cited = counted or Cited in map(type, batch)
         return attributed(
             event,
             self.provider.name,
@@ -310,10 +315,6 @@ class Attempt:
 
 def _is_verbatim(batch: Sequence[Event]) -> bool:
     return Verbatim in map(type, batch)
-
-
-def _is_engine(provider: Provider) -> bool:
-    return provider.capabilities.kind == "engine"
 
 
 def _has_visible(batch: Sequence[Event], invisible: tuple[type[Event], ...]) -> bool:

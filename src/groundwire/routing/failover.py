@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import aclosing
 
 from groundwire.errors import AllTargetsFailed, GroundwireError, Overloaded, UpstreamError
 from groundwire.model import Request, Warned
@@ -49,11 +48,12 @@ class Router:
         ends = clock() + plan.seconds
         progress = _PlanProgress(self, plan)
         while (attempt := progress.next()) is not None:
-            sent = replace(request, model=progress.model)
+            model = progress.model
+            sent = request if request.model == model else replace(request, model=model)
+            batches = attempt.batches(sent, ends, progress.warnings())
             try:
-                async with aclosing(attempt.batches(sent, ends, progress.warnings())) as batches:
-                    async for batch in batches:
-                        yield batch
+                async for batch in batches:
+                    yield batch
             except GroundwireError as error:
                 self.health.of(attempt.provider.name).note_error(
                     error.code, error.retry_after if isinstance(error, UpstreamError) else None
@@ -66,6 +66,8 @@ class Router:
                     await self._sleep(wait)
             else:
                 return
+            finally:
+                await batches.aclose()
         raise progress.error()
 
     def wait(self, attempt: Attempt, tries: int, error: GroundwireError) -> float | None:

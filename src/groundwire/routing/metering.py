@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from contextvars import ContextVar
 from decimal import Decimal
+from functools import lru_cache
 from typing import Protocol, TypeAlias
 
 from groundwire.errors import GroundwireError, Interrupted, TimedOut
@@ -31,6 +32,7 @@ from groundwire.model import (
 )
 from groundwire.model.batch import FastPath, OpeningBatch
 from groundwire.model.cost import Cost, rounded_usd
+from groundwire.model.events import NO_USAGE
 from groundwire.model.extras import merge_extras
 from groundwire.model.value import replace, value
 from groundwire.providers.policy import Capabilities
@@ -158,7 +160,7 @@ class Meter:
         self._answered_by = ""
         self._find_prices = find_prices
         self._counter = SearchCounter(capabilities, model)
-        self._usage = Usage()
+        self._usage = NO_USAGE
         self._unreported = 0
         """Bytes of content since the provider reported its usage."""
         self._is_billed = True
@@ -206,10 +208,10 @@ class Meter:
         if self._final is not None:
             return self._final
         reported = self.usage_so_far() if self.usage_so_far is not None else None
-        if reported is not None and reported != Usage():
+        if reported is not None and reported != NO_USAGE:
             self._usage, self._unreported = reported, 0
         usage = self._usage
-        if usage == Usage() and not self._unreported and not self._is_billed:
+        if usage == NO_USAGE and not self._unreported and not self._is_billed:
             return Cost("free")
         searches = self._counter.completed_usage()
         estimate = (usage.output_tokens or 0) + tokens_of_bytes(self._unreported)
@@ -224,7 +226,7 @@ class Meter:
         )
 
     def _priced_usage(self, *, is_final: bool) -> Sequence[UsageSeen]:
-        if self._usage == Usage():
+        if self._usage == NO_USAGE:
             return ()
         cost = self._price(self._usage)
         if is_final:
@@ -248,33 +250,30 @@ class Meter:
     def _price(self, usage: Usage) -> Cost:
         """The price of the model that answered; of the one that was requested if the former has none."""
         options = self._request.search
-        cost = Cost()
-        for model in dict.fromkeys(name for name in (self._answered_by, self._model) if name) or ("",):
-            cost = self._find_prices(model).cost(usage, options)
-            if cost.usd is not None:
-                break
+        requested, answered = self._model, self._answered_by
+        cost = self._find_prices(answered or requested).cost(usage, options)
+        if cost.usd is None and answered and requested and answered != requested:
+            cost = self._find_prices(requested).cost(usage, options)
         return cost
+
+
+_PRICED_MODELS = 64
+"""Models of a provider whose prices are kept."""
 
 
 class MeteredProvider:
     """A provider whose answers contain their cost."""
 
     def __init__(self, provider: Provider, terms: PricingTerms) -> None:
+        self.name = provider.name
+        self.capabilities = provider.capabilities
         self._provider = provider
-        self._find_prices = terms.prices
+        self._find_prices = lru_cache(_PRICED_MODELS)(terms.prices)
         self._is_listed = is_listed(terms.vendor)
-
-    @property
-    def name(self) -> str:
-        return self._provider.name
 
     @property
     def model(self) -> str:
         return self._provider.model
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return self._provider.capabilities
 
     async def batches(self, request: Request) -> Batches:
         """The answer, with its cost in the last usage."""
@@ -285,8 +284,9 @@ class MeteredProvider:
         # In a thread, while the provider answers.
         must_load = self._is_listed and not are_prices_loaded()
         loading = asyncio.ensure_future(asyncio.to_thread(load_prices)) if must_load else None
+        batches = self._provider.batches(request)
         try:
-            async with aclosing(self._provider.batches(request)) as batches:
+            try:
                 async for batch in batches:
                     if loading is not None and any(isinstance(event, _ENDS) for event in batch):
                         await asyncio.shield(loading)
@@ -294,6 +294,8 @@ class MeteredProvider:
                         path = path or _metered_path(batch, meter)
                     priced = meter.feed(batch)
                     yield OpeningBatch(priced, path) if path is not None else priced
+            finally:
+                await batches.aclose()
         except GroundwireError as error:
             meter.fail(error)
             raise

@@ -22,11 +22,11 @@ from groundwire.dialects.json import dump_json
 from groundwire.dialects.registry import dialect
 from groundwire.errors import GroundwireError, TurnedAway
 from groundwire.model import Event, Request, Usage
-from groundwire.model.access import KeyScope
+from groundwire.model.access import KeyScope, tenant_id
 from groundwire.model.value import value
 from groundwire.routing.cache import CACHE_OWNER
 from groundwire.server.asgi import JSON, ClientDisconnected, HttpExchange, Receive, Scope, Send
-from groundwire.server.auth import AccessControl
+from groundwire.server.auth import AccessControl, check_rights
 from groundwire.server.background_tasks import BackgroundTasks
 from groundwire.server.budgets import set_spender
 from groundwire.server.idempotency import HEADER as IDEMPOTENCY_KEY
@@ -193,6 +193,8 @@ class HttpApp:
         observers: tuple[Callable[[AccessRecord], None], ...] = (),
     ) -> None:
         self.groundwire = groundwire
+        self.settings: GatewaySettings = groundwire.config.gateway
+        """The section `gateway` of the configuration."""
         self.routes = routes
         self.access = access
         self.secret = secret
@@ -230,11 +232,6 @@ class HttpApp:
         self.tracer: RequestTracer | None = None
         self.not_found_page: NotFoundPage | None = None
         """Shown to browsers at addresses that do not exist; other clients get an error in their dialect."""
-
-    @property
-    def settings(self) -> GatewaySettings:
-        """The section `gateway` of the configuration."""
-        return self.groundwire.config.gateway
 
     @property
     def max_body_bytes(self) -> int:
@@ -325,7 +322,7 @@ class HttpApp:
         """Let the budget of a key pay for the request in progress, if it has one, and let the request share
         only the cached answers that its owner may know of."""
         set_spender(key, self.access.scope(key).limits)
-        CACHE_OWNER.set(self.access.owner(key) if self.settings.cache_scope == "owner" else "")
+        CACHE_OWNER.set(self.access.owner(key) if key and self.settings.cache_scope == "owner" else "")
 
     async def _with_error_response(self, context: RequestContext, work: Awaitable[None]) -> None:
         """Await `work`, and turn every exception into an error response."""
@@ -380,10 +377,11 @@ class HttpApp:
         if route.access == "key":
             if not route.always:
                 self.check_capacity()
-            context.key = self.access.check_key(context.exchange)
-            context.owner = self.access.owner(context.key)
-            self.access.check_route(context.key, route.group, route.role)
-            self.charge(context.key)
+            key = context.key = self.access.check_key(context.exchange)
+            rights = self.access.rights(key)
+            context.owner = tenant_id(key, rights)
+            check_rights(rights, route.group, route.role)
+            self.charge(key)
         elif route.access == "metrics":
             context.key = self.access.check_metrics_key(context.exchange)
         elif self.open_requests > self.settings.max_requests + _PUBLIC_REQUESTS and not route.always:

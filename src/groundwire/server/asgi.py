@@ -7,16 +7,24 @@ and cancels it, and with it the upstream request, when the client disconnects.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from contextlib import contextmanager
-from typing import Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 from urllib.parse import parse_qsl
 
 from groundwire.errors import TurnedAway
 from groundwire.server.limits import BODY_RATE, BODY_SECONDS, DocumentLimits
 from groundwire.transport.http import LOOP_HEADER
 
-Scope: TypeAlias = MutableMapping[str, object]
+Scope: TypeAlias = MutableMapping[str, Any]
 AsgiMessage: TypeAlias = MutableMapping[str, object]
 Receive: TypeAlias = Callable[[], Awaitable[AsgiMessage]]
 Send: TypeAlias = Callable[[AsgiMessage], Awaitable[None]]
@@ -25,7 +33,7 @@ Headers: TypeAlias = tuple[tuple[str, str], ...]
 JSON = "application/json"
 CONNECTION_KEY = "groundwire.connection"
 """Key of the scope under which our own server passes the connection; other ASGI servers do not set it."""
-_CONNECTION_CLOSE = (b"connection", b"close")
+_CONNECTION_CLOSE = ("connection", "close")
 _WRITE_BYTES = 256 * 1024
 
 
@@ -46,8 +54,8 @@ class ConnectionHandle(Protocol):
         """The whole body, if `request_complete` and nothing has been read yet."""
         ...
 
-    def start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Write the response head, which is sent by `flush` or with the body."""
+    def start(self, status: int, headers: Sequence[tuple[str, str]]) -> None:
+        """Write the response head, which is sent by `flush` or with the body. Names are in lower case."""
         ...
 
     def flush(self) -> None:
@@ -90,15 +98,14 @@ class HttpExchange:
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
-        self.connection = cast("ConnectionHandle | None", scope.get(CONNECTION_KEY))
-        self.method = cast("str", scope["method"])
-        raw = cast("bytes | None", scope.get("raw_path"))
+        self.connection: ConnectionHandle | None = scope.get(CONNECTION_KEY)
+        self.method: str = scope["method"]
+        raw: bytes | None = scope.get("raw_path")
         # Routes match the path as it was sent: an escaped slash is part of a name.
-        self.path = raw.partition(b"?")[0].decode("latin-1") if raw else cast("str", scope["path"])
-        self.query = cast("bytes", scope.get("query_string", b"")).decode("latin-1")
+        self.path: str = raw.partition(b"?")[0].decode("latin-1") if raw else scope["path"]
+        self.query: str = scope.get("query_string", b"").decode("latin-1")
         self.headers: Mapping[str, str] = {
-            name.decode("latin-1"): text.decode("latin-1")
-            for name, text in cast("list[tuple[bytes, bytes]]", scope["headers"])
+            name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]
         }
         self.response_started = False
         self.extra_headers: Headers = ()
@@ -114,7 +121,9 @@ class HttpExchange:
 
     def check_json_headers(self) -> None:
         """Refuse a request whose body cannot be a JSON text for us, before the body is read."""
-        kind = self.headers.get("content-type", JSON).partition(";")[0].strip().lower()
+        kind = self.headers.get("content-type", JSON)
+        if kind != JSON:
+            kind = kind.partition(";")[0].strip().lower()
         if kind != JSON and not kind.endswith("+json"):
             raise TurnedAway(status=415, message=f"the content type is {kind[:60]!r}; send {JSON}")
         if self.headers.get("content-encoding", "identity") != "identity":
@@ -199,16 +208,16 @@ class HttpExchange:
         """Send the response head; without `flush`, in one packet with the first bytes of the body."""
         self.response_started = True
         self.status = status
-        encoded = [
-            (name.encode("latin-1"), text.encode("latin-1")) for name, text in (*headers, *self.extra_headers)
-        ]
+        if self.extra_headers:
+            headers = (*headers, *self.extra_headers)
         connection = self.connection
         if connection is None:
+            encoded = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in headers]
             await self._send({"type": "http.response.start", "status": status, "headers": encoded})
             return
         if not connection.request_complete:
-            encoded.append(_CONNECTION_CLOSE)  # the rest of the body must not be parsed as a request
-        connection.start(status, encoded)
+            headers = (*headers, _CONNECTION_CLOSE)  # the rest of the body must not be parsed as a request
+        connection.start(status, headers)
         if flush:
             connection.flush()
 

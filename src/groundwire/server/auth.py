@@ -15,7 +15,7 @@ from hashlib import sha256
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from time import monotonic, time
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias
 
 from groundwire.config.kinds import format_time
 from groundwire.errors import ConfigError, ForbiddenForKey, TurnedAway
@@ -77,7 +77,7 @@ class ClientAddresses:
         return scheme == "https" and self._trusts(self._peer(exchange))
 
     def _peer(self, exchange: HttpExchange) -> Address | None:
-        peer = cast("tuple[str, int] | None", exchange.scope.get("client"))
+        peer: tuple[str, int] | None = exchange.scope.get("client")
         return _address(peer[0]) if peer else None
 
     def _trusts(self, address: Address | None) -> bool:
@@ -243,10 +243,12 @@ class AccessControl:
     def check_address(self, exchange: HttpExchange) -> None:
         """Check Host and Origin; raises 421 or 403."""
         host = exchange.headers.get("host", "").lower()
-        if _count(exchange, b"host") != 1 or not self._admits_host(host):
+        if not self._admits_host(host) or _is_repeated(exchange, b"host"):
             raise TurnedAway(status=421, message="the Host is not configured; add it to gateway.hosts")
         origin = exchange.headers.get("origin")
-        if origin is not None and (_count(exchange, b"origin") != 1 or not self._admits_origin(origin, host)):
+        if origin is not None and (
+            _is_repeated(exchange, b"origin") or not self._admits_origin(origin, host)
+        ):
             raise TurnedAway(
                 status=403, message="the Origin is not allowed to use the gateway; add it to gateway.origins"
             )
@@ -339,10 +341,11 @@ class AccessControl:
 
     def rights(self, shown: str) -> KeyRights:
         """The rights of the key with this fingerprint. Where no key is needed, everybody is the operator."""
-        record = self.record(shown)
+        known = self._keys_read()
+        record = known.records.get(shown)
         if record is not None:
             return record.rights
-        is_open = not shown and self._loopback and self._keys_read().valid is None
+        is_open = not shown and self._loopback and known.valid is None
         return OPERATOR_RIGHTS if is_open else MEMBER_RIGHTS
 
     def owner(self, shown: str) -> str:
@@ -358,18 +361,16 @@ class AccessControl:
 
     def check_route(self, shown: str, group: str, role: Role = "member") -> None:
         """Check that a key may use routes of this group, and has this role; raises `ForbiddenForKey`."""
-        groups = self.rights(shown).scope.routes
-        if groups and group not in groups:
-            raise ForbiddenForKey(f"this API key may use only these groups of paths: {', '.join(groups)}")
-        if not self.has_role(shown, role):
-            raise ForbiddenForKey(f"this needs an API key with the role {role}")
+        check_rights(self.rights(shown), group, role)
 
     def has_role(self, shown: str, role: Role) -> bool:
         """Has the key this role, or one with more rights?"""
-        return ROLES.index(self.rights(shown).role) >= ROLES.index(role)
+        return _includes(self.rights(shown), role)
 
     def cors_headers(self, exchange: HttpExchange) -> Headers:
         """CORS headers for a configured origin; empty for others."""
+        if not self._origins:
+            return ()
         origin = exchange.headers.get("origin", "")
         if origin.lower() not in self._origins:
             return ()
@@ -409,6 +410,19 @@ class AccessControl:
         return origin in self._origins or origin in (f"http://{host}", f"https://{host}")
 
 
+def check_rights(rights: KeyRights, group: str, role: Role) -> None:
+    """Check that these rights include the routes of this group, and this role; raises `ForbiddenForKey`."""
+    groups = rights.scope.routes
+    if groups and group not in groups:
+        raise ForbiddenForKey(f"this API key may use only these groups of paths: {', '.join(groups)}")
+    if not _includes(rights, role):
+        raise ForbiddenForKey(f"this needs an API key with the role {role}")
+
+
+def _includes(rights: KeyRights, role: Role) -> bool:
+    return rights.role == role or ROLES.index(rights.role) >= ROLES.index(role)
+
+
 def is_expired(rights: KeyRights, now: float) -> bool:
     """Has a key with these rights expired?"""
     return bool(rights.expires) and rights.expires <= format_time(now)
@@ -428,8 +442,9 @@ def presented_keys(exchange: HttpExchange) -> Iterable[str]:
     return (key for key in (bearer, *others) if key)
 
 
-def _count(exchange: HttpExchange, name: bytes) -> int:
-    return [one for one, _ in cast("list[tuple[bytes, bytes]]", exchange.scope["headers"])].count(name)
+def _is_repeated(exchange: HttpExchange, name: bytes) -> bool:
+    received = exchange.scope["headers"]
+    return len(received) != len(exchange.headers) and [one for one, _ in received].count(name) > 1
 
 
 def _as_host(host: str) -> str:

@@ -16,7 +16,7 @@ import logging
 import re
 import socket
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol, cast
 from urllib.parse import unquote
@@ -58,15 +58,13 @@ _BAD_REQUEST = (
 )
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _ASGI = {"version": "3.0", "spec_version": "2.3"}
-_STATUS_LINES = {
-    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
-}
-_LINE_BREAK = re.compile(rb"[\x00\r\n]")
+_STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus}
+_LINE_BREAK = re.compile(r"[\x00\r\n]")
 _NO_BODY = frozenset({204, 304})
 _FAILED_HEADERS = (
-    (b"content-type", b"text/plain; charset=utf-8"),
-    (b"content-length", b"21"),
-    (b"connection", b"close"),
+    ("content-type", "text/plain; charset=utf-8"),
+    ("content-length", "21"),
+    ("connection", "close"),
 )
 
 
@@ -180,39 +178,39 @@ class HttpCycle:
         if message["type"] == "http.response.start":
             headers = cast("Iterable[tuple[bytes, bytes]]", message.get("headers", ()))
             await self.drain()
-            self.start(cast("int", message["status"]), headers)
+            fields = [(name.decode("latin-1").lower(), text.decode("latin-1")) for name, text in headers]
+            self.start(cast("int", message["status"]), fields)
             self.flush()
         else:
             body = cast("bytes", message.get("body", b""))
             await self.write(body, more=bool(message.get("more_body", False)))
 
-    def start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Write the response head, which is sent by `flush` or with the body."""
+    def start(self, status: int, headers: Sequence[tuple[str, str]]) -> None:
+        """Write the response head, which is sent by `flush` or with the body. Names are in lower case."""
         if self.response_started:
             raise RuntimeError("the response has started already")
         self.response_started = True
         self._expects_continue = False
-        fields = [(name.lower(), text) for name, text in headers]
-        known = dict(fields)
-        if b"transfer-encoding" in known:  # the framing is ours
-            fields = [field for field in fields if field[0] != b"transfer-encoding"]
-        length = known.get(b"content-length")
-        if b"close" in known.get(b"connection", b"").lower():
+        known = dict(headers)
+        # The framing is ours.
+        lines = [f"{name}: {text}\r\n" for name, text in headers if name != "transfer-encoding"]
+        length = known.get("content-length")
+        if "connection" in known and "close" in known["connection"].lower():
             self.keep_alive = False
         elif not self.keep_alive:
-            fields.append((b"connection", b"close"))
+            lines.append("connection: close\r\n")
         if self.scope["method"] == "HEAD" or status in _NO_BODY:
             self._left = 0
         elif length is None:
             self._chunked = True
-            fields.append((b"transfer-encoding", b"chunked"))
+            lines.append("transfer-encoding: chunked\r\n")
         else:
             self._left = int(length)
-        lines = [b"%b: %b\r\n" % field for field in fields]
-        head = b"".join(lines)
+        head = "".join(lines)
         if len(_LINE_BREAK.findall(head)) != 2 * len(lines):
             raise RuntimeError("a response header has a line break")
-        self._head = b"%b%b\r\n" % (_STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status, head)
+        status_line = _STATUS_LINES.get(status) or f"HTTP/1.1 {status} \r\n"
+        self._head = f"{status_line}{head}\r\n".encode("latin-1")
 
     def flush(self) -> None:
         """Send the response head."""

@@ -173,6 +173,7 @@ class Keyring:
 
     def __init__(self, file: KeyFile) -> None:
         self._file = file
+        self._path = str(file.path)
         self._version: tuple[int, ...] | None = ()
         self._keys = AccessKeys()
 
@@ -186,7 +187,7 @@ class Keyring:
 
     def _file_version(self) -> tuple[int, ...] | None:
         try:
-            status = os.lstat(self._file.path)
+            status = os.lstat(self._path)
         except FileNotFoundError:
             return None
         return status.st_mtime_ns, status.st_ino, status.st_size, status.st_mode

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groundwire.dialects.json import JsonScan
+from groundwire.dialects.json import JsonScan, has_many_brackets
 from groundwire.errors import ClientWireError, InvalidArguments, InvalidQuery, TurnedAway
 from groundwire.model import Request
 
@@ -64,7 +64,7 @@ class DocumentLimits:
 
 def _is_small(data: bytes) -> bool:
     """Is the text too short to exceed a limit?"""
-    return len(data) <= MAX_MEMBERS and data.count(b"[") + data.count(b"{") <= MAX_DEPTH
+    return len(data) <= MAX_MEMBERS and not has_many_brackets(data, MAX_DEPTH)
 
 
 def check_document(data: bytes) -> None:
@@ -74,8 +74,9 @@ def check_document(data: bytes) -> None:
 
 def check_domains(*lists: Sequence[str]) -> None:
     """Refuse lists of domains that are too long."""
-    if any(len(domains) > MAX_DOMAINS for domains in lists):
-        raise InvalidArguments(f"a list of domains has more than {MAX_DOMAINS} entries")
+    for domains in lists:
+        if len(domains) > MAX_DOMAINS:
+            raise InvalidArguments(f"a list of domains has more than {MAX_DOMAINS} entries")
 
 
 def check_request(request: Request) -> None:

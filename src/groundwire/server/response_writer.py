@@ -14,7 +14,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
 from groundwire.errors import GroundwireError
-from groundwire.model import Event, Failed, Finished, JsonObject, Started, Usage, UsageSeen, Warned
+from groundwire.model import Event, Failed, Finished, JsonObject, Started, UsageSeen, Warned
+from groundwire.model.events import NO_USAGE
 from groundwire.model.value import replace, value
 from groundwire.routing.continuation import add_usage
 from groundwire.server.asgi import Headers, HttpExchange
@@ -72,7 +73,7 @@ class ResponseInfo:
         self.request_id = request_id
         self.provider = ""
         self.model = ""
-        self.usage = Usage()
+        self.usage = NO_USAGE
         self.warnings: list[Warned] = []
         self.cache: CacheStatus | None = None
         self.finish: Literal["", "finished", "failed"] = ""

@@ -80,15 +80,24 @@ class RouteTable:
         # A pattern that continues after its parameter is tried before one that ends with it.
         ordered = sorted(patterns, key=lambda path: (path.endswith("}"), -len(path)))
         self._patterns = [(_pattern(path), patterns[path]) for path in ordered]
+        self._matches = {
+            (method, path): RouteMatch(route)
+            for path, by_method in self._exact.items()
+            for method, route in by_method.items()
+        }
+        """The routes without parameters, as most requests find them."""
 
     def find(self, method: str, path: str) -> RouteMatch:
         """The route of a request; raises 404 if no route has this path."""
+        match = self._matches.get((method, path))
+        if match is not None:
+            return match
         found = self._exact.get(path)
         if found is not None:
             return _match(method, found, {})
         for pattern, routes in self._patterns:
-            if match := pattern.fullmatch(path):
-                params = {name: unquote(text) for name, text in match.groupdict().items()}
+            if parts := pattern.fullmatch(path):
+                params = {name: unquote(text) for name, text in parts.groupdict().items()}
                 return _match(method, routes, params)
         raise TurnedAway(
             status=404,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
 from typing import cast
 
 from groundwire.errors import TurnedAway
@@ -48,12 +47,14 @@ class ActiveStreams:
         stream = _ActiveStream(cast("asyncio.Task[object]", asyncio.current_task()))
         self._streams.add(stream)
         try:
-            async with aclosing(batches):
+            try:
                 self._mark_waiting(stream)
                 async for batch in batches:
                     stream.waiting = False
                     yield batch
                     self._mark_waiting(stream)
+            finally:
+                await batches.aclose()
         except asyncio.CancelledError:
             if not stream.cancelled or stream.task.uncancel():
                 raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import TypeAlias, cast
 
 from groundwire.dialects.fields import Fields
@@ -45,7 +46,9 @@ _UNSUPPORTED = re.compile("[\x00\ud800-\udfff]")
 def cells(**values: Cell) -> dict[str, Cell]:
     """Values for a statement, with characters that every database supports."""
     return {
-        name: _UNSUPPORTED.sub("\ufffd", cell) if isinstance(cell, str) else cell
+        name: _UNSUPPORTED.sub("\ufffd", cell)
+        if isinstance(cell, str) and ("\0" in cell or not cell.isascii())
+        else cell
         for name, cell in values.items()
     }
 
@@ -192,14 +195,18 @@ def key_of(row: Row) -> ApiKey:
 
 
 _COUNTS = tuple(name for name in field_names(Usage) if name != "search_cost")
+_OWN = tuple(name for name in field_names(UsageRow) if name != "usage")
+
+
+_own_values = attrgetter(*_OWN)
+_count_values = attrgetter(*_COUNTS)
 
 
 def usage_values(row: UsageRow) -> dict[str, Cell]:
-    own = {name: getattr(row, name) for name in field_names(UsageRow) if name != "usage"}
-    own["cache_hit"] = int(row.cache_hit)
-    counts = {name: getattr(row.usage, name) for name in _COUNTS}
-    nano_usd = None if row.usage.cost is None else to_nano(row.usage.cost)
-    return cells(**own, **counts, nano_usd=nano_usd)
+    values = dict(zip((*_OWN, *_COUNTS), (*_own_values(row), *_count_values(row.usage)), strict=True))
+    values["cache_hit"] = int(row.cache_hit)
+    values["nano_usd"] = None if row.usage.cost is None else to_nano(row.usage.cost)
+    return cells(**values)
 
 
 def audit_values(entry: AuditEntry) -> dict[str, Cell]:

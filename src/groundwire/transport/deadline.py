@@ -11,6 +11,10 @@ import asyncio
 import threading
 from types import TracebackType
 
+_FIRST_LOOK = 5.0
+"""Seconds after which the timer fires at the latest when it is set for the first of several deadlines: those
+that follow are often due earlier, and it need not be set again for them."""
+
 
 class DeadlineTimer:
     """The deadlines of one event loop."""
@@ -26,7 +30,9 @@ class DeadlineTimer:
     def add(self, deadline: Deadline) -> None:
         """Expire a deadline when it is due. One that was moved to an earlier time is added again."""
         self._deadlines.add(deadline)
-        if self._handle is None or deadline.ends < self._when:
+        if self._handle is None:
+            self._set(min(deadline.ends, self.loop.time() + _FIRST_LOOK))
+        elif deadline.ends < self._when:
             self._set(deadline.ends)
 
     def remove(self, deadline: Deadline) -> None:
@@ -105,7 +111,7 @@ class Deadline:
     def __enter__(self) -> None:
         if self._loop.time() >= self.ends:
             raise TimeoutError
-        task = self._task = asyncio.current_task()
+        task = self._task = asyncio.current_task(self._loop)
         self._cancelling = task.cancelling() if task is not None else 0
         self._timer.add(self)
 

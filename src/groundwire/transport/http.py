@@ -90,4 +90,5 @@ class Http:
 
         if self._pool is None:
             self._pool = new_pool()
-        return OpenRequest(self._pool, request, deadlines, proxy_among(self._proxies, request.url) or "")
+        proxy = proxy_among(self._proxies, request.url) if self._proxies else None
+        return OpenRequest(self._pool, request, deadlines, proxy or "")

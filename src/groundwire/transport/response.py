@@ -87,6 +87,11 @@ class Response:
         encoding = head.headers.get("content-encoding")
         self._decompressor = Decompressor(encoding) if encoding else None
 
+    @property
+    def has_arrived(self) -> bool:
+        """Has the whole response arrived, even if it is not read yet?"""
+        return self._connection.is_complete
+
     async def read(self) -> bytes:
         """The next bytes, empty at the end. Bytes from before a broken connection are returned before its
         error.
@@ -183,12 +188,16 @@ class Response:
 
     async def body(self, limit: int = 0) -> bytes:
         """The whole body, up to a limit if one is given."""
-        data = bytearray()
+        chunks: list[bytes] = []
+        size = 0
         while chunk := await self.read():
-            data += chunk
-            if limit and len(data) > limit:
+            chunks.append(chunk)
+            size += len(chunk)
+            if limit and size > limit:
                 raise UpstreamWireError(f"the body is larger than {limit} bytes")
-        return bytes(data)
+            if self._connection.is_read and self._decompressor is None:
+                break
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def error_body(self) -> bytes:
         """The beginning of a body that only explains the status: what arrives within a short time."""

@@ -117,9 +117,12 @@ def _decode_system(fields: Fields) -> tuple[Text, ...]:
 
 
 def _decode_reasoning(fields: Fields) -> ReasoningOptions | None:
+    if "thinking" not in fields.raw and "output_config" not in fields.raw:
+        return None
     thinking = fields.obj("thinking")
     kind = thinking.text("type")
-    effort = next((name for name in _EFFORTS if name == fields.obj("output_config").text("effort")), None)
+    named = fields.obj("output_config").text("effort")
+    effort = next((name for name in _EFFORTS if name == named), None)
     if kind == "disabled":
         return ReasoningOptions("none")
     if not kind and effort is None:
@@ -128,6 +131,8 @@ def _decode_reasoning(fields: Fields) -> ReasoningOptions | None:
 
 
 def _decode_output(fields: Fields) -> OutputFormat | None:
+    if "output_config" not in fields.raw and "output_format" not in fields.raw:
+        return None
     form = fields.obj("output_config").obj("format")
     if form.text("type") != "json_schema":
         form = fields.obj("output_format")

@@ -61,6 +61,10 @@ _KEPT_FIELDS = (
     "plugins",
     "stream_options",
 )
+_PARTLY_CANONICAL = frozenset({"plugins", "tool_choice", "reasoning_effort", "response_format"})
+"""Fields of which some forms or parts have no canonical meaning."""
+_LIMIT_FIELDS = frozenset({"max_completion_tokens", "max_tokens", "stop", "temperature", "top_p", "top_k"})
+_NO_LIMITS = Limits()
 _EFFORTS: dict[str, Effort] = {
     "none": "none",
     "minimal": "minimal",
@@ -96,6 +100,8 @@ def decode_request(body: JsonObject) -> Request:
 def _decode_kept_fields(fields: Fields, choice: ToolChoice | None) -> JsonObject:
     """Keep what the known fields contain beyond their canonical meaning."""
     kept: JsonObject = {}
+    if _PARTLY_CANONICAL.isdisjoint(fields.raw):
+        return kept
     plugins: list[Json] = [plugin.raw for plugin in fields.objs("plugins") if not is_web_plugin(plugin)]
     if plugins:
         kept["plugins"] = plugins
@@ -116,6 +122,8 @@ def _decode_kept_fields(fields: Fields, choice: ToolChoice | None) -> JsonObject
 
 
 def _decode_limits(fields: Fields) -> Limits:
+    if _LIMIT_FIELDS.isdisjoint(fields.raw):
+        return _NO_LIMITS
     stop = fields.get("stop")
     limit = fields.integer("max_completion_tokens")
     return Limits(

@@ -131,7 +131,6 @@ PERPLEXITY_FIELDS = (
 _QWEN_FIELDS = ("enable_search", "search_options")
 _GROQ_FIELD = "search_settings"
 SEARCH_FIELDS = ("web_search_options", *PERPLEXITY_FIELDS, *_QWEN_FIELDS, _GROQ_FIELD)
-_OF_PERPLEXITY = frozenset(PERPLEXITY_FIELDS)
 _DECLARATIONS = frozenset({"tools", "plugins", *SEARCH_FIELDS})
 _FORM_FIELDS = ("form", "type", "implied", "web_search_options")
 _SUPPORTED_BY_OPENROUTER = ("allowed_domains", "blocked_domains", "max_uses", "max_sources", "context_size")
@@ -172,7 +171,9 @@ def decode_search(body: Fields) -> SearchOptions | None:
     if _DECLARATIONS.isdisjoint(body.raw):
         return _from_model(body)
     declared: SearchOptions | None = None
-    for decode in (_from_tools, _from_plugins, _from_fields, _from_vendor_fields, _from_options):
+    for fields, decode in _DECODERS:
+        if fields.isdisjoint(body.raw):
+            continue
         for options in decode(body):
             declared = options if declared is None else _merge_options(declared, options)
     return declared or _from_model(body)
@@ -297,7 +298,7 @@ def _encode_options(options: SearchOptions, verbatim: JsonObject) -> EncodedSear
 
 def _from_fields(body: Fields) -> Iterator[SearchOptions]:
     """Decode Perplexity's top-level fields."""
-    if _OF_PERPLEXITY.isdisjoint(body.raw) or not any(body.has(name) for name in PERPLEXITY_FIELDS):
+    if not any(body.has(name) for name in PERPLEXITY_FIELDS):
         return
     domains = body.texts("search_domain_filter")
     languages = body.texts("search_language_filter")
@@ -404,6 +405,14 @@ def _from_model(body: Fields) -> SearchOptions | None:
     return None
 
 
+_DECODERS: tuple[tuple[frozenset[str], Callable[[Fields], Iterator[SearchOptions]]], ...] = (
+    (frozenset({"tools"}), _from_tools),
+    (frozenset({"plugins"}), _from_plugins),
+    (frozenset(PERPLEXITY_FIELDS), _from_fields),
+    (frozenset({*_QWEN_FIELDS, _GROQ_FIELD}), _from_vendor_fields),
+    (frozenset({"web_search_options"}), _from_options),
+)
+"""Decoders of search declarations, with the fields that they read."""
 _ENCODERS: dict[str, Callable[[SearchOptions, JsonObject], EncodedSearch]] = {
     "web_search_options": _encode_options,
     "openrouter": _encode_tool,

@@ -28,6 +28,8 @@ _MODES: dict[str, ToolMode] = {"auto": "auto", "none": "none", "required": "requ
 
 def decode_tools(body: Fields) -> tuple[Tool, ...]:
     """Decode all tools except web search."""
+    if "tools" not in body.raw and "functions" not in body.raw:
+        return ()
     return (
         *(decode_tool(tool) for tool in body.objs("tools") if not is_search_type(tool.text("type"))),
         *(_decode_function(function, {"legacy": True}) for function in body.objs("functions")),
@@ -79,7 +81,7 @@ def decode_choice(body: Fields) -> ToolChoice | None:
     """Decode `tool_choice` or the legacy `function_call`; None if the choice has no canonical form."""
     if isinstance(value := body.get("function_call"), str):
         return _choice_of_mode(value)
-    if body.has("function_call"):
+    if value is not None:
         return ToolChoice("function", body.obj("function_call").text("name"))
     if isinstance(value := body.get("tool_choice"), str):
         return _choice_of_mode(value)

@@ -10,24 +10,43 @@ from __future__ import annotations
 from groundwire.dialects.fields import Fields
 from groundwire.errors import UpstreamWireError
 from groundwire.model import JsonObject, Usage
+from groundwire.model.value import replace
+
+_OF_OPENAI = frozenset(
+    {
+        *("prompt_tokens", "completion_tokens", "total_tokens"),
+        *("prompt_tokens_details", "completion_tokens_details"),
+    }
+)
+"""The counts that OpenAI reports, and most other vendors too."""
 
 
 def decode_usage(usage: Fields) -> Usage:
     """Decode the `usage` object."""
-    details = usage.obj("prompt_tokens_details")
-    pages = usage.count("citation_tokens")
     prompt = usage.count("prompt_tokens")
+    completion = usage.count("completion_tokens")
+    reasoning = _reasoning_tokens(usage)
+    output = _output_tokens(usage, prompt, completion, reasoning or 0)
+    cached = written = None
+    if "prompt_tokens_details" in usage.raw:
+        details = usage.obj("prompt_tokens_details")
+        cached, written = details.count("cached_tokens"), details.count("cache_write_tokens")
+    counts = Usage(prompt, output, cached, written, reasoning)
+    return counts if _OF_OPENAI.issuperset(usage.raw) else _with_vendor_counts(counts, usage)
+
+
+def _with_vendor_counts(counts: Usage, usage: Fields) -> Usage:
+    """Add what other vendors report: pages, searches, cost."""
+    pages = usage.count("citation_tokens")
     server_tools = usage.obj(
         "server_tool_use_details" if usage.has("server_tool_use_details") else "server_tool_use"
     )
     searches = server_tools.count("web_search_requests")
-    cached = details.count("cached_tokens")
-    return Usage(
+    prompt, cached = counts.input_tokens, counts.cached_tokens
+    return replace(
+        counts,
         input_tokens=prompt if prompt is None else prompt + (pages or 0),
-        output_tokens=_output_tokens(usage),
         cached_tokens=usage.count("prompt_cache_hit_tokens") if cached is None else cached,
-        cache_write_tokens=details.count("cache_write_tokens"),
-        reasoning_tokens=_reasoning_tokens(usage),
         tool_tokens=pages,
         searches=usage.count("num_search_queries") if searches is None else searches,
         fetches=server_tools.count("web_fetch_requests"),
@@ -69,17 +88,17 @@ def encode_usage(usage: Usage) -> JsonObject:
 
 
 def _reasoning_tokens(usage: Fields) -> int | None:
-    detailed = usage.obj("completion_tokens_details").count("reasoning_tokens")
+    detailed = None
+    if "completion_tokens_details" in usage.raw:
+        detailed = usage.obj("completion_tokens_details").count("reasoning_tokens")
     return usage.count("reasoning_tokens") if detailed is None else detailed
 
 
-def _output_tokens(usage: Fields) -> int | None:
+def _output_tokens(usage: Fields, prompt: int | None, completion: int | None, reasoning: int) -> int | None:
     """Output tokens including reasoning, which is added if the provider's total shows it was not."""
-    completion = usage.count("completion_tokens")
-    reasoning = _reasoning_tokens(usage) or 0
     if completion is None or not reasoning:
         return completion
-    prompt, total = usage.count("prompt_tokens"), usage.count("total_tokens")
+    total = usage.count("total_tokens")
     is_separate = reasoning > completion or (
         total is not None and total == (prompt or 0) + completion + reasoning
     )

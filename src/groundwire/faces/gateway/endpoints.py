@@ -54,8 +54,10 @@ DEFAULT_SEARCH = SearchOptions()
 def dialect_endpoint(dialect: str) -> Endpoint:
     """The endpoint of a dialect whose body holds the model and whether to stream."""
 
+    spec = EndpointSpec(dialect)
+
     async def endpoint(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -> None:
-        await handle_request(app, context, EndpointSpec(dialect))
+        await handle_request(app, context, spec)
 
     return endpoint
 
@@ -184,7 +186,8 @@ def _model_answer(
         transforms.append(UnlessVerbatim(renderer).feed if passes else renderer.feed)
     if dialect == "openai_responses":
         transforms.append(ZeroUsage().feed)
-    parsed = replace(parsed, transforms=tuple(transforms))
+    if transforms:
+        parsed = replace(parsed, transforms=tuple(transforms))
     batches = app.batches(request, target, info=info)
     return parsed, verified(batches, client, request.search) if verify else batches
 

@@ -6,8 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
-from functools import cache
+from functools import cache, lru_cache
 from time import time
 from typing import TypeAlias, cast
 
@@ -97,9 +96,8 @@ def parse_request(
 ) -> ParsedRequest:
     """Decode a body in its dialect. Raises `ClientWireError` or another 4xx error."""
     exchange.check_json_headers()
-    language = dialect(endpoint.dialect)
     document = _json_object(body)
-    request = language.with_key(language, key).decode_request(document)
+    request = _request_decoder(endpoint.dialect, key)(document)
     if endpoint.model or endpoint.stream is not None:
         request = replace(
             request,
@@ -115,7 +113,13 @@ def parse_request(
         key=key,
     )
     wire = Wire(endpoint.dialect, document, body, tuple(exchange.headers.items()))
-    return ParsedRequest(endpoint, language, replace(request, wire=wire), reply)
+    return ParsedRequest(endpoint, dialect(endpoint.dialect), replace(request, wire=wire), reply)
+
+
+@lru_cache(maxsize=32)
+def _request_decoder(name: str, key: bytes) -> Callable[[JsonObject], Request]:
+    language = dialect(name)
+    return language.with_key(language, key).decode_request
 
 
 def _json_object(body: bytes) -> JsonObject:
@@ -162,15 +166,17 @@ async def send_response(
 
 async def _collect_body(parsed: ParsedRequest, batches: Batches, info: ResponseInfo) -> bytes:
     events: list[Event] = []
-    async with aclosing(batches):
+    try:
         async for batch in batches:
-            changed = parsed.transformed(batch)
+            changed = parsed.transformed(batch) if parsed.transforms else batch
             info.observe_events(changed)
             events += changed
             if events and isinstance(events[-1], Failed):
                 raise events[-1].error
+    finally:
+        await batches.aclose()
     if Verbatim in map(type, events):
-        return b"".join(event.data for event in events if isinstance(event, Verbatim))
+        return b"".join([event.data for event in events if type(event) is Verbatim])
     return dump_json(parsed.dialect.encode_response(assemble(events), parsed.reply)).encode()
 
 
@@ -195,12 +201,14 @@ async def send_stream(
     with StreamingResponse(exchange, headers, encoder.ping, timeouts) as response:
         stream = _ResponseStream(parsed, encoder, info, response)
         try:
-            async with aclosing(batches):
+            try:
                 async for batch in batches:
                     if data := stream.feed(batch):
                         await response.write(data)
                     if isinstance(batch, OpeningBatch) and response.can_write_now:
                         stream.connect(batch.fast_path)
+            finally:
+                await batches.aclose()
             if data := stream.held():
                 await response.write(data)
         except GroundwireError as error:
@@ -229,7 +237,7 @@ class _ResponseStream:
 
     def feed(self, received: Sequence[Event]) -> bytes:
         """The bytes of a batch."""
-        batch = self._parsed.transformed(received)
+        batch = self._parsed.transformed(received) if self._parsed.transforms else received
         self._info.observe_events(batch)
         batch = self._early.feed(batch)
         self._verbatim = self._verbatim or Verbatim in map(type, batch)

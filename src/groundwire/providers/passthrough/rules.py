@@ -12,7 +12,8 @@ from collections.abc import Collection, Mapping
 from groundwire.model import Request, Wire
 from groundwire.providers.policy import PreparedRequest
 
-_OWN_MARKS = (b'"gw1.', b'"srvtoolu_gw')
+_OWN_TOKEN = b'"gw1.'
+_OWN_SEARCH_ID = b'"srvtoolu_gw'
 """Prefixes of groundwire's tokens and search ids: a search that found nothing has no token."""
 
 
@@ -26,7 +27,9 @@ def can_forward(request: Request, sent: Request, prepared: PreparedRequest) -> b
         and sent.system == request.system
         and sent.tool_choice == request.tool_choice
         and sent.stream == request.stream
-        and not any(mark in wire.data for mark in _OWN_MARKS)
+        # `find`, because `in` raises and clears an exception for every search in bytes.
+        and wire.data.find(_OWN_TOKEN) < 0
+        and wire.data.find(_OWN_SEARCH_ID) < 0
     )
 
 

@@ -54,7 +54,10 @@ class BytePattern:
     def find_all(self, data: bytes) -> list[int]:
         """The offsets of all matches, in order."""
         found: list[int] = []
-        if not any(data.find(stem) >= 0 for stem in self.stems):
+        for stem in self.stems:
+            if data.find(stem) >= 0:
+                break
+        else:
             return found
         for variant in self.variants:
             offset = data.find(variant)
@@ -231,10 +234,11 @@ class ContentCheck:
     """Recognises frames of content. It remembers their form: most differ in a single string of text, and then
     a few comparisons are enough."""
 
-    __slots__ = ("_after", "_before", "_noteworthy")
+    __slots__ = ("_after", "_before", "_form", "_noteworthy")
 
     def __init__(self, language: Dialect) -> None:
         self._noteworthy = NOTEWORTHY[language.name]
+        self._form: FrameForm | None = None
         self._before = self._after = b""
         """What precedes and follows the text."""
 
@@ -269,6 +273,7 @@ class ContentCheck:
         if end < 2 or not _is_content_frame(self._noteworthy, frame) or has_unsafe_url(frame):
             return start
         self._before, self._after = _form_of(frame)
+        self._form = FrameForm(self._before, self._after) if self._before else None
         return end
 
     def _end_of_known(self, data: bytes, start: int) -> int:
@@ -276,23 +281,48 @@ class ContentCheck:
         before, after = self._before, self._after
         begun = -1
         while (
-            before
+            self._form is not None
             and start != begun
             and data.startswith(before, start)
             and data.endswith(after, start, data.find(b"\n\n", start) + 2)
         ):
             begun = start
-            pieces = data[start + len(before) : start + _WINDOW].split(before)
-            last = pieces.pop()
-            if not _are_texts(pieces, after):
-                pieces = list(takewhile(lambda piece: _are_texts([piece], after), pieces))
-            elif _are_texts([last], after):
-                pieces.append(last)
-            start += len(before) * len(pieces) + sum(map(len, pieces))
+            start += self._form.length_of_frames(data[start : start + _WINDOW])
         return start
 
 
+class FrameForm:
+    """Frames that differ only in a text without quotation marks.
+
+    They are split at the end of what precedes the text: a search for all of it, which is often longer than a
+    hundred bytes, would prepare tables for every frame.
+    """
+
+    __slots__ = ("_after", "_gap", "_head", "_mark")
+
+    def __init__(self, before: bytes, after: bytes) -> None:
+        # It ends with the first field that has a text, so it occurs once in what precedes the text.
+        self._mark = before[-_MARK_BYTES:]
+        self._head = before[:-_MARK_BYTES]
+        self._after = after
+        self._gap = after + self._head
+        """What is between a text and the mark of the next frame."""
+
+    def length_of_frames(self, data: bytes) -> int:
+        """The length of the frames of this form at the beginning of bytes that begin with one."""
+        _, *pieces = data.split(self._mark)
+        last = pieces.pop()
+        if not _are_texts(pieces, self._gap):
+            pieces = list(takewhile(lambda piece: _are_texts([piece], self._gap), pieces))
+            last = b""
+        length = len(self._mark) * len(pieces) + sum(map(len, pieces))
+        if last and _are_texts([last], self._after):
+            length += len(self._head) + len(self._mark) + len(last)
+        return length
+
+
 _WINDOW = 32 * 1024
+_MARK_BYTES = 32
 _MANY_BYTES = 2048
 
 
@@ -315,8 +345,9 @@ def _end_of_last(data: bytes, start: int, stop: int) -> int:
 
 def _are_texts(pieces: list[bytes], after: bytes) -> bool:
     """Is each of the pieces a text, followed by these bytes? All are looked at together."""
-    *texts, rest = b"".join(pieces).split(after)
-    if rest or [text + after for text in texts] != pieces:
+    stop = -len(after)
+    texts = [piece[:stop] for piece in pieces]
+    if b"".join([text + after for text in texts]) != b"".join(pieces):
         return False
     text = b"".join(texts)
     # No quotation mark: each text is one string, even if it contains the name of a field.
@@ -393,7 +424,8 @@ def _searches_of(events: Iterable[Event]) -> list[Event]:
 def is_settled(language: Dialect, data: bytes) -> bool:
     """Is the answer complete with these frames?"""
     settled = SCAN_RULES[language.name].settled
-    return settled is not None and any(_body(data, offset) for offset in settled.find_all(data))
+    offsets = settled.find_all(data) if settled is not None else ()
+    return bool(offsets) and any(_body(data, offset) for offset in offsets)
 
 
 def trailing_frames(language: Dialect, end: Event, data: bytes) -> bytes:

@@ -121,6 +121,11 @@ class Connection(asyncio.Protocol):
         return data
 
     @property
+    def is_read(self) -> bool:
+        """Has the whole body been read?"""
+        return self.is_complete and not self._chunks
+
+    @property
     def must_wait(self) -> bool:
         """Is there nothing to read now: neither bytes nor the end of the body?"""
         return not (self._chunks or self.is_complete or self._error)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from base64 import b64encode
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from groundwire.model.value import value
 from groundwire.transport.weburl import InvalidUrl, WebUrl, bracketed, parse
 
 
@@ -14,8 +14,7 @@ class InvalidProxy(ValueError):
     """The configured proxy is not an http or https URL."""
 
 
-@value
-class Origin:
+class Origin(NamedTuple):
     """Key of the connection pool: requests to the same origin may share a connection."""
 
     host: str
@@ -29,8 +28,7 @@ class Origin:
     """The host name behind an IP address: connections are not shared by sites on one address."""
 
 
-@value
-class RequestTarget:
+class RequestTarget(NamedTuple):
     """A URL as a request needs it."""
 
     origin: Origin

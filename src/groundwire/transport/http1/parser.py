@@ -64,7 +64,9 @@ def decode_response(data: bytes) -> ResponseHead:
     if status is None:
         raise ProtocolError("the status line is malformed")
     headers: dict[str, str] = {}
-    for line in _FOLD.sub(" ", rest).split("\n") if rest else ():
+    if "\n " in rest or "\n\t" in rest:
+        rest = _FOLD.sub(" ", rest)
+    for line in rest.split("\n") if rest else ():
         name, colon, text_value = line.partition(":")
         if not colon or not is_token(name):
             raise ProtocolError("a header line is malformed")
@@ -78,6 +80,8 @@ def length_in(headers: Mapping[str, str]) -> int | None:
     listed = headers.get("content-length")
     if listed is None:
         return None
+    if _LENGTH.fullmatch(listed):
+        return int(listed)
     first, *repeated = (text.strip(" \t") for text in listed.split(","))
     if not _LENGTH.fullmatch(first) or any(text != first for text in repeated):
         raise ProtocolError("the content length is not a number")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from groundwire.errors import InvalidArguments
@@ -64,7 +65,10 @@ def chosen_rendering(headers: Mapping[str, str], configured: str) -> Rendering |
     chosen = headers.get(HEADER, configured)
     if HEADER in headers and chosen not in (*RENDERINGS, "auto"):
         raise InvalidArguments(f"{HEADER}: {chosen[:40]!r} is not one of {', '.join(RENDERINGS)}, auto")
-    return next((mode for mode in RENDERINGS if mode == chosen), None)
+    for mode in RENDERINGS:
+        if mode == chosen:
+            return mode
+    return None
 
 
 def accepts_vendor_text(headers: Mapping[str, str], dialect: str, configured: str) -> bool:
@@ -74,8 +78,19 @@ def accepts_vendor_text(headers: Mapping[str, str], dialect: str, configured: st
 
 
 def _client_rendering(agent: str, dialect: str, request: Request) -> Rendering:
-    if is_agent_search(dialect, request):
-        return "structured"
+    return (
+        "structured"
+        if is_agent_search(dialect, request)
+        else _quirk_rendering(agent[:_LONGEST_AGENT], dialect)
+    )
+
+
+_LONGEST_AGENT = 1024
+"""Characters of a User-Agent that are looked at: those of many clients are remembered."""
+
+
+@lru_cache(maxsize=256)
+def _quirk_rendering(agent: str, dialect: str) -> Rendering:
     for quirk in QUIRKS:
         if quirk.agent.search(agent) and (not quirk.dialects or dialect in quirk.dialects):
             return quirk.rendering
