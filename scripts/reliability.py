@@ -29,7 +29,7 @@ This page lists what groundwire guarantees under failure and attack, the target 
 tests that show it. `make test` runs the fast tests, `make test-all` also the thorough ones. A test checks
 that every test named here exists.
 
-The thorough tests wrote down the figures, on two cores that other programs used at the same time. "Load" is
+The tests wrote down the figures, on two cores that other programs used at the same time. "Load" is
 the number of programs that wanted a core in the minute before a test (the load average), where it was
 recorded; if it is more than two, times are longer than they would be on an idle machine. To measure on your
 machine, set `GROUNDWIRE_FIGURES` to the path of a file, and run the tests that are listed at the end:

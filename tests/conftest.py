@@ -58,7 +58,7 @@ def recordings() -> Path:
 
 @pytest.fixture
 def figures(request: pytest.FixtureRequest) -> Figures:
-    """Where a thorough test writes down what it has measured."""
+    """Where a test writes down what it has measured."""
     return Figures(request.node.nodeid)
 
 

@@ -787,6 +787,7 @@ GUARANTEES = (
                 "a_revoked_key_is_refused_at_once_and_the_last_one_closes_the_gateway",
             ),
             *tests_in("server/test_workers", "workers_share_an_address_are_replaced_and_follow_revocation"),
+            *tests_in("cluster/test_one_service", "the_command_line_changes_keys_on_both_gateways"),
             *tests_in(
                 "server/test_shared_access",
                 "a_key_of_one_gateway_is_known_to_another_and_its_end_too",

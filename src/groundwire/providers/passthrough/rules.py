@@ -27,9 +27,8 @@ def can_forward(request: Request, sent: Request, prepared: PreparedRequest) -> b
         and sent.system == request.system
         and sent.tool_choice == request.tool_choice
         and sent.stream == request.stream
-        # `find`, because `in` raises and clears an exception for every search in bytes.
-        and wire.data.find(_OWN_TOKEN) < 0
-        and wire.data.find(_OWN_SEARCH_ID) < 0
+        and _OWN_TOKEN not in wire.data
+        and _OWN_SEARCH_ID not in wire.data
     )
 
 
