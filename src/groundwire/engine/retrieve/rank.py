@@ -216,10 +216,13 @@ def candidates(
     similarities = meaning.similarities(query, passages) if meaning else [None] * len(passages)
     for passage, similarity in zip(passages, similarities, strict=True):
         prior = page_prior(passage.url, passage.title, words)
-        target = targets.get(_target_of(passage, targets), _NO_TARGET)
+        name = _target_of(passage, targets)
+        target = targets.get(name, _NO_TARGET)
         about = target.strength
         if not passage.text:
             similarity = target.similarity  # noqa: PLW2901  the phrase stands for the text
+        elif name in first_sections():  # it stands for the heading above it, too
+            similarity = max(similarity or 0.0, target.similarity)  # noqa: PLW2901
         if package_of(passage.url) in words:
             about += _NAMED
         about = max(about, _described(passage, weights))
