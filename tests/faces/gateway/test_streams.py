@@ -54,7 +54,7 @@ async def test_a_passthrough_stream_cut_at_any_event_ends_in_one_error_frame(pro
 
 
 async def test_no_text_is_sent_twice_and_no_partial_answer_looks_complete() -> None:
-    check(await fetch_broken(random_breaks(200, 0)))
+    check(await fetch_broken(random_breaks(100, 0)))
 
 
 @pytest.mark.thorough
