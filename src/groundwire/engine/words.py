@@ -30,8 +30,9 @@ _CACHED_WORDS = 16384
 
 # Chinese and Japanese, which put no spaces between words. A set of so many characters takes milliseconds to
 # compile, so the patterns that have it are compiled for texts that may need them.
-_CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_FIRST_CJK = "\u3040"
+_CJK_RANGES = (("\u3040", "\u30ff"), ("\u3400", "\u9fff"), ("\uf900", "\ufaff"))
+_CJK = "".join(f"{first}-{last}" for first, last in _CJK_RANGES)
+_FIRST_CJK = _CJK_RANGES[0][0]
 _TOKEN = re.compile(r"[^\W_]+")
 # The punctuation of English texts that are ASCII otherwise.
 _TYPOGRAPHY = re.compile("[\u00a0\u2010-\u2027\u2190-\u2194\u2500-\u257f]+")
@@ -303,11 +304,7 @@ def _is_camel_case(word: str) -> bool:
 
 
 def _is_cjk(character: str) -> bool:
-    return (
-        "\u3040" <= character <= "\u30ff"
-        or "\u3400" <= character <= "\u9fff"
-        or "\uf900" <= character <= "\ufaff"
-    )
+    return any(first <= character <= last for first, last in _CJK_RANGES)
 
 
 def _bigrams(run: str) -> list[str]:

@@ -127,7 +127,7 @@ class EngineProvider:
                 for thing, result in found.items()
             ]
             if compared:
-                composition = compose_comparison(parts[0], compared, max_sources=options.max_sources)
+                composition = compose_comparison(composition, compared, max_sources=options.max_sources)
                 results += found.values()
         return ExtractedAnswer(_merged(results), composition, len(results))
 

@@ -144,31 +144,31 @@ def test_both_sides_of_a_comparison_are_described() -> None:
     answer = compose_parts([whole])
     assert missing_things(answer, ("widgets", "gadget")) == ("gadget",)
     thing = QuestionPart("gadget", "gadget", [HALL, YARD, GADGET], True)
-    composition = compose_comparison(whole, [thing])
+    composition = compose_comparison(answer, [thing])
     check(composition, [HALL, GADGET])
     assert composition.text == f"widget: {HALL.text}\n\ngadget: {GADGET.text}"
 
 
 def test_descriptions_of_all_sides_replace_a_doubtful_comparison() -> None:
     whole = QuestionPart(COMPARED, COMPARED, [YARD], True, 0.5)
-    assert missing_things(compose_parts([whole]), ("widget", "gadget")) == ("widget", "gadget")
+    doubtful = compose_parts([whole])
+    assert missing_things(doubtful, ("widget", "gadget")) == ("widget", "gadget")
     things = [
         QuestionPart("widget", "widget", [HALL], True),
         QuestionPart("gadget", "gadget", [GADGET], True),
     ]
-    composition = compose_comparison(whole, things)
+    composition = compose_comparison(doubtful, things)
     assert composition.text == f"widget: {HALL.text}\n\ngadget: {GADGET.text}"
     assert not composition.is_doubtful
     # With one side only, what may be the answer to the whole question stays.
-    assert compose_comparison(whole, [things[0], replace(things[1], is_answer=False)]) == compose_parts(
-        [whole]
-    )
+    assert compose_comparison(doubtful, [things[0], replace(things[1], is_answer=False)]) == doubtful
 
 
 def test_a_side_of_a_comparison_is_not_quoted_twice() -> None:
     whole = QuestionPart(COMPARED, COMPARED, [GADGET], True, 0.9)
+    answer = compose_parts([whole])
     again = QuestionPart("gadget", "gadget", [GADGET], True)
-    assert compose_comparison(whole, [again]) == compose_parts([whole])
+    assert compose_comparison(answer, [again]) == answer
 
 
 def dated(year: int, days: int) -> Passage:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from groundwire.engine.compose.arrange import Entry, arrange
@@ -209,35 +209,38 @@ def compose_parts(parts: Sequence[QuestionPart], *, max_sources: int | None = No
     """The answers to the parts of a question, each under the part as its heading."""
     if len(parts) == 1:
         return _compose_part(parts[0], max_sources)
-    return _compose_each(parts, max_sources, heading=lambda part: f"{_heading(part.question)}\n\n")
+    answers: list[Composition] = []
+    for part in parts:
+        answers.append(_compose_part(part, _left(max_sources, answers)))
+    return _joined(answers, [f"{_heading(part.question)}\n\n" for part in parts])
 
 
 def compose_comparison(
-    whole: QuestionPart, things: Sequence[QuestionPart], *, max_sources: int | None = None
+    answer: Composition, things: Sequence[QuestionPart], *, max_sources: int | None = None
 ) -> Composition:
     """The answer to a question that compares things, and after it what the index has about each of `things`.
     If it has something about all of them, they replace a doubtful answer."""
-    answer = _compose_part(whole, max_sources)
-    quoted = _quotes(answer)
-    described = [best for thing in things if (best := _best_description(thing, quoted)) is not None]
-    if answer.found and not answer.is_doubtful:
-        return _compose_each((whole, *described), max_sources)
-    return _compose_each(described, max_sources) if len(described) == len(things) else answer
+    is_sure = answer.found and not answer.is_doubtful
+    answers = [answer] if is_sure else []
+    for thing in things:
+        described = _best_description(thing, answers, _left(max_sources, answers))
+        if described is not None:
+            answers.append(described)
+    return _joined(answers) if is_sure or len(answers) == len(things) else answer
 
 
-def _best_description(thing: QuestionPart, quoted: frozenset[str]) -> QuestionPart | None:
-    """The thing with the first passage about it that can be quoted; the beginning of a page of that name
-    first."""
+def _best_description(
+    thing: QuestionPart, answers: Sequence[Composition], max_sources: int | None
+) -> Composition | None:
+    """What the first passage about the thing says that none of the answers quotes. The beginning of a page of
+    that name comes first."""
     if not thing.is_answer:
         return None
+    quoted = frozenset[str]().union(*map(_quotes, answers))
     about = [item for item in thing.passages if _mentions_all(f"{item.title} {item.section}", thing.query)]
     about.sort(key=lambda item: _description_order(item, thing.query))
-    for item in about:
-        part = replace(thing, passages=(item,))
-        quotes = _quotes(_compose_part(part, 1))
-        if quotes and quoted.isdisjoint(quotes):
-            return part
-    return None
+    described = (_compose_part(replace(thing, passages=(item,)), max_sources) for item in about)
+    return next((item for item in described if item.found and quoted.isdisjoint(_quotes(item))), None)
 
 
 def _quotes(answer: Composition) -> frozenset[str]:
@@ -261,34 +264,29 @@ def _mentions_all(text: str, thing: str) -> bool:
     return analyse(text).stems.issuperset(analyse(thing).stems)
 
 
-def _compose_each(
-    parts: Sequence[QuestionPart],
-    max_sources: int | None,
-    heading: Callable[[QuestionPart], str] = lambda _: "",
-) -> Composition:
-    """The answers to several parts, one after the other."""
+def _left(max_sources: int | None, answers: Sequence[Composition]) -> int | None:
+    """How many more pages may be cited."""
+    if max_sources is None:
+        return None
+    evidence = (item for answer in answers for citation in answer.citations for item in citation.evidence)
+    return max(0, max_sources - len({item.source.url for item in evidence}))
+
+
+def _joined(answers: Sequence[Composition], headings: Sequence[str] = ()) -> Composition:
+    """Several answers as one, each under its heading if there are any."""
     text = ""
     citations: list[Citation] = []
-    notes: dict[Warned, None] = {}
-    pages: set[str] = set()
-    is_doubtful = False
-    for part in parts:
-        allowed = None if max_sources is None else max(0, max_sources - len(pages))
-        answer = _compose_part(part, allowed)
-        text += "\n\n" if text else ""
-        text += heading(part)
+    for answer, heading in zip(answers, headings or [""] * len(answers), strict=True):
+        text += f"\n\n{heading}" if text else heading
         citations += (_shifted(citation, len(text)) for citation in answer.citations)
-        pages.update(item.source.url for citation in answer.citations for item in citation.evidence)
-        notes.update(dict.fromkeys(answer.notes))
         text += answer.text
-        is_doubtful |= answer.is_doubtful
     return Composition(
         text,
         tuple(citations),
-        tuple(notes),
+        tuple(dict.fromkeys(note for answer in answers for note in answer.notes)),
         found=bool(citations),
         is_plain=True,
-        is_doubtful=is_doubtful,
+        is_doubtful=any(answer.is_doubtful for answer in answers),
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -95,16 +95,8 @@ def speller(words_with_prefix: WordsWithPrefix, *, in_german: bool = False) -> S
 @cache
 def _dictionary_of(*, in_german: bool) -> Dictionary:
     """The words that are spelt correctly."""
-    make = _german_dictionary if in_german else _english_dictionary
-    return Dictionary(*compiled_table(f"spelling-{'de' if in_german else 'en'}", make))
-
-
-def _english_dictionary() -> Dictionary:
-    return _compile_dictionary(in_german=False)
-
-
-def _german_dictionary() -> Dictionary:
-    return _compile_dictionary(in_german=True)
+    name = "spelling-de" if in_german else "spelling-en"
+    return Dictionary(*compiled_table(name, partial(_compile_dictionary, in_german=in_german)))
 
 
 def _compile_dictionary(*, in_german: bool) -> Dictionary:

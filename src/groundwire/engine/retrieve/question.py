@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from groundwire.engine.words import ignored_words, split_words, stem_word, word_list
 
@@ -25,25 +26,39 @@ _FOLLOW_UP = re.compile(
 _ACTION = re.compile(r"\bhow (?:(?:do|can|should|would|could) (?:I|you|we|one)|to) (\w+)", re.IGNORECASE)
 """The verb of a question about how something is done."""
 _ANOTHER_ACTION = re.compile(rf"{_ACTION.pattern}(?: \w+)? ones?\W*$", re.IGNORECASE)
+_COMPARING = frozenset(
+    (
+        *(
+            "difference",
+            "differences",
+            "compare",
+            "compared",
+            "vs",
+            "versus",
+            "or",
+            "instead",
+            "rather",
+            "over",
+        ),
+        *("unterschied", "unterschiede", "vergleich", "vergleiche", "oder", "statt", "anstatt"),
+    )
+)
+"""Every comparison has one of these words."""
 _THING = r"[\w.()@+#*-]+(?: [\w.()@+#*-]+){0,2}?"
 _ARTICLE = r"(?:(?:an?|the|eine?[nmrs]?|de[rmns]|die|das)\s+)?"
-_COMPARISONS = tuple(
-    re.compile(
-        pattern.format(x=f"{_ARTICLE}(?P<x>{_THING})", y=rf"{_ARTICLE}(?P<y>{_THING})")
-        + r"(?:\s*[?.!,;]|\s+(?:in|for|when|if|to|für|bei|wenn|um|benutzen|verwenden|nehmen)\b|\s*$)",
-        re.IGNORECASE,
-    )
-    for pattern in (
-        r"\bdifferences?\s+between\s+{x}\s+and\s+{y}",
-        r"\bunterschiede?\s+zwischen\s+{x}\s+und\s+{y}",
-        r"\b(?:compare|vergleiche?)\s+{x}\s+(?:and|with|to|und|mit)\s+{y}",
-        (
-            r"\b(?:use|choose|prefer|take|need|nehmen?|verwenden?|benutzen?|brauche|ich)\s+{x}\s+"
-            r"(?:or|instead of|rather than|over|oder|statt|anstatt)\s+{y}"
-        ),
-        rf"^(?!(?:{_QUESTION_WORD})\b){{x}}\s+(?:or|oder|compared (?:to|with))\s+{{y}}",
-        r"\b{x}\s+(?:vs\.?|versus)\s+{y}",
-    )
+_COMPARISONS = (
+    r"\bdifferences?\s+between\s+{x}\s+and\s+{y}",
+    r"\bunterschiede?\s+zwischen\s+{x}\s+und\s+{y}",
+    r"\b(?:compare|vergleiche?)\s+{x}\s+(?:and|with|to|und|mit)\s+{y}",
+    (
+        r"\b(?:use|choose|prefer|take|need|nehmen?|verwenden?|benutzen?|brauche|ich)\s+{x}\s+"
+        r"(?:or|instead of|rather than|over|oder|statt|anstatt)\s+{y}"
+    ),
+    rf"^(?!(?:{_QUESTION_WORD})\b){{x}}\s+(?:or|oder|compared (?:to|with))\s+{{y}}",
+    r"\b{x}\s+(?:vs\.?|versus)\s+{y}",
+)
+_AFTER_COMPARISON = (
+    r"(?:\s*[?.!,;]|\s+(?:in|for|when|if|to|für|bei|wenn|um|benutzen|verwenden|nehmen)\b|\s*$)"
 )
 _MOST_PARTS = 4
 _LEAST_WORDS = 3
@@ -67,12 +82,23 @@ def split_question(question: str) -> tuple[str, ...]:
 
 def compared_things(question: str) -> tuple[str, str] | None:
     """The two things that a question compares: "difference between a list and a tuple", "json or pickle"."""
-    found = next((found for form in _COMPARISONS if (found := form.search(question))), None)
+    if _COMPARING.isdisjoint(split_words(question)):
+        return None
+    found = next((found for form in _comparisons() if (found := form.search(question))), None)
     if found is None:
         return None
     things = (found["x"].strip("."), found["y"].strip("."))
     are_things = all(set(split_words(thing)) - ignored_words() for thing in things)
     return things if are_things and things[0].casefold() != things[1].casefold() else None
+
+
+@cache
+def _comparisons() -> tuple[re.Pattern[str], ...]:
+    # Compiling them takes longer than most questions, which compare nothing, have time for.
+    x, y = f"{_ARTICLE}(?P<x>{_THING})", f"{_ARTICLE}(?P<y>{_THING})"
+    return tuple(
+        re.compile(form.format(x=x, y=y) + _AFTER_COMPARISON, re.IGNORECASE) for form in _COMPARISONS
+    )
 
 
 def complete_question(question: str, earlier: str) -> str:
