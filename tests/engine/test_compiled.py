@@ -19,6 +19,7 @@ from groundwire.engine.compiled import (
 )
 from groundwire.engine.dense import stage
 from groundwire.engine.retrieve import interpret
+from groundwire.files.lock import locked
 
 SECTIONS = [["a\t1", "b\t2 3"], [], ["käse", "z"]]
 
@@ -79,6 +80,15 @@ def test_a_file_that_is_not_text_is_replaced(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_no_problem(tmp_path: Path) -> None:
     keep_tables(tmp_path / "missing")
     assert compiled_table("names", lambda: SECTIONS) == SECTIONS
+
+
+def test_a_table_is_not_written_while_another_process_writes_one(tmp_path: Path) -> None:
+    keep_tables(tmp_path)
+    with locked(tmp_path / "tables.lock", 1.0):
+        assert compiled_table("names", lambda: SECTIONS) == SECTIONS
+        assert not table_path(tmp_path, "names").exists()
+    assert compiled_table("names", lambda: SECTIONS) == SECTIONS
+    assert table_path(tmp_path, "names").exists()
 
 
 @pytest.mark.parametrize("source", [*compiled._CODE, "data/synonyms.txt", "knowledge/data/purposes.txt"])

@@ -17,6 +17,8 @@ from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import TypeAlias
 
+from groundwire.errors import GroundwireError
+from groundwire.files.lock import locked
 from groundwire.files.text_file import write_private
 
 Lines: TypeAlias = Sequence[str]
@@ -52,7 +54,8 @@ def compiled_table(name: str, make: Callable[[], Sections]) -> Sections:
     found = _read(path, mark)
     if found is None:
         found = make()
-        with suppress(OSError):
+        # If another process writes tables now, it or the next question writes this one.
+        with suppress(OSError, GroundwireError), locked(_KEPT_IN[0] / "tables.lock", 0.0):
             write_private(str(path), "\n".join(_encode(mark, found)), synced=False)
     return found
 
