@@ -54,6 +54,22 @@ def test_only_unknown_plain_words_are_replaced(query: str, expected: str) -> Non
     assert corrected(query) == expected
 
 
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("sommerfest", "sommerfest"),
+        ("sommerzeut", "sommerzeit"),
+        ("sommrezeit", "sommerzeit"),
+        ("sommarzeet", "sommerzeit"),
+        ("sommezeitt", "sommerzeit"),
+    ],
+    ids=["two other letters", "neighbour", "swapped letters", "vowels", "missing and doubled letters"],
+)
+def test_a_word_with_two_letters_that_nobody_confuses_is_another_word(typed: str, expected: str) -> None:
+    speller = Speller(lambda prefix: [("sommerzeit", 30)] if "sommerzeit".startswith(prefix) else [])
+    assert speller.correct(f"wann ist {typed}", lambda _: False) == f"wann ist {expected}"
+
+
 DICTIONARY = make_dictionary(
     ["spend", "where"], {"notimplementederror": "NotImplementedError", "gather": "gather"}
 )

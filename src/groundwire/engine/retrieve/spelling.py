@@ -40,12 +40,16 @@ _MOST_SUGGESTIONS = 3
 
 # Costs of errors, in edits. Chosen on tuning questions with random typing errors (`bench/answers.py`).
 _OTHER_INITIAL = 0.5
-_SWAPPED, _DOUBLED, _MISSING, _NEIGHBOUR = 0.7, 0.6, 0.8, 0.8
+_SWAPPED, _DOUBLED, _MISSING, _NEIGHBOUR, _VOWEL = 0.7, 0.6, 0.8, 0.8, 0.9
+_OTHER_LETTERS = 2.0
+"""Two letters replaced by others that are neither neighbours nor vowels: that makes another word, as
+"Sommerfest" is not a misspelt "Sommerzeit"."""
 _FREQUENCY = 0.06
 """What the logarithm of the number of passages takes off."""
 _IN_DICTIONARY = 0.3
 """What being in the dictionary takes off."""
 
+_VOWELS = frozenset("aeiouyäöü")
 _KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _NEIGHBOURS = {
     letter: frozenset(row[max(0, at - 1) : at + 2]) - {letter}
@@ -144,8 +148,10 @@ class Speller(NamedTuple):
                 continue
             if edit_distance(word, known, most) > most:
                 continue
-            cost = typing_cost(word, known) - _FREQUENCY * math.log1p(passages)
-            cost -= _IN_DICTIONARY if is_listed else 0.0
+            typed = typing_cost(word, known)
+            if len(known) == len(word) and typed >= _OTHER_LETTERS:
+                continue
+            cost = typed - _FREQUENCY * math.log1p(passages) - (_IN_DICTIONARY if is_listed else 0.0)
             found[known] = min(cost, found.get(known, math.inf))
         return sorted((cost, known) for known, cost in found.items() if known != word)
 
@@ -195,7 +201,7 @@ def typing_cost(word: str, known: str) -> float:
         for column, candidate in enumerate(known, 1):
             extra = _DOUBLED if line > 1 and letter == word[line - 2] else 1.0
             missing = _DOUBLED if column > 1 and candidate == known[column - 2] else _MISSING
-            changed = 0.0 if letter == candidate else _NEIGHBOUR if letter in _near(candidate) else 1.0
+            changed = 0.0 if letter == candidate else _changed_cost(letter, candidate)
             best = min(row[column] + extra, current[-1] + missing, row[column - 1] + changed)
             if line > 1 and column > 1 and letter == known[column - 2] and word[line - 2] == candidate:
                 best = min(best, before[column - 2] + _SWAPPED)
@@ -204,8 +210,11 @@ def typing_cost(word: str, known: str) -> float:
     return cost + row[-1]
 
 
-def _near(letter: str) -> frozenset[str]:
-    return _NEIGHBOURS.get(letter, frozenset())
+def _changed_cost(letter: str, meant: str) -> float:
+    """How unlikely it is that somebody types a letter instead of another."""
+    if letter in _NEIGHBOURS.get(meant, ()):
+        return _NEIGHBOUR
+    return _VOWEL if letter in _VOWELS and meant in _VOWELS else 1.0
 
 
 def edit_distance(one: str, other: str, most: int) -> int:
