@@ -107,6 +107,20 @@ async def test_cancelling_a_response_cancels_the_upstream_request() -> None:
         assert "closing" in closed.error.message
 
 
+async def test_a_stream_without_events_yet_has_a_response_head_at_once() -> None:
+    async with (
+        Upstream(replace(ANSWER, stall_at=400)) as upstream,
+        serving({"up": provider_at("anthropic_messages", upstream.url)}) as running,
+        openai.AsyncOpenAI(base_url=f"{running.url}/v1", api_key="any", max_retries=0) as client,
+    ):
+        running.gateway.timeouts = replace(running.gateway.timeouts, head=300.0, ping=300.0)
+        created = await client.responses.create(**QUESTION)
+        async with asyncio.timeout(20):
+            stream = await client.responses.retrieve(created.id, stream=True, starting_after=10_000)
+        assert (await client.responses.cancel(created.id)).status == "cancelled"
+        assert [event async for event in stream] == []
+
+
 async def test_an_owner_follows_a_limited_number_of_responses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("groundwire.faces.gateway.background.endpoints.MAX_FOLLOWERS_OF_OWNER", 2)
     async with (

@@ -112,6 +112,8 @@ async def _send_stream(app: HttpApp, context: RequestContext, name: str, after: 
         )
 
     async def follow() -> None:
+        # The response exists, so nothing can change the status: the client need not wait for the first event.
+        await context.exchange.start_response(200, headers)
         with StreamingResponse(context.exchange, lambda: headers, ping, app.timeouts) as response:
             await _follow(app, context, name, after, response)
 
