@@ -212,6 +212,15 @@ def test_a_page_of_the_user_is_not_followed_by_built_in_pages() -> None:
     assert cited == {own.url}
 
 
+def test_parts_with_the_same_answer_share_it() -> None:
+    found = passages(guide())
+    questions = ("how do I install the client", "what is the rate for Wien?", "which rate does Wien have")
+    composition = compose_parts([QuestionPart(question, question, found) for question in questions])
+    check(composition, found)
+    assert "\n\nWhat is the rate for Wien? Which rate does Wien have?\n\nThe daily rates" in composition.text
+    assert composition.text.count("Wien  ") == 1
+
+
 def test_the_newest_edition_of_a_page_answers() -> None:
     old = passage("Business class is allowed on long flights.", "a", "Travel policy 2023")
     new = passage("Business class is not allowed on any flight, long or short.", "b", "Travel policy 2025")
@@ -224,6 +233,33 @@ def test_a_remark_about_the_page_is_not_part_of_an_answer() -> None:
         "Source code: Lib/copy.py\n\nNew in version 3.1.\n\nCopy objects of any type.", title="copy — Docs"
     )
     assert compose("copy objects", [page]).text == "copy: Copy objects of any type."
+
+
+@pytest.mark.parametrize(
+    ("signature", "shown"), [("decorator", False), ("decorator(function)", True)], ids=["name", "call"]
+)
+def test_a_signature_that_is_only_the_name_is_not_repeated(signature: str, *, shown: bool) -> None:
+    text = f"{signature}\n\nWraps a function.\n\nIt runs once.\n\n@decorator\ndef main(): ..."
+    blocks = [
+        Block("signature", 0, len(signature)),
+        Block("paragraph", text.index("Wraps"), text.index("Wraps") + len("Wraps a function.")),
+        Block("paragraph", text.index("It runs"), text.index("It runs") + len("It runs once.")),
+        Block("code", text.index("@"), len(text)),
+    ]
+    page = replace(passage(text, title="decorator — Docs"), outline=encode_outline(blocks))
+    composed = compose("how do I write a decorator that wraps a function", [page]).text
+    assert composed.startswith("decorator: Wraps a function.")
+    assert "@decorator" in composed
+    assert (f"    {signature}\n" in composed) is shown
+
+
+@pytest.mark.parametrize("label", ["Note", "Warning:", "Hinweis", "Example"])
+def test_the_label_of_a_remark_is_not_a_sentence(label: str) -> None:
+    text = f"{label}\n\nModules share their state."
+    blocks = [Block("paragraph", 0, len(label)), Block("paragraph", text.index("Modules"), len(text))]
+    page = replace(passage(text, title="copy — Docs"), outline=encode_outline(blocks))
+    part = QuestionPart("what is cloning", "what is cloning", [page], is_answer=True, probability=0.9)
+    assert compose_parts([part]).text == "copy: Modules share their state."
 
 
 def test_the_code_that_opens_a_section_is_shown_before_the_comment_on_it() -> None:

@@ -54,6 +54,9 @@ def test_other_questions_stay_whole(question: str) -> None:
         "how do I remove it",
         "und unter Windows?",
         "Wie mache ich das rückgängig?",
+        "do I need one?",
+        "where do I get new ones",
+        "Wo bekomme ich einen?",
     ],
 )
 def test_a_follow_up_question_gets_the_words_of_the_question_before(question: str) -> None:
@@ -61,7 +64,15 @@ def test_a_follow_up_question_gets_the_words_of_the_question_before(question: st
 
 
 @pytest.mark.parametrize(
-    "question", ["What is json.dumps?", "How do I sort a list?", "", "?", "Wie hoch ist der Eiffelturm?"]
+    "question",
+    [
+        "What is json.dumps?",
+        "How do I sort a list?",
+        "How do I remove one key?",
+        "",
+        "?",
+        "Wie hoch ist der Eiffelturm?",
+    ],
 )
 def test_a_question_with_a_topic_of_its_own_is_complete(question: str) -> None:
     assert not is_follow_up(question)

@@ -206,13 +206,22 @@ def _date(source: Source) -> str:
 
 
 def compose_parts(parts: Sequence[QuestionPart], *, max_sources: int | None = None) -> Composition:
-    """The answers to the parts of a question, each under the part as its heading."""
+    """The answers to the parts of a question, each under the part as its heading. Parts with the same answer
+    share it."""
     if len(parts) == 1:
         return _compose_part(parts[0], max_sources)
     answers: list[Composition] = []
+    headings: list[str] = []
     for part in parts:
-        answers.append(_compose_part(part, _left(max_sources, answers)))
-    return _joined(answers, [f"{_heading(part.question)}\n\n" for part in parts])
+        answer = _compose_part(part, _left(max_sources, answers))
+        quotes = _quotes(answer)
+        same = next((at for at, known in enumerate(answers) if quotes and quotes <= _quotes(known)), None)
+        if same is None:
+            answers.append(answer)
+            headings.append(_heading(part.question))
+        else:
+            headings[same] += f" {_heading(part.question)}"
+    return _joined(answers, [f"{heading}\n\n" for heading in headings])
 
 
 def compose_comparison(

@@ -75,7 +75,10 @@ class _Arranger:
         position = self._position(statement)
         known = self._of(statement)
         signatures = [one for one in known if one.kind == "signature" and one.start <= position]
-        entries = [entry for one in signatures[-1:] for entry in self._show(statement.excerpt, one)]
+        text = self._excerpts[statement.excerpt].text
+        # That of a glossary entry is its name, with which the answer begins already.
+        telling = [one for one in signatures[-1:] if text[one.start : one.end].strip() != statement.subject]
+        entries = [entry for one in telling for entry in self._show(statement.excerpt, one)]
         for number, excerpt in self._section_from(statement):
             least = position if number == statement.excerpt else 0
             for one in self._exhibits_of(number):

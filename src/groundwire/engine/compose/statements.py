@@ -26,8 +26,10 @@ _CALLED = re.compile(r"(?:class |def |async def )?([A-Za-z_][\w.]*)\(")
 
 _ABOUT_THE_PAGE = re.compile(
     r"(?:Source code|Quelltext): \S+|Availability: |This module is part of |See also\b"
+    r"|(?:Note|Warning|Caution|Important|Attention|Tip|Hint|Examples?|Hinweis|Warnung|Achtung|Wichtig|Tipp|"
+    r"Beispiele?)\W*\Z"
 )
-"""Lines of a reference that say nothing of their subject."""
+"""Lines of a reference that say nothing of their subject, and labels of remarks."""
 _HISTORY = re.compile(r"(?:New|Changed|Added|Deprecated|Removed) (?:in|since) version ", re.IGNORECASE)
 """Remarks on versions: they do not introduce their subject."""
 

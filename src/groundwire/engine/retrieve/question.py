@@ -20,7 +20,8 @@ _BEGINS_QUESTION = re.compile(rf"^\W*(?:{_QUESTION_WORD})\b", re.IGNORECASE)
 _FOLLOW_UP = re.compile(
     r"^\W*(?:and|und|but|aber|also|what about|how about|was ist mit|wie ist es mit|wie sieht es)\b"
     r"|\b(?:it|that|this|them|they|those|these|there|the same|undo|instead|dafür|damit|davon|darin|das|dies|"
-    r"diese[rsnm]?|ihn|ihm|es|sie|rückgängig|stattdessen)\W*(?:\w+\W*){0,2}$",
+    r"diese[rsnm]?|ihn|ihm|es|sie|rückgängig|stattdessen)\W*(?:\w+\W*){0,2}$"
+    r"|\b(?:ones?|eine[nrs]?|welche)\W*$",
     re.IGNORECASE,
 )
 _ACTION = re.compile(r"\bhow (?:(?:do|can|should|would|could) (?:I|you|we|one)|to) (\w+)", re.IGNORECASE)
