@@ -12,6 +12,7 @@ from lxml import etree
 
 from groundwire.engine.knowledge.documentation import archive_urls, file_pages, open_copy
 from groundwire.engine.knowledge.local_copy import local_copy
+from groundwire.engine.outline import decode_outline
 from groundwire.engine.pages import Page
 from groundwire.errors import RequestError
 from tests.engine.knowledge.small_documentation import OS_PAGE, write_documentation
@@ -39,6 +40,7 @@ def test_objects_and_sections_are_pages_without_each_others_text() -> None:
         "os.walk(top, topdown=True)\n\nGenerate the file names in a directory tree.\n\n"
         "for root, dirs, files in os.walk('.'):\n    print(root)"
     )
+    assert [block.kind for block in decode_outline(walk.outline)] == ["signature", "paragraph", "code"]
     assert walk.collection == "python-docs"
     section = pages["library/os.html#files-and-directories"]
     assert section.title == "Files — os — Operating system — Python 3.12 documentation"

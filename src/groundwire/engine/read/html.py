@@ -497,8 +497,10 @@ class _Flow:
                 self._kind = "paragraph"
             return
         self.flush()
-        self._kind = "item" if begins else "paragraph"
-        if begins:
+        # A description that is read without its list is not an item of one.
+        is_item = begins and (current is not None or item.tag == "li")
+        self._kind = "item" if is_item else "paragraph"
+        if is_item:
             self._number = current.next_number(item) if current is not None else 0
 
     def _open_heading(self, kind: BlockKind, level: int, *, begins: bool) -> None:
