@@ -267,7 +267,7 @@ def test_hostile_strings_are_not_executed_or_fetched_during_a_stream(
     browsing.run(run())
 
 
-@pytest.mark.parametrize("count", [90, pytest.param(300, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("count", [60, pytest.param(300, marks=pytest.mark.thorough)])
 def test_hostile_strings_stay_text_in_lists_shares_exports_documents_and_the_palette(
     browsing: Browsing, count: int, tmp_path: Path
 ) -> None:
