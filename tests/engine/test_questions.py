@@ -22,8 +22,9 @@ from tests.shared_folders import build_once
 
 pytestmark = pytest.mark.server
 
-WANTED = 0.92
-"""Of questions that repeat docstrings. The weights are fitted to questions of people, who do not."""
+WANTED = {1: 0.92, 3: 0.9}
+"""Of questions that repeat docstrings, by step: of all of them, and of every third, where a single miss is
+1.5 %. The weights are fitted to questions of people, who do not repeat docstrings."""
 WANTED_FIRST = {"tuned": 0.8, "untuned": 0.65}
 WANTED_AT_ALL = 0.75
 WANTED_FRESH = {"library": 0.85, "packages": 0.75, "later library": 0.55, "later packages": 0.5}
@@ -68,12 +69,14 @@ def answered(index: Index, query: str) -> Composition:
     return compose_parts([QuestionPart(query, found.interpretation.text, found.passages, found.is_answer)])
 
 
+@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.thorough), 3])
 def test_the_right_page_is_cited_first_and_every_quote_is_verbatim(
-    index: Index, capsys: pytest.CaptureFixture[str]
+    index: Index, capsys: pytest.CaptureFixture[str], step: int
 ) -> None:
-    cases = questions()
-    assert len(cases) == COUNT
-    assert sum(question.names_it for question in cases) <= COUNT / 2
+    every = questions()
+    assert len(every) == COUNT
+    assert sum(question.names_it for question in every) <= COUNT / 2
+    cases = every[::step]
     misses: list[str] = []
     quotes = 0
     for question in cases:
@@ -87,13 +90,13 @@ def test_the_right_page_is_cited_first_and_every_quote_is_verbatim(
         first = cited[0].source if cited else Source("nothing")
         if not is_right(index, question, first):
             misses.append(f"{question.text}\n    wanted {question.fact.name}, cited {first.url}")
-    right = 1 - len(misses) / COUNT
+    right = 1 - len(misses) / len(cases)
     with capsys.disabled():
         show(
-            f"{right:.1%} of {COUNT} questions cite the right page first; {quotes} quotes, all verbatim",
+            f"{right:.1%} of {len(cases)} questions cite the right page first; {quotes} quotes, all verbatim",
             misses,
         )
-    assert right >= WANTED
+    assert right >= WANTED[step]
 
 
 @pytest.mark.parametrize(("kind", "rows"), [("tuned", USUAL), ("untuned", UNTUNED)])

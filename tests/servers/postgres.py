@@ -27,6 +27,8 @@ _SETTINGS = {
     "max_connections": "60",
     "shared_buffers": "64MB",
 }
+# Copying the files of the template takes a quarter of the time of logging its pages, the default.
+_CREATE = sql.SQL("CREATE DATABASE {} STRATEGY FILE_COPY")
 
 
 def vector_programs() -> Path | None:
@@ -69,7 +71,7 @@ class PostgresServer:
         """The URL of a new, empty database."""
         name = f"tests_{next(self._numbers)}"
         with psycopg.connect(self._address("postgres"), autocommit=True) as connection:
-            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            connection.execute(_CREATE.format(sql.Identifier(name)))
         return self._address(name)
 
     def restart(self, meanwhile: Callable[[], object]) -> None:

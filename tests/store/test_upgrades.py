@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -74,7 +75,9 @@ def copy(request: pytest.FixtureRequest, tmp_path: Path) -> Copy:
         made = f"{name}_{next(numbers)}"
         with psycopg.connect(conninfo.make_conninfo(address, dbname="postgres"), autocommit=True) as server:
             server.execute(
-                sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(made), sql.Identifier(name))
+                sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY").format(
+                    sql.Identifier(made), sql.Identifier(name)
+                )
             )
         there = address.replace(f"/{name}?", f"/{made}?")
         return there, partial(on_postgres, there)
@@ -89,9 +92,9 @@ def upgrade(address: str, kill_after: float | None) -> tuple[float, bool]:
         assert process.stdout is not None
         assert process.stdout.readline() == b"started\n"
         began = perf_counter()
-        while kill_after is not None and perf_counter() - began < kill_after:
-            pass
         if kill_after is not None:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(kill_after)
             process.kill()
         output = process.stdout.read()
         process.wait(TIMEOUT)
@@ -116,7 +119,7 @@ def check_half(statements: Statements) -> int:
     return version
 
 
-@pytest.mark.parametrize("runs", [4, pytest.param(100, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("runs", [3, pytest.param(100, marks=pytest.mark.thorough)])
 def test_a_killed_migration_keeps_completed_steps_and_is_resumed(runs: int, copy: Copy) -> None:
     rng = Random(runs)
     whole, done = upgrade(copy()[0], None)

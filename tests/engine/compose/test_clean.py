@@ -74,7 +74,7 @@ def test_a_run_of_selectors_cannot_carry_a_message() -> None:
     assert visible("a" + "\ufe01\ufe05\ufe0f" * 9) == "a\ufe01"
 
 
-@cases(500)
+@cases(150)
 @given(
     st.lists(st.sampled_from([*HIDDEN, "a", "é", "日", " ", "\n", "*b*", "`c`", "[1]"]), max_size=20).map(
         "".join
@@ -132,7 +132,7 @@ _SENTENCES = st.lists(
 )
 
 
-@cases(300)
+@cases(100)
 @given(_SENTENCES)
 def test_no_offset_moves_because_of_invisible_characters(sentences: list[list[tuple[str, str]]]) -> None:
     check_places(sentences)

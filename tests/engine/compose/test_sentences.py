@@ -141,7 +141,7 @@ def test_text_that_is_not_prose_is_recognised(text: str, expected: list[tuple[st
     assert pieces_of(text) == expected
 
 
-@cases(400)
+@cases(120)
 @given(st.lists(st.sampled_from(LINES), max_size=12).map("\n".join) | texts(20))
 def test_the_pieces_of_any_text_are_contiguous(text: str) -> None:
     check_tiling(text)

@@ -162,7 +162,7 @@ def test_links_and_hidden_characters_of_a_model_are_not_citations() -> None:
     assert composition.notes == ()
 
 
-@cases(300)
+@cases(100)
 @given(texts(20), texts(20))
 def test_any_text_is_verified_within_its_bounds(written: str, page: str) -> None:
     passages = [passage(page, "a"), TOWER]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,7 @@ class FakeEncoder:
         return found
 
 
+@cache
 def _direction(word: str) -> Floats:
     concept = _CONCEPT.get(word)
     chance = np.random.default_rng(zlib.crc32(word.encode()) if concept is None else concept)

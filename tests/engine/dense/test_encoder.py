@@ -101,7 +101,13 @@ def test_the_same_meaning_in_two_languages_is_closer_than_another_meaning(models
     assert question @ same > question @ other + 0.2
 
 
-@pytest.mark.parametrize("file", ["manifest.json", "table.npy", "arrays.npy", "pieces.txt"])
+FILES = [
+    *("manifest.json", "pieces.txt"),
+    *(pytest.param(name, marks=pytest.mark.thorough) for name in ("table.npy", "arrays.npy")),
+]
+
+
+@pytest.mark.parametrize("file", FILES)
 def test_prepared_files_that_are_cut_off_or_of_another_version_are_replaced(
     models: Path, tmp_path: Path, file: str
 ) -> None:

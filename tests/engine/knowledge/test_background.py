@@ -30,6 +30,7 @@ from groundwire.engine.knowledge.builder import complete_index
 from groundwire.engine.pages import Page
 from groundwire.errors import ConfigError, TimedOut
 from groundwire.files.lock import locked
+from tests.engine.knowledge.few_pages import few_own_pages, few_topic_pages
 from tests.engine.knowledge.memory import MemoryIndex
 from tests.engine.knowledge.small_documentation import write_documentation
 
@@ -37,7 +38,7 @@ pytestmark = pytest.mark.server
 
 BOUND = 60.0
 MINOR = f"{sys.version_info.major}.{sys.version_info.minor}"
-SOURCE = Path(__file__).parents[3] / "src"
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -45,6 +46,8 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small index without documentation, which makes the tests fast."""
     monkeypatch.setattr(build, "DOCUMENTED_MODULES", ("json", "glob"))
     monkeypatch.setattr(build, "installed", list)
+    monkeypatch.setattr(build, "own_pages", few_own_pages)
+    monkeypatch.setattr(build, "topic_pages", few_topic_pages)
     monkeypatch.setattr(builder, "local_copy", lambda: None)
     monkeypatch.setattr(background, "local_copy", lambda: None)
 
@@ -227,6 +230,10 @@ SMALL_BUILDER = dedent("""
     import sys, time
     from pathlib import Path
     from groundwire.engine.knowledge import build, builder
+    from tests.engine.knowledge.few_pages import few_own_pages, few_topic_pages
+    builder._NICENESS = 0
+    build.own_pages = few_own_pages
+    build.topic_pages = few_topic_pages
     build.DOCUMENTED_MODULES = ("json", "glob")
     build.installed = list
     build.BATCH = 10
@@ -249,7 +256,7 @@ SMALL_BUILDER = dedent("""
 def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603
         [sys.executable, "-c", SMALL_BUILDER, str(folder), MARK, *words],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), "GROUNDWIRE_SEMANTIC": "0"},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "GROUNDWIRE_SEMANTIC": "0"},
     )
 
 
@@ -284,7 +291,7 @@ def test_without_disk_space_the_index_answers_from_what_is_there(tmp_path: Path)
     folder = tmp_path / "index"
     with open_index(folder) as index:
         index.put([Page("https://team.example/json", "JSON at home", "Serialize JSON with care.")])
-    assert start(folder, str(100_000)).wait(BOUND) == 1
+    assert start(folder, str(30_000)).wait(BOUND) == 1
     status = read_status(folder)
     assert status.phase == "failed"
     assert "disk is full" in status.message

@@ -118,12 +118,13 @@ def test_the_pages_of_debians_copy_have_their_words_and_anchors(path: str, ancho
     assert folder is not None
     copy = open_copy(folder)
     root = etree.fromstring(copy.read(path), etree.HTMLParser(encoding="utf-8"))
-    shown = "".join("".join(root.itertext()).split())
+    shown = "".join("".join(root.itertext()).split()).replace("¶", "")
+    anchors = set(root.xpath("//@id"))
     pages = file_pages(copy.read(path), path, copy.version)
     assert len(pages) > 10
     assert words in next(page.text for page in pages if page.url.endswith(f"#{anchor}"))
     for page in pages:
-        assert root.xpath("//*[@id=$anchor]", anchor=page.url.partition("#")[2])
+        assert page.url.partition("#")[2] in anchors
         for paragraph in page.text.split("\n\n"):
             if " | " not in paragraph:
-                assert "".join(paragraph.split()) in shown.replace("¶", ""), page.url
+                assert "".join(paragraph.split()) in shown, page.url

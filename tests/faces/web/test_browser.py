@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 
 import pytest
 
+from groundwire.engine.knowledge import build
 from groundwire.model import (
     Citation,
     Cited,
@@ -33,6 +34,7 @@ from groundwire.store.base import Agent
 from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script
 from groundwire.testing.upstream import Upstream, answer
+from tests.engine.knowledge.few_pages import few_own_pages, few_topic_pages
 from tests.faces.gateway.serving import provider_at
 from tests.faces.web.browsing import AXE, BrowserContext, Browsing, Page, watched
 from tests.faces.web.rich import rich_events
@@ -69,8 +71,12 @@ async def log_of(page: Page) -> str:
 
 
 def test_a_first_time_user_gets_an_answer_by_one_click_asks_on_and_creates_an_agent(
-    browsing: Browsing, tmp_path: Path
+    browsing: Browsing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(build, "CORE_MODULES", ("json", "csv", "pathlib"))
+    monkeypatch.setattr(build, "own_pages", few_own_pages)
+    monkeypatch.setattr(build, "topic_pages", few_topic_pages)
+
     async def run() -> None:
         async with running_page(tmp_path, {}) as here, browsing.browser() as chromium:
             context = await chromium.new_context(locale="en-US")
@@ -83,7 +89,7 @@ def test_a_first_time_user_gets_an_answer_by_one_click_asks_on_and_creates_an_ag
             await page.wait_for_selector("#send:enabled")
             assert not await page.locator(".error:visible").count()
             await page.get_by_role("button", name="How do I read a JSON file in Python?").click()
-            # The first question builds the index of all installed packages.
+            # The first question builds the index.
             await page.wait_for_selector(".answer:not([aria-busy])", timeout=90_000)
             assert await page.locator(".answer").get_attribute("data-state") == "done"
             assert await page.locator(".strip a").count() > 0
@@ -276,9 +282,20 @@ def test_an_answer_without_sources_is_marked_and_an_error_has_advice(
     browsing.run(run())
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+PATHS = ("/agents", "/agents/finder", "/usage", "/find?q=said", "/admin", "/agents/new")
+
+
+# The schemes differ in their colours only, which all pages share.
+@pytest.mark.parametrize(
+    ("scheme", "paths"),
+    [
+        pytest.param("light", PATHS, id="light"),
+        pytest.param("dark", PATHS[-1:], id="dark"),
+        pytest.param("dark", PATHS, id="dark everywhere", marks=pytest.mark.thorough),
+    ],
+)
 def test_axe_finds_no_serious_accessibility_violations(
-    browsing: Browsing, scheme: Literal["light", "dark"], tmp_path: Path
+    browsing: Browsing, scheme: Literal["light", "dark"], paths: tuple[str, ...], tmp_path: Path
 ) -> None:
     if not AXE.exists():
         pytest.fail("axe-core is missing: make .venv/.axe")
@@ -303,7 +320,7 @@ def test_axe_finds_no_serious_accessibility_violations(
             found += await violations(page)
             width = await page.evaluate("document.documentElement.scrollWidth")
             assert width <= 360
-            for path in ("/agents", "/agents/finder", "/agents/new", "/usage", "/find?q=said", "/admin"):
+            for path in paths:
                 await page.goto(f"{here.url}{path}")
                 found += await violations(page)
             assert found == []

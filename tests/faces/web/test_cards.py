@@ -87,7 +87,11 @@ def _is_inside(left: int, top: int, right: int, bottom: int, width: int, height:
     return left >= 0 and top >= 0 and right <= width and bottom <= height
 
 
-@pytest.mark.parametrize(("width", "height"), [(390, 844), (390, 420), (844, 390), (320, 480)])
+SIZES = [(320, 480), (844, 390)]
+MORE_SIZES = [pytest.param(*size, marks=pytest.mark.thorough) for size in [(390, 844), (390, 420)]]
+
+
+@pytest.mark.parametrize(("width", "height"), [*SIZES, *MORE_SIZES])
 def test_a_card_is_on_the_screen_wherever_its_chip_is(
     browsing: Browsing, width: int, height: int, tmp_path: Path
 ) -> None:

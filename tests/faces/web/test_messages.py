@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import get_args
@@ -27,8 +26,10 @@ TEXTS = Pages().texts
 
 
 @cache
-def source() -> list[ast.Module]:
-    return [ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))]
+def modules_with(name: str) -> list[ast.Module]:
+    """The modules of the source that mention a name."""
+    texts = (path.read_text("utf-8") for path in sorted(SOURCE.rglob("*.py")))
+    return [ast.parse(text) for text in texts if name in text]
 
 
 def constants_in(tree: ast.Module) -> dict[str, str]:
@@ -49,13 +50,15 @@ def shared_constants() -> dict[str, str]:
     return {name: text for tree in trees for name, text in constants_in(tree).items()}
 
 
-def calls_of(name: str) -> Iterator[tuple[ast.Call, dict[str, str]]]:
+@cache
+def calls_of(name: str) -> list[tuple[ast.Call, dict[str, str]]]:
     """Every call of a name in the source, with the constants that its module may use."""
-    for tree in source():
-        constants = {**shared_constants(), **constants_in(tree)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
-                yield node, constants
+    return [
+        (node, {**shared_constants(), **constants_in(tree)})
+        for tree in modules_with(name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+    ]
 
 
 def text_of(node: ast.expr, constants: dict[str, str]) -> str:

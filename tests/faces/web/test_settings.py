@@ -26,7 +26,7 @@ from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.serving import provider_at
 from tests.faces.web.serving import running_page
-from tests.faces.web.test_messages import calls_of, source
+from tests.faces.web.test_messages import calls_of, modules_with
 from tests.faces.web.test_pages import log_in, open_page, stream_of, token_of
 
 pytestmark = pytest.mark.server
@@ -203,7 +203,7 @@ def numbered(text: str) -> str:
 def test_every_message_of_a_warning_has_a_german_text() -> None:
     german = load_locales()["de"]
     missing = []
-    for tree in source():
+    for tree in modules_with("Warned"):
         names: dict[str, list[str]] = {}
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):

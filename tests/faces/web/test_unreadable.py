@@ -36,8 +36,21 @@ def damage(folder: Path, statement: str, *values: object) -> None:
         assert connection.execute(statement, values).rowcount == 1
 
 
-@pytest.mark.parametrize("number", [1, 2])
-@pytest.mark.parametrize("body", DAMAGED, ids=lambda body: body[:40])
+def _damages() -> list[object]:
+    """Each damage of a question or of an answer; both in the long form."""
+    return [
+        pytest.param(
+            body,
+            number,
+            marks=[pytest.mark.thorough] if (place + number) % 2 else [],
+            id=f"{body[:40]}-{number}",
+        )
+        for place, body in enumerate(DAMAGED)
+        for number in (1, 2)
+    ]
+
+
+@pytest.mark.parametrize(("body", "number"), _damages())
 async def test_a_damaged_message_is_shown_as_a_placeholder(
     number: int, body: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

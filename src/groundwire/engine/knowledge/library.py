@@ -129,6 +129,16 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from _statements(handler.body)
 
 
+def _nested_statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """All statements at any depth. Expressions, most of the nodes, are left out: they have no statements."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            waiting += getattr(node, field, ())
+
+
 def _imported_late(function: Function, package: str) -> dict[str, tuple[str, str]]:
     """Names that a module imports lazily in `__getattr__`."""
     return {
@@ -252,7 +262,7 @@ def _aliases(tree: ast.Module) -> dict[str, str]:
     # Which of several conditions holds is only known when the module runs.
     conditional = Counter(
         _dotted(item.targets[0])
-        for node in ast.walk(tree)
+        for node in _nested_statements(tree)
         if isinstance(node, ast.If)
         for item in node.body
         if isinstance(item, ast.Assign)
