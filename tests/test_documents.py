@@ -18,6 +18,7 @@ import sys
 import tomllib
 import zipfile
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,7 +37,10 @@ from groundwire.providers.catalog import CATALOG
 from groundwire.testing.answers import answer_events
 from groundwire.testing.script import answer, load_script
 from groundwire.testing.upstream import Upstream
+from tests.built_index import copy_index
 from tests.credentials.builders import write_private
+
+__all__ = ["copy_index"]
 
 pytestmark = pytest.mark.server
 
@@ -111,8 +115,18 @@ def environment(home: Path, upstream: Upstream) -> dict[str, str]:
     }
 
 
+def add_index(block: Block, home: Path, request: pytest.FixtureRequest) -> None:
+    """Give the user an index if a block searches in it."""
+    if re.search(r"\blocal\b", block.text):
+        copy: Callable[[Path], None] = request.getfixturevalue("copy_index")
+        copy(home / ".local" / "share" / "groundwire")
+
+
 @pytest.mark.parametrize("block", of("python"), ids=str)
-async def test_python_blocks_run_unchanged(block: Block, tmp_path: Path) -> None:
+async def test_python_blocks_run_unchanged(
+    block: Block, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    add_index(block, tmp_path, request)
     async with Upstream(answer("anthropic_messages", EVENTS)) as upstream:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-X", "dev", "-W", "error", "-c", block.text),
@@ -190,7 +204,10 @@ def shell_of(block: Block) -> str:
 
 
 @pytest.mark.parametrize("block", of("sh", "console"), ids=str)
-async def test_shell_commands_are_parsed_and_run(block: Block, tmp_path: Path) -> None:
+async def test_shell_commands_are_parsed_and_run(
+    block: Block, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    add_index(block, tmp_path, request)
     lines = commands(shell_of(block))
     assert lines or any(program in block.text for program in OTHER_PROGRAMS)
     for folder in ("docs", "handbook"):
@@ -285,6 +302,7 @@ def test_the_generated_page_is_up_to_date(script: str) -> None:
     assert result.returncode == 0, result.stderr
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """The fragments of a page's headings, as GitHub makes them."""
     found: set[str] = set()
@@ -300,6 +318,6 @@ def test_links_lead_to_files_and_headings_that_exist(page: Path) -> None:
     broken = []
     for path, fragment in LINK.findall(FENCE.sub("", page.read_text("utf-8"))):
         target = page.parent / path if path else page
-        is_found = target.exists() and (not fragment or fragment in anchors(target))
+        is_found = target.exists() and (not fragment or fragment in anchors(target.resolve()))
         broken += [] if is_found else [f"{path}#{fragment}"]
     assert not broken

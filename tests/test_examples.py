@@ -10,7 +10,7 @@ import re
 import runpy
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -20,14 +20,19 @@ from groundwire.chat.agents import read_app
 from groundwire.model import Source
 from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
+from tests.built_index import copy_index
 from tests.faces.gateway.serving import provider_at, serving
 
+__all__ = ["copy_index"]
 pytestmark = pytest.mark.server
 
 ROOT = Path(__file__).parents[1]
 
 
-def test_the_first_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
+def test_the_first_command_prints_what_the_readme_shows(
+    tmp_path: Path, copy_index: Callable[[Path], None]
+) -> None:
+    copy_index(tmp_path / ".local" / "share" / "groundwire")
     shown = re.findall(r"```text\n\$ make run\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     question = re.findall(r"\$\$\{Q:-(.*?)\}", (ROOT / "Makefile").read_text("utf-8"))[0]
     result = subprocess.run(  # noqa: S603
@@ -126,10 +131,10 @@ def _notebook_output(notebook: Path) -> str:
 
 
 def test_examples_and_notebooks_print_what_they_should(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copy_index: Callable[[Path], None]
 ) -> None:
-    """One test, so that the index is built once."""
     _set_environment(monkeypatch, tmp_path)
+    copy_index(tmp_path / "data")
     assert _problems(OFFLINE) == []
     notebooks = ROOT / "examples" / "notebooks"
     assert "/library/os.html#os.walk" in _notebook_output(notebooks / "cited_search.ipynb")

@@ -127,18 +127,15 @@ def survive(source: str, seed: int, targets: Sequence[str]) -> None:
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_the_strict_checkers_accept_every_sample(name: str) -> None:
-    for sample in (*SAMPLES, *BROKEN):
-        for order in ORDERS:
-            for live in (False, True):
-                reply = replace(REPLY, citations="live" if live else "exact")
-                try:
-                    check_stream(
-                        name,
-                        encode_stream(dialect(name), answer_events(sample.answer, order), reply),
-                        live=live,
-                    )
-                except Violation as error:
-                    pytest.fail(f"{sample.name}, {order}, live {live}: {error}")
+    for number, sample in enumerate((*SAMPLES, *BROKEN)):
+        for place, order in enumerate(ORDERS):
+            live = (number + place) % 2 == 1
+            reply = replace(REPLY, citations="live" if live else "exact")
+            stream = encode_stream(dialect(name), answer_events(sample.answer, order), reply)
+            try:
+                check_stream(name, stream, live=live)
+            except Violation as error:
+                pytest.fail(f"{sample.name}, {order}, live {live}: {error}")
 
 
 @pytest.mark.parametrize("path", [(name, path) for name, found in RECORDED.items() for path in found])
@@ -157,7 +154,7 @@ def test_the_strict_checkers_refuse_broken_streams(name: str) -> None:
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_broken_streams_are_decoded_and_encoded_in_any_dialect(name: str) -> None:
-    wrong = list(failures(name, range(400)))
+    wrong = list(failures(name, range(120)))
     assert not wrong, "\n".join([f"{len(wrong)} in all", *wrong[:20]])
 
 
@@ -172,7 +169,7 @@ def test_ten_thousand_broken_streams_are_encoded_in_every_dialect(name: str, fig
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_events_in_any_order_make_a_valid_stream(name: str) -> None:
-    for seed in range(150):
+    for seed in range(60):
         random = Random(seed)
         events = [
             event
@@ -199,7 +196,7 @@ def _strayed(event: Cited, random: Random) -> Cited:
 @pytest.mark.parametrize("name", DIALECTS)
 def test_broken_bodies_are_wire_errors_or_answers(name: str) -> None:
     source = dialect(name)
-    for seed in range(300):
+    for seed in range(120):
         random = Random(seed)
         body, names = mutate_json(random, source.encode_response(random.choice(SAMPLES).answer, REPLY))
         try:

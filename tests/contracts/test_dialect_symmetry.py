@@ -38,6 +38,7 @@ from groundwire.model import (
 )
 from groundwire.model.value import field_names, replace
 from tests.contracts.mutators import Path, at, paths, put
+from tests.model.strategies import examples
 
 QUESTION = Message("user", (Text("How long is the Nile? 🐊\r\nIn km\u2028please."),))
 SCHEMA: JsonObject = {
@@ -274,7 +275,7 @@ def test_every_search_option_is_tested_here() -> None:
 
 @pytest.mark.parametrize("name", DIALECTS)
 @given(options=_OPTIONS)
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_every_search_option_survives_or_is_named(name: str, options: SearchOptions) -> None:
     try:
         after, unsupported = there_and_back(dialect(name), replace(REQUEST, search=options))

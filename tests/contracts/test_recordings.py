@@ -53,6 +53,7 @@ from tests.contracts.recorded.catalogue import (
     recordings_of,
     status_and_headers,
 )
+from tests.contracts.recorded.each import each
 from tests.contracts.recorded.errors import read_error
 from tests.contracts.recorded.facts import RecordedAnswer, RecordedCitation, RecordedError, RecordedSearch
 from tests.contracts.recorded.frames import decode, pieces_of
@@ -61,7 +62,7 @@ from tests.contracts.recorded.repeated_text import doubled, shifted
 from tests.contracts.recorded.requests import RecordedRequest, read_request
 
 ANSWERS = recordings_of("body", "stream")
-every_answer = pytest.mark.parametrize("recording", ANSWERS, ids=lambda recording: recording.name)
+every_answer = each(ANSWERS)
 
 
 def test_every_file_is_tested_or_listed_with_a_reason(recordings: Path) -> None:
@@ -262,7 +263,7 @@ def _evidence(answer: Answer) -> Iterator[tuple[Citation, Evidence]]:
 
 
 ERRORS = recordings_of("error")
-every_error = pytest.mark.parametrize("recording", ERRORS, ids=lambda recording: recording.name)
+every_error = each(ERRORS)
 
 
 def _recorded_error(recording: Recording) -> RecordedError:
@@ -310,13 +311,13 @@ def test_a_retry_header_is_read(recording: Recording) -> None:
 
 
 @every_error
-@pytest.mark.parametrize("size", [1, 7, 1 << 20])
-def test_an_error_body_instead_of_a_stream_is_one_failure(recording: Recording, size: int) -> None:
-    events = decode(dialect(recording.dialect).decoder(), pieces_of(recording.data, size))
-    recorded = [event for event in events if not isinstance(event, Started)]
-    assert len(recorded) == 1
-    assert isinstance(recorded[0], Failed)
-    assert _recorded_error(recording).message in recorded[0].error.message
+def test_an_error_body_instead_of_a_stream_is_one_failure(recording: Recording) -> None:
+    for size in (1, 7, 1 << 20):
+        events = decode(dialect(recording.dialect).decoder(), pieces_of(recording.data, size))
+        recorded = [event for event in events if not isinstance(event, Started)]
+        assert len(recorded) == 1, size
+        assert isinstance(recorded[0], Failed), size
+        assert _recorded_error(recording).message in recorded[0].error.message
 
 
 @pytest.mark.parametrize("name", sorted({recording.dialect for recording in ERRORS}))
@@ -345,16 +346,16 @@ def _check(body: JsonObject, owner: str, recorded: RecordedAnswer) -> None:
     assert not recorded.citations or cited == {(mention.span, mention.url) for mention in recorded.citations}
 
 
-@pytest.mark.parametrize("recording", PLACED, ids=lambda recording: recording.name)
+@each(PLACED)
 def test_offsets_alone_decide_in_a_text_that_repeats_everything(recording: Recording) -> None:
     body = doubled(body_of(recording), recording.dialect)
     _check(body, recording.dialect, READERS[recording.dialect].read(body))
 
 
-@pytest.mark.parametrize("recording", LINKED, ids=lambda recording: recording.name)
-@pytest.mark.parametrize("by", [-3, 3])
-def test_offsets_that_cut_a_link_in_two_mean_the_link(recording: Recording, by: int) -> None:
-    _check(shifted(body_of(recording), by), recording.dialect, recorded_answer(recording))
+@each(LINKED)
+def test_offsets_that_cut_a_link_in_two_mean_the_link(recording: Recording) -> None:
+    for by in (-3, 3):
+        _check(shifted(body_of(recording), by), recording.dialect, recorded_answer(recording))
 
 
 REQUESTS = recordings_of("request")
@@ -363,7 +364,7 @@ SOURCES = "web_search_call.action.sources"
 WITHOUT_A_QUESTION = "error-400-empty-messages"
 """OpenAI turned it down, and so may we."""
 ASKING = [recording for recording in REQUESTS if WITHOUT_A_QUESTION not in recording.name]
-every_request = pytest.mark.parametrize("recording", ASKING, ids=lambda recording: recording.name)
+every_request = each(ASKING)
 
 
 def _body(recording: Recording) -> JsonObject:

@@ -81,7 +81,8 @@ class _Marked:
     """A text with numbers inserted, and a map of its offsets."""
 
     def __init__(self, answer: Answer, numbers: dict[str, int]) -> None:
-        self._links = [link.span for link in find_links(answer.text)]
+        text = answer.text
+        self._links = [link.span for link in find_links(text)]
         self._cuts: dict[int, int] = {}
         inserted: dict[int, set[int]] = {}
         for citation in answer.citations:
@@ -97,14 +98,15 @@ class _Marked:
         self._new: list[int] = []
         """And their new ones."""
         length = hidden = 0
-        for position in range(len(answer.text) + 1):
-            marker = "".join(f"[{number}]" for number in sorted(inserted.get(position, ())))
+        for position in range(len(text) + 1):
+            numbered = inserted.get(position)
+            marker = "".join(f"[{number}]" for number in sorted(numbered)) if numbered else ""
             self._markers[position] = (length, length + len(marker))
             pieces.append(marker)
             length += len(marker)
             hidden = max(hidden, self._cuts.get(position, 0))
-            if position >= hidden and position < len(answer.text):
-                pieces.append(answer.text[position])
+            if position >= hidden and position < len(text):
+                pieces.append(text[position])
                 self._kept.append(position)
                 self._new.append(length)
                 length += 1

@@ -17,7 +17,10 @@ from groundwire.model import Answer
 from tests.contracts.samples import BROKEN, ORDERS, Order, Sample
 from tests.oracles.expected import NAMES, Cited, claims, named, queries, tool_calls
 from tests.oracles.wire import BASE, ERRORS, failing, streamed, whole
+from tests.reused_models import reuse_models
 from tests.unencrypted import ASYNC_CLIENT_ARGS, CLIENT_ARGS
+
+reuse_models()
 
 GEMINI, INTERACTIONS = dialect("gemini"), dialect("gemini_interactions")
 ENDS = {

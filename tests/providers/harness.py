@@ -5,7 +5,7 @@ What is expected of a case on the wire is written here by hand, not derived from
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from dataclasses import replace as replace_case
@@ -217,6 +217,7 @@ _READ_LIKE_ANOTHER = frozenset(
     {
         *("xai", "perplexity", "perplexity_responses", "azure", "vertex", "groq", "qwen", "zai"),
         *("mistral_conversations", "my_converse", "vertex_claude"),
+        *("my_anthropic", "my_responses", "my_chat", "my_gemini"),
     }
 )
 """Vendors that differ from another one in their requests only."""
@@ -230,6 +231,19 @@ def sampled(cases: Iterable[ProviderCase]) -> list[object]:
         )
         for case in cases
     ]
+
+
+def sampled_with(cases: Iterable[ProviderCase], others: Sequence[str]) -> list[object]:
+    """The same, each with a third of the strings, and each string with a third of the cases; the other pairs
+    in the long form."""
+    ordered = sorted(cases, key=lambda case: case.name in _READ_LIKE_ANOTHER)
+    pairs: list[object] = []
+    for place, case in enumerate(ordered):
+        for number, other in enumerate(others):
+            is_short = (place + number) % 3 == 0 and case.name not in _READ_LIKE_ANOTHER
+            marks = () if is_short else pytest.mark.thorough
+            pairs.append(pytest.param(case, other, id=f"{case.name}-{other[:12]}", marks=marks))
+    return pairs
 
 
 def case_named(name: str) -> ProviderCase:

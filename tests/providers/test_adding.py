@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -131,11 +130,10 @@ def install(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     """Installed entry points, by name."""
     installed: dict[str, object] = {}
 
-    def entry_points(*, group: str, name: str) -> list[_ToyEntryPoint]:
-        assert group == "groundwire.providers"
-        return [_ToyEntryPoint(installed[name])] if name in installed else []
+    def entry_points() -> dict[str, _ToyEntryPoint]:
+        return {name: _ToyEntryPoint(found) for name, found in installed.items()}
 
-    monkeypatch.setattr(metadata, "entry_points", entry_points)
+    monkeypatch.setattr(registry, "installed_providers", entry_points)
     return installed
 
 

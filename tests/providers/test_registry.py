@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import metadata
-
 import pytest
 
 from groundwire.dialects.registry import DIALECTS
 from groundwire.errors import ConfigError
 from groundwire.model import SearchOptions
+from groundwire.providers import registry
 from groundwire.providers.registry import adjusted, describe, find_spec
 from groundwire.providers.spec import ProviderSpec, path
 from tests.providers.harness import PROVIDER_CASES, VENDORS, ProviderCase, built_in, question
@@ -120,11 +119,10 @@ class _EntryPoint:
 def install(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     installed: dict[str, object] = {}
 
-    def entry_points(*, group: str, name: str) -> list[_EntryPoint]:
-        assert group == "groundwire.providers"
-        return [_EntryPoint(installed[name])] if name in installed else []
+    def entry_points() -> dict[str, _EntryPoint]:
+        return {name: _EntryPoint(found) for name, found in installed.items()}
 
-    monkeypatch.setattr(metadata, "entry_points", entry_points)
+    monkeypatch.setattr(registry, "installed_providers", entry_points)
     return installed
 
 

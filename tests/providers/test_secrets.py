@@ -39,6 +39,7 @@ from tests.providers.harness import (
     case_named,
     question,
     sampled,
+    sampled_with,
     world,
 )
 from tests.transport.bounded import run
@@ -149,8 +150,7 @@ def _chain(error: BaseException) -> Iterator[str]:
         seen = seen.__cause__ or seen.__context__
 
 
-@pytest.mark.parametrize("secret", CANARIES, ids=lambda text: text[:12])
-@pytest.mark.parametrize("case", sampled(PROVIDER_CASES))
+@pytest.mark.parametrize(("case", "secret"), sampled_with(PROVIDER_CASES, CANARIES))
 def test_an_echoed_key_is_never_shown(
     case: ProviderCase, secret: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -217,8 +217,7 @@ async def test_credentials_in_a_url_are_not_shown() -> None:
         assert leaks(everything(outcome), "hunter22hunter22") == []
 
 
-@pytest.mark.parametrize("secret", KNOWN, ids=lambda text: text[:12])
-@pytest.mark.parametrize("case", sampled(STREAMING))
+@pytest.mark.parametrize(("case", "secret"), sampled_with(STREAMING, KNOWN))
 async def test_an_error_inside_an_answer_is_redacted_too(case: ProviderCase, secret: str) -> None:
     failed: list[Event] = [TextDelta(0, "So far. "), Failed(GroundwireError(f"bad key {secret}"))]
     warned: list[Event] = [

@@ -21,6 +21,7 @@ from groundwire.config.kinds import PROVIDER_NAME, Context
 from groundwire.errors import ConfigError
 from groundwire.model import Json
 from groundwire.model.value import value
+from groundwire.providers.installed import installed_providers
 
 _SECRET_NAMES = frozenset({"key", "apikey", "token", "apitoken", "accesstoken", "secret", "password"})
 
@@ -143,9 +144,7 @@ def defined(layer: Layer) -> set[str]:
 
 def installed() -> frozenset[str]:
     """Providers of installed packages."""
-    from importlib.metadata import entry_points  # noqa: PLC0415  slow, and needed by few
-
-    return frozenset(entry_points(group="groundwire.providers").names)
+    return frozenset(installed_providers())
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

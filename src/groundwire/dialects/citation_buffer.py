@@ -89,9 +89,11 @@ class CitationBuffer:
         return released
 
     def _late_searches(self) -> list[Event]:
-        """Remove and return the searches that no text follows."""
+        """Remove and return the searches, if all of them come after the text."""
         last = max(index for index, event in enumerate(self._held) if isinstance(event, TextDelta))
         held = list(self._held)
+        if any(isinstance(event, _SEARCHES) for event in held[:last]):
+            return []
         late: list[Event] = [event for event in held[last:] if isinstance(event, _SEARCHES)]
         self._held = deque(held[:last])
         self._held += (event for event in held[last:] if not isinstance(event, _SEARCHES))

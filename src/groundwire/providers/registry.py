@@ -18,10 +18,9 @@ from groundwire.model import SearchOptions
 from groundwire.model.value import replace
 from groundwire.providers.catalog import CATALOG
 from groundwire.providers.engine_factory import EngineSpec
+from groundwire.providers.installed import installed_providers
 from groundwire.providers.policy import OPTIONS, Capabilities, Support
 from groundwire.providers.spec import ProviderFactory, ProviderSpec, Spelling, Url, path
-
-ENTRY_POINTS = "groundwire.providers"
 
 Registered: TypeAlias = ProviderSpec | EngineSpec | ApiEngineSpec | ProviderFactory
 
@@ -54,20 +53,19 @@ def load_registered(name: str) -> Registered | None:
     if reference:
         module, _, attribute = reference.partition(":")
         return cast("Registered", getattr(import_module(module), attribute))
-    from importlib.metadata import entry_points  # noqa: PLC0415  slow, and rarely needed
-
-    for point in entry_points(group=ENTRY_POINTS, name=name):
-        try:
-            found = point.load()
-        except (ImportError, AttributeError) as error:
-            raise ConfigError(f"the installed provider {name!r} cannot be loaded: {error}") from None
-        if not isinstance(found, ProviderSpec | EngineSpec | ApiEngineSpec) and not callable(found):
-            raise ConfigError(
-                f"the installed provider {name!r} is a {type(found).__name__}; it must be a ProviderSpec, an "
-                "EngineSpec or a factory function"
-            )
-        return cast("Registered", found)
-    return None
+    point = installed_providers().get(name)
+    if point is None:
+        return None
+    try:
+        found = point.load()
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"the installed provider {name!r} cannot be loaded: {error}") from None
+    if not isinstance(found, ProviderSpec | EngineSpec | ApiEngineSpec) and not callable(found):
+        raise ConfigError(
+            f"the installed provider {name!r} is a {type(found).__name__}; it must be a ProviderSpec, an "
+            "EngineSpec or a factory function"
+        )
+    return cast("Registered", found)
 
 
 def find_spec(name: str) -> ProviderSpec | None:

@@ -21,6 +21,7 @@ from groundwire.model import (
     assemble,
 )
 from tests.dialects.gemini.bodies import REPLY, at, chunk, events_of, streamed, support, web, whole
+from tests.model.strategies import examples
 
 CITY = "Köln hat 1,1 Mio. Einwohner 🏙️. 東京の人口は約1,400万人です。 Das war's."
 FIRST, SECOND = "Köln hat 1,1 Mio. Einwohner 🏙️.", "東京の人口は約1,400万人です。"
@@ -431,7 +432,7 @@ def cited_texts(draw: st.DrawFn) -> Answer:
 
 
 @given(cited_texts())
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_every_citation_survives_in_any_script(answer: Answer) -> None:
     again = assemble(DIALECT.decode_response(DIALECT.encode_response(answer, REPLY)))
     assert again.text == answer.text

@@ -29,6 +29,7 @@ from groundwire.model import (
     assemble,
 )
 from tests.dialects.openai_chat.wire import DONE, A, decode_events, decode_stream, sse_chunk, url_citation
+from tests.model.strategies import examples
 
 LAST = {"annotations": [url_citation(A, 0, 4)]}
 
@@ -322,14 +323,14 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(JSON, st.integers(1, 40))
 def test_any_input_ends_with_one_terminal_event(value: object, size: int) -> None:
     data = sse_chunk({"content": "x"}) + f"data: {json.dumps(value)}\n\n".encode() + DONE
     decode_events(*(data[at : at + size] for at in range(0, len(data), size)))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(JSON)
 def test_any_body_is_an_answer_or_a_wire_error(value: object) -> None:
     body = {"choices": [{"index": 0, "message": value, "finish_reason": "stop"}], "usage": value}

@@ -46,6 +46,7 @@ from groundwire.model import (
 )
 from tests.dialects.openai_chat.test_response import REPLY
 from tests.dialects.openai_chat.wire import A, decode_stream
+from tests.model.strategies import examples
 
 END: JsonObject = {"[DONE]": True}
 
@@ -238,7 +239,7 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(EVENTS, max_size=12))
 def test_any_events_give_a_stream_that_can_be_decoded(events: list[Event]) -> None:
     encoder = DIALECT.encoder(REPLY)

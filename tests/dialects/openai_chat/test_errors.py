@@ -28,6 +28,7 @@ from groundwire.errors import (
     Unreachable,
     UpstreamError,
 )
+from tests.model.strategies import examples
 
 
 def _decode(status: int, body: object, headers: dict[str, str] | None = None) -> UpstreamError:
@@ -117,7 +118,7 @@ def test_any_body_gives_a_short_plain_message(body: bytes, message: str) -> None
     assert error.message == message
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.integers(100, 999), st.binary(max_size=60))
 def test_no_body_breaks_the_decoder(status: int, body: bytes) -> None:
     assert len(_decode(status, body).message) <= 200

@@ -31,6 +31,7 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.model.parts import Phase
+from tests.model.strategies import examples
 
 A = Source("https://a.example/", "Rivers", "cited")
 B = Source("https://b.example/", "", "cited")
@@ -298,7 +299,7 @@ def placed(text: str) -> st.SearchStrategy[list[tuple[int, int, Source] | Source
 
 
 @given(data=st.data(), query=WORDS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_answer_survives_encoding_and_decoding(data: st.DataObject, query: str) -> None:
     text = data.draw(WORDS)
     cites: Iterable[tuple[int, int, Source] | Source] = data.draw(placed(text))

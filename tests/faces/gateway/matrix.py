@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from groundwire.config.schema import ProviderSettings
 from groundwire.dialects.base import Dialect
@@ -95,6 +95,8 @@ VENDOR_KEYS = {
         "key-of-the-vendor",
     ),
 }
+Forms: TypeAlias = Literal["own", "other", "both"]
+"""Whether a recording is requested as it was recorded (streamed or whole), in the other form, or in both."""
 _REST = answer_events("That is all.", model="scripted-1")
 """The continuation of a turn that its provider paused."""
 
@@ -143,6 +145,12 @@ def chosen(recordings: Iterable[Recording], most: int) -> list[Recording]:
     return list(dict.fromkeys(found))
 
 
+def richest(recordings: Iterable[Recording]) -> dict[str, Recording]:
+    """The recording with most citations of each kind, all of one dialect."""
+    found = sorted(recordings, key=lambda item: (len(answer_of(item).citations), len(answer_of(item).parts)))
+    return {recording.kind: recording for recording in found}
+
+
 def row_of(recording: Recording) -> Row:
     """The row of a recording."""
     return Row(recording.name.partition("/")[0], recording.dialect)
@@ -153,9 +161,14 @@ def rows_of(recordings: Iterable[Recording]) -> list[Row]:
     return sorted({row_of(recording) for recording in recordings}, key=lambda row: (row.dialect, row.folder))
 
 
-def forms_of(recordings: Iterable[Recording], crossed: bool) -> set[bool]:
+def forms_of(recordings: Iterable[Recording], forms: Forms) -> set[bool]:
     """The values of `stream` that the cells have."""
-    return {True, False} if crossed else {recording.kind == "stream" for recording in recordings}
+    return {stream for recording in recordings for stream in _streams(recording, forms)}
+
+
+def _streams(recording: Recording, forms: Forms) -> tuple[bool, ...]:
+    own = recording.kind == "stream"
+    return {"own": (own,), "other": (not own,), "both": (False, True)}[forms]
 
 
 def all_recordings() -> list[Recording]:
@@ -182,10 +195,10 @@ def response_of(recording: Recording) -> ScriptedResponse:
 async def play(
     recordings: Sequence[Recording],
     *,
-    crossed: bool = False,
+    forms: Forms = "own",
     renderings: Sequence[Rendering] = ("structured",),
 ) -> dict[MatrixCell, Score]:
-    """Request every recording in every dialect; with `crossed`, both streamed and not streamed."""
+    """Request every recording in every dialect and in these forms."""
     scores: dict[MatrixCell, Score] = {}
     async with AsyncExitStack() as stack:
         upstream = await stack.enter_async_context(Upstream(Script()))
@@ -196,20 +209,19 @@ async def play(
         direct = await stack.enter_async_context(SdkClients(upstream.url))
         for rendering in renderings:
             through = await stack.enter_async_context(SdkClients(here.url, {RENDER: rendering}))
-            for cell, recording in _cells(recordings, rendering, crossed=crossed):
+            for cell, recording in _cells(recordings, rendering, forms):
                 score = scores.setdefault(cell, Score())
                 await _ask(cell, recording, upstream, (through, direct), score)
     return scores
 
 
 def _cells(
-    recordings: Sequence[Recording], rendering: Rendering, *, crossed: bool
+    recordings: Sequence[Recording], rendering: Rendering, forms: Forms
 ) -> Iterator[tuple[MatrixCell, Recording]]:
     for recording in recordings:
         for inbound in INBOUND:
-            for stream in (False, True):
-                if crossed or stream == (recording.kind == "stream"):
-                    yield MatrixCell(inbound, row_of(recording), stream, rendering), recording
+            for stream in _streams(recording, forms):
+                yield MatrixCell(inbound, row_of(recording), stream, rendering), recording
 
 
 async def _ask(

@@ -10,7 +10,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import anthropic
@@ -38,7 +38,10 @@ from openai.types.responses import (
 from openai.types.responses.response_function_web_search import ActionSearch
 from openai.types.responses.response_output_text import AnnotationURLCitation
 
+from tests.reused_models import reuse_models
 from tests.unencrypted import ASYNC_CLIENT_ARGS, CLIENT_ARGS, NO_CERTIFICATES
+
+reuse_models()
 
 QUESTION = "What is new?"
 FAILURES = (
@@ -54,6 +57,12 @@ FAILURES = (
     httpx.HTTPError,
 )
 """What the clients raise for an error, or for an interrupted answer."""
+
+
+@cache
+def aws_session() -> botocore.session.Session:
+    """Shared by all clients: each session reads and parses the descriptions of Amazon's services."""
+    return botocore.session.Session()
 
 
 @dataclass
@@ -482,7 +491,7 @@ class SdkClients:
 
     @cached_property
     def _bedrock(self) -> Any:
-        client = botocore.session.Session().create_client(
+        client = aws_session().create_client(
             "bedrock-runtime",
             region_name="us-east-1",
             endpoint_url=self._url,

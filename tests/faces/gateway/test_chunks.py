@@ -24,7 +24,7 @@ _IDS = re.compile(rb"[0-9a-f]{32}")
 _TIMES = re.compile(rb'("created(?:_at)?"|"completed_at"|"updated"): ?(?:\d+|"[^"]*")')
 _TOKENS = re.compile(rb"gw1\.[\w.-]+")
 LONGEST = 12_000
-FEW, MANY = (7, 300), (1, 2, 7, 61, 300, 1000)
+FEW, MANY = (29, 300), (1, 2, 7, 61, 300, 1000)
 """Chunk sizes in bytes."""
 
 

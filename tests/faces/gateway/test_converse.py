@@ -7,7 +7,6 @@ from typing import Any
 
 import botocore.config
 import botocore.exceptions
-import botocore.session
 import pytest
 
 from groundwire.errors import RateLimited
@@ -16,6 +15,7 @@ from groundwire.server.keys import KeyFile
 from groundwire.testing.answers import answer_events
 from groundwire.testing.script import answer
 from groundwire.testing.upstream import Upstream
+from tests.faces.gateway.sdk_readers import aws_session
 from tests.faces.gateway.serving import provider_at, serving
 
 pytestmark = pytest.mark.server
@@ -27,7 +27,7 @@ BROKEN: list[Event] = [Started("i", "m"), TextDelta(0, "Half"), Failed(RateLimit
 
 def client(url: str, key: str) -> Any:
     """A client that sends a bearer token, which botocore otherwise does over TLS only."""
-    made = botocore.session.Session().create_client(
+    made = aws_session().create_client(
         "bedrock-runtime",
         region_name="us-east-1",
         endpoint_url=url,

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from asyncio import create_subprocess_exec
 from asyncio import wait_for as within
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,11 @@ from groundwire.model.access import KeyRights
 from groundwire.server.keys import KeyFile
 from groundwire.testing.answers import answer_events
 from groundwire.testing.upstream import Upstream, answer
+from tests.built_index import copy_index
 from tests.faces.gateway.asgi_client import LOCAL, SMALLEST_REQUESTS, app_in, send_request
 from tests.faces.gateway.serving import provider_at, serving
+
+__all__ = ["copy_index"]
 
 DOCUMENT: Any = openapi_document(GATEWAY_ROUTES)
 SCHEMATHESIS = Path(sys.prefix) / "fuzzing" / "bin" / "schemathesis"
@@ -107,13 +110,14 @@ async def _curl(command: str, url: str, env: dict[str, str]) -> int:
 
 
 @pytest.mark.server
-async def test_every_curl_example_gets_a_response() -> None:
+async def test_every_curl_example_gets_a_response(copy_index: Callable[[Path], None]) -> None:
     events = answer_events("The Nile is 6650 km long.", Source("https://alpha.example/nile"), query="nile")
     statuses: dict[str, int] = {}
     async with (
         Upstream(answer("anthropic_messages", events)) as upstream,
         serving({"up": provider_at("anthropic_messages", upstream.url)}) as running,
     ):
+        copy_index(Path(running.groundwire.config.data_dir))
         key, env = "", {}
         for route in sorted(GATEWAY_ROUTES, key=lambda route: route.role != "member"):
             if route.role != "member" and not key:

@@ -103,7 +103,22 @@ async def test_the_client_gets_a_clear_error_if_the_server_is_killed_during_a_ca
     await asyncio.wait_for(work(), BOUND)
 
 
-@pytest.mark.parametrize("version", [*HANDSHAKE_PROTOCOL_VERSIONS, "1999-01-01"])
+ENDS = (HANDSHAKE_PROTOCOL_VERSIONS[0], LATEST_HANDSHAKE_VERSION)
+"""The oldest and the newest version: between them, results have got links."""
+
+
+@pytest.mark.parametrize(
+    "version",
+    [
+        *ENDS,
+        "1999-01-01",
+        *(
+            pytest.param(version, marks=pytest.mark.thorough)
+            for version in HANDSHAKE_PROTOCOL_VERSIONS
+            if version not in ENDS
+        ),
+    ],
+)
 async def test_every_protocol_version_with_initialize_is_supported(version: str, tmp_path: Path) -> None:
     """Known versions are answered before the package is imported, others after it; each once."""
 
