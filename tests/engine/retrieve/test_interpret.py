@@ -11,6 +11,7 @@ from groundwire.engine.retrieve.interpret import (
     spell_symbols,
     translate,
 )
+from groundwire.engine.retrieve.names import with_public_names
 
 WORDS = ("error", "file", "json", "decode", "nonetype", "object", "subscriptable", "attribute", "directory")
 TRACEBACK = """Traceback (most recent call last):
@@ -43,15 +44,37 @@ def test_a_traceback_is_reduced_to_its_error() -> None:
             "FileNotFoundError No such file or directory:",
         ),
         ("I get ValueError: invalid literal", "I get ValueError invalid literal"),
+        ("re.error: unbalanced parenthesis at position 4", "re.error unbalanced parenthesis at"),
+        ("binascii.Error: Incorrect padding", "binascii.Error Incorrect padding"),
     ],
 )
 def test_names_of_the_user_are_left_out(message: str, query: str) -> None:
     assert error_query(message, words_with_prefix) == query
 
 
-@pytest.mark.parametrize("query", ["how do I catch a KeyError", "what is an exception", "Error handling"])
+@pytest.mark.parametrize(
+    "query",
+    ["how do I catch a KeyError", "what is an exception", "Error handling", "parts of a pathlib.Path"],
+)
 def test_a_question_about_errors_is_not_an_error(query: str) -> None:
     assert error_query(query, words_with_prefix) == ""
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("json.decoder.JSONDecodeError", "json.JSONDecodeError"),
+        ("what is _queue.Empty", "what is queue.Empty"),
+        ("asyncio.exceptions.CancelledError in my task", "asyncio.CancelledError in my task"),
+        ("concurrent.futures.process.BrokenProcessPool", "concurrent.futures.process.BrokenProcessPool"),
+        ("os.path.join or posixpath.join", "os.path.join or posixpath.join"),
+        ("acme.errors.Broken", "acme.errors.Broken"),
+    ],
+    ids=["module inside", "private module", "in a question", "documented", "functions", "unknown"],
+)
+def test_names_are_searched_as_they_are_documented(query: str, expected: str) -> None:
+    assert with_public_names(query) == expected
+    assert next(interpretations(query, words_with_prefix)).text == expected
 
 
 def test_a_german_question_is_translated_word_by_word() -> None:

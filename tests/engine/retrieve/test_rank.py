@@ -54,6 +54,33 @@ def test_the_page_that_a_question_is_about_comes_first(index: Index, query: str,
     assert found.is_answer
 
 
+@pytest.mark.parametrize(
+    ("error", "titles"),
+    [
+        (
+            "ValueError: time data '1.2.' does not match format '%Y'",
+            ["datetime.datetime.strptime", "ValueError"],
+        ),
+        ("ValueError: invalid mode", ["ValueError"]),
+        ("RecursionError: maximum recursion depth exceeded", ["RecursionError", "sys.setrecursionlimit"]),
+        ("KeyError: 'name'", ["KeyError"]),
+    ],
+    ids=["message with a page", "message without a page", "class with one cause", "no message"],
+)
+def test_the_page_about_a_message_comes_before_that_of_a_general_class(
+    index: Index, error: str, titles: list[str]
+) -> None:
+    described = {
+        "ValueError": "Inappropriate argument value (of correct type).",
+        "RecursionError": "Recursion limit exceeded.",
+        "datetime.datetime.strptime": "string, format -> new datetime parsed from a string",
+        "sys.setrecursionlimit": "Set the maximum depth of the Python interpreter stack to n.",
+    }
+    index.put(Page(local_address(name), f"{name} — Python 3.11.7", text) for name, text in described.items())
+    found = [passage.title.partition(" ")[0] for passage in find(index, error).passages]
+    assert found[: len(titles)] == titles
+
+
 def test_a_package_that_the_question_does_not_name_is_not_first(index: Index) -> None:
     titles = [passage.title.partition(" ")[0] for passage in find(index, "walk a directory tree").passages]
     assert titles.index("os.walk") < titles.index("acme.walk")

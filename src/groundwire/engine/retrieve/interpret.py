@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from groundwire.engine.compiled import Lines, Sections, compiled_table, find_value
 from groundwire.engine.data_files import data_lines
 from groundwire.engine.knowledge.purposes import purpose_index
-from groundwire.engine.retrieve.names import mentioned_names
+from groundwire.engine.retrieve.names import mentioned_names, with_public_names
 from groundwire.engine.retrieve.spelling import Dictionary, Speller, WordsWithPrefix, make_dictionary
 from groundwire.engine.words import (
     name_parts,
@@ -36,10 +36,12 @@ class Interpretation(NamedTuple):
     kind: InterpretationKind = "typed"
 
 
-_ERROR = re.compile(
-    r"(?P<name>\b(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Exit|Iteration|Group|Expired))\b"
-    r"(?:\s*:\s*(?P<message>[^\n]*))?"
+_ERROR_NAME = re.compile(
+    r"\b(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Exit|Iteration|Group|Expired)\b"
+    r"|\b(?:[a-z_]\w*\.)+(?:error|[A-Z]\w*)(?=: |$)",
+    re.MULTILINE,
 )
+_ERROR = re.compile(rf"(?P<name>{_ERROR_NAME.pattern})(?:\s*:\s*(?P<message>[^\n]*))?", re.MULTILINE)
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\)|^\s*File \"[^\"]+\", line \d+", re.MULTILINE)
 _NOISE = re.compile(
     r"\[Errno -?\d+\]|0x[0-9a-fA-F]+|(?:[A-Za-z]:)?[\\/][\w.\\/-]+"
@@ -60,6 +62,7 @@ _SHORTEST_PART = 4
 
 def interpretations(query: str, words_with_prefix: WordsWithPrefix) -> Iterator[Interpretation]:
     """The query as typed, or the error in it; then corrected and translated, where that changes something."""
+    query = with_public_names(query)
     error = error_query(query, words_with_prefix)
     typed = error or spell_symbols(query)
     yield Interpretation(typed, "error" if error else "typed")
@@ -141,6 +144,11 @@ def error_query(query: str, words_with_prefix: WordsWithPrefix) -> str:
         return f" {match[1] or match[2]} " if is_known else " "
 
     return " ".join(f"{before} {error['name']} {_QUOTED.sub(known, message)}".split())
+
+
+def error_message(error: str) -> str:
+    """What is left of the text of an error without the name of its class."""
+    return " ".join(_ERROR_NAME.sub(" ", error).split())
 
 
 def is_german(query: str) -> bool:

@@ -42,7 +42,7 @@ from groundwire.engine.retrieve.gate import (
     probability,
     word_weights,
 )
-from groundwire.engine.retrieve.interpret import Interpretation, interpretations
+from groundwire.engine.retrieve.interpret import Interpretation, error_message, interpretations
 from groundwire.engine.retrieve.names import mentioned_names
 from groundwire.engine.retrieve.rerank import (
     BY_MEANING,
@@ -88,6 +88,18 @@ many characters it is looked for. Chosen on the package questions of tests/engin
 RERANKED = 20
 """Passages of the first stage whose evidence is weighed."""
 _MOST_TARGETS = 8
+_MESSAGE_WORDS = 2
+"""Words of a phrase about an error message: one word alone may be in any message."""
+_GENERAL_ERRORS = frozenset(
+    (
+        *("Exception", "ArithmeticError", "AssertionError", "AttributeError", "ImportError", "LookupError"),
+        *("OSError", "RuntimeError", "SystemError", "TypeError", "ValueError"),
+        *("Warning", "DeprecationWarning", "ResourceWarning", "RuntimeWarning", "UserWarning"),
+    )
+)
+"""Classes of errors with many causes: only the message says which."""
+_CLASS_OF_ERROR = 0.7
+"""Factor for the page of the class of an error, if another page is about its message: it is quoted second."""
 _COMPARED_TARGETS = 60
 """Targets by words and by meaning whose similarities are added."""
 _TARGET_PASSAGES = 2
@@ -180,9 +192,35 @@ def rank(
     by = BY_MEANING if any(item.features.meaning for item in best) else BY_WORDS
     best = sorted(best, key=lambda item: -passage_score(item.features, by))[:limit]
     passages = tuple(replace(item.passage, score=passage_score(item.features, by)) for item in best)
+    if interpretation.kind == "error":
+        passages = _explained_first(passages, interpretation.text)
     described = [item.features.described for item in best]
     features = gate_features(interpretation, passages, weights, described)
     return RankedPassages(interpretation, passages, probability(features) if passages else 0.0, features)
+
+
+def _explained_first(passages: Sequence[Passage], error: str) -> tuple[Passage, ...]:
+    """The passages for a pasted error. A page about its message comes before the page of a general class,
+    which says nothing of the cause: `time data … does not match format` is about `strptime`."""
+    message = error_message(error)
+    terms = frozenset(query_terms(message))
+    explaining = {
+        match.target: _NO_TARGET
+        for match in purpose_index().match(message, _MOST_TARGETS)
+        if len(phrase := frozenset(query_terms(match.phrase))) >= _MESSAGE_WORDS and phrase <= terms
+    }
+    names = [_target_of(passage, explaining) for passage in passages]
+    first = next((at for at, name in enumerate(names) if name in explaining and error_message(name)), 0)
+    if not first or not _GENERAL_ERRORS.issuperset(names[:first]):
+        return tuple(passages)
+    best = passages[0].score
+    behind = (
+        replace(passage, score=_CLASS_OF_ERROR * passage.score) if at < first else passage
+        for at, passage in enumerate(passages)
+        if at != first
+    )
+    moved = replace(passages[first], score=best)
+    return (moved, *sorted(behind, key=lambda passage: -passage.score))
 
 
 class Candidate(NamedTuple):
