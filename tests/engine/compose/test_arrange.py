@@ -253,6 +253,12 @@ def test_a_signature_that_is_only_the_name_is_not_repeated(signature: str, *, sh
     assert (f"    {signature}\n" in composed) is shown
 
 
+def test_the_first_sentence_about_a_name_needs_no_other_sentence() -> None:
+    page = passage("This error is raised when a disk is full.", title="DiskError — Docs")
+    assert compose("DiskError", [page]).text == "DiskError: This error is raised when a disk is full."
+    assert not compose("is a disk full", [passage("This error is raised when a disk is full.")]).found
+
+
 @pytest.mark.parametrize("label", ["Note", "Warning:", "Hinweis", "Example"])
 def test_the_label_of_a_remark_is_not_a_sentence(label: str) -> None:
     text = f"{label}\n\nModules share their state."

@@ -81,6 +81,13 @@ def test_the_page_about_a_message_comes_before_that_of_a_general_class(
     assert found[: len(titles)] == titles
 
 
+def test_an_error_of_a_known_class_is_answered_whatever_its_message_says(index: Index) -> None:
+    message = "the flux capacitor rejected zebra units"
+    assert find(index, f"KeyError: {message}").is_answer
+    assert not find(index, f"AcmeError: {message}").is_answer
+    assert not find(index, message).is_answer
+
+
 def test_a_package_that_the_question_does_not_name_is_not_first(index: Index) -> None:
     titles = [passage.title.partition(" ")[0] for passage in find(index, "walk a directory tree").passages]
     assert titles.index("os.walk") < titles.index("acme.walk")

@@ -209,7 +209,8 @@ def _statements(excerpt: Excerpt, index: int) -> Iterator[Statement]:
             number,
             _listed(quote, segment) or subject,
             is_lead and not is_remark,
-            _depends_on_previous(quote),
+            # The first sentence about a name is shown after the name: "OSError: This exception is raised …".
+            _depends_on_previous(quote) and not (is_lead and subject),
             _is_cut(excerpt, segment, quote, is_last=segment is segments[-1]),
             _announced(excerpt.text, quote, segments[position + 1 :][:_ANNOUNCED_SEGMENTS]),
         )

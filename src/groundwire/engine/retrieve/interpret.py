@@ -67,7 +67,8 @@ def interpretations(query: str, words_with_prefix: WordsWithPrefix) -> Iterator[
     typed = error or spell_symbols(query)
     yield Interpretation(typed, "error" if error else "typed")
     in_german = is_german(query)
-    corrected = speller(words_with_prefix, in_german=in_german).correct(typed, _is_word)
+    # Programs that report errors do not misspell words.
+    corrected = typed if error else speller(words_with_prefix, in_german=in_german).correct(typed, _is_word)
     if corrected != typed:
         yield Interpretation(corrected, "corrected")
     if in_german:
@@ -144,6 +145,11 @@ def error_query(query: str, words_with_prefix: WordsWithPrefix) -> str:
         return f" {match[1] or match[2]} " if is_known else " "
 
     return " ".join(f"{before} {error['name']} {_QUOTED.sub(known, message)}".split())
+
+
+def error_names(error: str) -> frozenset[str]:
+    """The classes in the text of an error."""
+    return frozenset(_ERROR_NAME.findall(error))
 
 
 def error_message(error: str) -> str:

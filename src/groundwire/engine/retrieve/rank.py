@@ -42,7 +42,7 @@ from groundwire.engine.retrieve.gate import (
     probability,
     word_weights,
 )
-from groundwire.engine.retrieve.interpret import Interpretation, error_message, interpretations
+from groundwire.engine.retrieve.interpret import Interpretation, error_message, error_names, interpretations
 from groundwire.engine.retrieve.names import mentioned_names
 from groundwire.engine.retrieve.rerank import (
     BY_MEANING,
@@ -196,7 +196,22 @@ def rank(
         passages = _explained_first(passages, interpretation.text)
     described = [item.features.described for item in best]
     features = gate_features(interpretation, passages, weights, described)
-    return RankedPassages(interpretation, passages, probability(features) if passages else 0.0, features)
+    likely = probability(features) if passages else 0.0
+    if likely < THRESHOLD and interpretation.kind == "error":
+        return _by_class(RankedPassages(interpretation, passages, likely, features))
+    return RankedPassages(interpretation, passages, likely, features)
+
+
+def _by_class(found: RankedPassages) -> RankedPassages:
+    """What was found for an error with an unknown message. The page of its class, if the index has it, says
+    something of every such error."""
+    names = error_names(found.interpretation.text)
+    own = next((item for item in found.passages if titled_name(item.title) in names), None)
+    if own is None:
+        return found
+    others = (item for item in found.passages if item is not own)
+    first = replace(own, score=found.passages[0].score)
+    return found._replace(passages=(first, *others), probability=THRESHOLD)
 
 
 def _explained_first(passages: Sequence[Passage], error: str) -> tuple[Passage, ...]:
