@@ -76,9 +76,9 @@ class _Arranger:
         known = self._of(statement)
         signatures = [one for one in known if one.kind == "signature" and one.start <= position]
         text = self._excerpts[statement.excerpt].text
-        # That of a glossary entry is its name, with which the answer begins already.
-        telling = [one for one in signatures[-1:] if text[one.start : one.end].strip() != statement.subject]
-        entries = [entry for one in telling for entry in self._show(statement.excerpt, one)]
+        # The signature of a glossary entry is its name alone, with which the answer already begins.
+        calls = [one for one in signatures[-1:] if text[one.start : one.end].strip() != statement.subject]
+        entries = [entry for one in calls for entry in self._show(statement.excerpt, one)]
         for number, excerpt in self._section_from(statement):
             least = position if number == statement.excerpt else 0
             for one in self._exhibits_of(number):

@@ -192,18 +192,18 @@ def rank(
     by = BY_MEANING if any(item.features.meaning for item in best) else BY_WORDS
     best = sorted(best, key=lambda item: -passage_score(item.features, by))[:limit]
     passages = tuple(replace(item.passage, score=passage_score(item.features, by)) for item in best)
-    if interpretation.kind == "error":
-        passages = _explained_first(passages, interpretation.text)
     described = [item.features.described for item in best]
     features = gate_features(interpretation, passages, weights, described)
-    likely = probability(features) if passages else 0.0
-    if likely < THRESHOLD and interpretation.kind == "error":
-        return _by_class(RankedPassages(interpretation, passages, likely, features))
-    return RankedPassages(interpretation, passages, likely, features)
+    found = RankedPassages(interpretation, passages, probability(features) if passages else 0.0, features)
+    if interpretation.kind != "error":
+        return found
+    if found.is_answer:
+        return found._replace(passages=_explained_first(passages, interpretation.text))
+    return _class_first(found)
 
 
-def _by_class(found: RankedPassages) -> RankedPassages:
-    """What was found for an error with an unknown message. The page of its class, if the index has it, says
+def _class_first(found: RankedPassages) -> RankedPassages:
+    """What was found for an error with an unknown message. The page of its class, if it was found, says
     something of every such error."""
     names = error_names(found.interpretation.text)
     own = next((item for item in found.passages if titled_name(item.title) in names), None)

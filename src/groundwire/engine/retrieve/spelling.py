@@ -192,7 +192,7 @@ class Speller(NamedTuple):
 
 
 def typing_cost(word: str, known: str) -> float:
-    """How unlikely it is that somebody who means a known word types the other, in edits."""
+    """How unlikely a word is as a misspelling of a known one, in edits."""
     cost = 0.0 if word[0] == known[0] else _OTHER_INITIAL
     before: list[float] = []
     row: list[float] = [_MISSING * column for column in range(len(known) + 1)]
@@ -211,7 +211,7 @@ def typing_cost(word: str, known: str) -> float:
 
 
 def _changed_cost(letter: str, meant: str) -> float:
-    """How unlikely it is that somebody types a letter instead of another."""
+    """How unlikely a letter is as a typing error for another one."""
     if letter in _NEIGHBOURS.get(meant, ()):
         return _NEIGHBOUR
     return _VOWEL if letter in _VOWELS and meant in _VOWELS else 1.0
