@@ -87,10 +87,12 @@ class SharedHealth:
         """Does this gateway have the permission? If not, it is asked for in the background."""
         if not self._link.is_up:
             return True
-        until = self._permitted.pop(provider, None)
+        until = self._permitted.get(provider)
         if until is not None and monotonic() < until:
+            del self._permitted[provider]
             return True
-        if provider not in self._claiming:
+        # One that was not used in time is returned by the next heartbeat; until then Redis grants no other.
+        if until is None and provider not in self._claiming:
             self._claiming.add(provider)
             self._link.spawn(self._claim(provider))
         return False
