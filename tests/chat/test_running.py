@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -14,7 +15,10 @@ from groundwire.chat.answers import state_of
 from groundwire.chat.chat import Chat
 from groundwire.chat.questions import ChatQuestion
 from groundwire.chat.turns import Turn
+from groundwire.model import Answer
 from groundwire.model.value import replace
+from groundwire.store.base import StoredMessage
+from groundwire.store.sql import SqlStore
 from groundwire.testing.answers import answer_events
 from groundwire.testing.script import Script
 from groundwire.testing.upstream import Upstream, answer
@@ -92,6 +96,34 @@ async def test_the_end_of_the_process_interrupts_its_answers(tmp_path: Path) -> 
         stored = answer_in((await other.open("", session)).turns[-1])
         assert (state_of(stored), stored.text.startswith("It was said.")) == ("interrupted", True)
         await upstream.disconnected()
+
+
+async def test_an_answer_that_is_stopped_while_it_is_being_stored_stays_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with two_processes(tmp_path) as (_, one, other):
+        storing, go_on = threading.Event(), threading.Event()
+        add_message = SqlStore.add_message
+
+        def slow(store: SqlStore, message: StoredMessage) -> StoredMessage:
+            content = message.content
+            if isinstance(content, Answer) and content.text and state_of(content) == "running":
+                storing.set()
+                go_on.wait(20)
+            return add_message(store, message)
+
+        monkeypatch.setattr(SqlStore, "add_message", slow)
+        running = await one.start(ChatQuestion("Was it said?", ""))
+        assert await asyncio.to_thread(storing.wait, 20)
+        await one.stop("", running.session)
+        asyncio.get_running_loop().call_later(0.3, go_on.set)
+        async with asyncio.timeout(20):
+            while not running.over:
+                await asyncio.sleep(0.01)
+        assert await asyncio.to_thread(go_on.wait, 20)
+        await one.aclose()
+        stored = answer_in((await other.open("", running.session)).turns[-1])
+        assert (state_of(stored), stored.text.startswith("It was said.")) == ("stopped", True)
 
 
 async def test_answers_without_a_reader_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

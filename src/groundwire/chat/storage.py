@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from threading import Lock
 from typing import TypeVar
 from uuid import uuid4
 
@@ -94,6 +95,18 @@ class SessionLease:
         self._store = store
         self.session = session
         self._holder = uuid4().hex
+        self._writing = Lock()
+        self._has_ended = False
+
+    @contextmanager
+    def write(self, *, ends: bool) -> Iterator[bool]:
+        """One write of the answer after the other; False for one that comes after the end of the answer.
+
+        A thread goes on when its caller is cancelled, so the end may overtake an earlier state.
+        """
+        with self._writing:
+            yield not self._has_ended
+            self._has_ended |= ends
 
     def take(self) -> bool:
         """Take it, unless another holder has it."""

@@ -364,11 +364,14 @@ class Turns:
 
     def _keep(self, answer: StoredMessage, now: str, lease: SessionLease) -> None:
         """Store the answer, unless the lease was lost: then another process has marked it as interrupted."""
-        if not lease.renew():
-            if self._store.session(answer.session) is None:
-                raise RequestError("the session was removed")
-            raise LeaseLost
-        self._store.add_message(replace(answer, created=now))
+        with lease.write(ends=not _is_running(answer)) as is_due:
+            if not is_due:
+                return
+            if not lease.renew():
+                if self._store.session(answer.session) is None:
+                    raise RequestError("the session was removed")
+                raise LeaseLost
+            self._store.add_message(replace(answer, created=now))
 
     async def _end(
         self,

@@ -154,6 +154,7 @@ def test_found_pages_are_shown_before_the_answer_arrives(browsing: Browsing, tmp
             await page.wait_for_selector('.answer[data-state="stopped"] .sources')
             await second.wait_for_selector('.answer[data-state="stopped"] .sources')
             assert await page.locator(".strip").count() == 0
+            assert await page.locator(".sources summary").text_content() == "Found, not cited (2)"
             assert (seen.errors, seen.foreign_requests, seen.dialogs) == ([], [], [])
 
     browsing.run(run())
@@ -175,3 +176,10 @@ def test_domains_are_shown_without_www_and_urls_are_unchanged() -> None:
     exported = footnoted(content)
     assert "www.target" not in exported.lower()
     assert all(f"<{source.url}>" in exported for source in sources)
+
+
+def test_pages_that_are_only_found_are_not_counted_as_sources() -> None:
+    found = (SearchCall("s1", ("so",)), SearchResult("s1", (PAGE, OTHER)))
+    content = Answer((*found, Text("So.")), (Citation(None, (Evidence(PAGE),)),), finish="stop")
+    view = view_of(StoredMessage("m", "s", content), TEXTS["en"])
+    assert ([one.href for one in view.cited], view.others, view.count) == ([PAGE.url], 1, 2)

@@ -147,9 +147,14 @@ class AnswerView:
         return self.state != "running" and bool(self.cited)
 
     @property
+    def others(self) -> int:
+        """How many pages were opened or found, and are not cited."""
+        return len(self.opened) + len(self.retrieved)
+
+    @property
     def count(self) -> int:
-        """How many sources there are."""
-        return len(self.cited) + len(self.opened) + len(self.retrieved)
+        """How many pages there are."""
+        return len(self.cited) + self.others
 
     @property
     def has_failed_search(self) -> bool:
