@@ -250,7 +250,7 @@ async def run_detached(command: ProcessCommand, descriptor: int) -> bytes:
         raise Unreachable(f"cannot start {command.argv[0]}: {error.strerror}") from None
 
     def resolve(output: bytes) -> None:
-        if not result.done():
+        with suppress(asyncio.InvalidStateError):  # the caller was cancelled
             result.set_result(output)
 
     def communicate() -> None:

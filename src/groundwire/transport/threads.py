@@ -22,7 +22,7 @@ async def run_in_thread(call: Callable[[], T], name: str = "groundwire") -> T:
     future: asyncio.Future[T] = loop.create_future()
 
     def resolve(set_outcome: Callable[[], None]) -> None:
-        if not future.done():  # the caller was cancelled
+        with suppress(asyncio.InvalidStateError):  # the caller was cancelled
             set_outcome()
 
     def report(set_outcome: Callable[[], None]) -> None:

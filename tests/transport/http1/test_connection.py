@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from asyncio import StreamReader, StreamWriter
 from collections.abc import Awaitable, Callable
+from itertools import count
+from types import FrameType
 
 import pytest
 
@@ -385,3 +388,37 @@ async def test_a_waiting_reader_is_woken_by_whatever_ends_the_connection(
         end(connection)
         with pytest.raises(kind):
             await waiting
+
+
+async def test_an_interrupt_at_any_moment_does_not_disturb_the_connection() -> None:
+    # asyncio.run cancels its task in the handler of SIGINT, which runs between any two instructions.
+    module = sys.modules[Connection.__module__].__file__
+    for moment in count(1):
+        connection, _ = connected()
+        connection.data_received(SIZED)
+        reading = asyncio.create_task(connection.read(9))
+        await asyncio.sleep(0)
+        lines = 0
+
+        def interrupt(
+            frame: FrameType, event: str, _: object, moment: int = moment, task: asyncio.Task[bytes] = reading
+        ) -> object:
+            nonlocal lines
+            if event == "line" and frame.f_code.co_filename == module:
+                lines += 1
+                if lines == moment:
+                    task.cancel()
+            return interrupt
+
+        before = sys.gettrace()
+        sys.settrace(interrupt)  # type: ignore[arg-type]  # typeshed does not know the recursive type
+        try:
+            connection.data_received(b"123456789")
+        finally:
+            sys.settrace(before)
+        await asyncio.wait([reading], timeout=10)
+        assert connection.is_complete
+        if lines < moment:
+            break
+        assert reading.cancelled()
+    assert reading.result() == b"123456789"

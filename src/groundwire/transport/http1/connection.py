@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import cast
 
 from groundwire.transport.http1.parser import (
@@ -278,4 +279,6 @@ class Connection(asyncio.Protocol):
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+            # asyncio.run cancels its task in the handler of SIGINT, which may run after the check above.
+            with suppress(asyncio.InvalidStateError):
+                self._waiter.set_result(None)
