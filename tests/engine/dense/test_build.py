@@ -17,6 +17,7 @@ from groundwire.engine.dense.texts import passage_text, vector_key
 from groundwire.engine.dense.vector_file import stored_keys, vectors_path
 from groundwire.engine.dense.vectors import VectorReader
 from groundwire.engine.index.location import open_index
+from groundwire.engine.knowledge.addresses import local_address
 from groundwire.engine.pages import Page
 from tests.engine.dense.fakes import PHRASES, FakeEncoder, fake_encoders
 
@@ -73,6 +74,20 @@ def test_of_named_pages_only_their_texts_are_computed_and_no_other_vector_is_rem
         assert complete_vectors(index, finder=lambda _: [encoder], pages=named) == 1
         assert encoder.encoded == [passage_text(MANY[6].title, MANY[6].text)]
     assert keys(tmp_path) == {key_of(page) for page in (*MANY[:5], MANY[6])}
+
+
+def test_next_to_a_fast_encoder_a_slow_one_encodes_only_pages_of_the_user(tmp_path: Path) -> None:
+    built_in = Page(local_address("os.walk"), "os.walk", "Directory tree generator.")
+    texts = [passage_text(page.title, page.text) for page in (MANY[0], built_in)]
+    with open_index(tmp_path) as index:
+        index.put([built_in, MANY[0]])
+        slow, fast = FakeEncoder("slow/1"), FakeEncoder("fast/1", is_fast=True)
+        complete_vectors(index, finder=lambda _: [slow, fast])
+        assert fast.encoded == [*PHRASES, *texts]
+        assert slow.encoded == [*PHRASES, texts[0]]
+        alone = FakeEncoder("alone/1")
+        complete_vectors(index, finder=lambda _: [alone])
+        assert alone.encoded == [*PHRASES, *texts]
 
 
 def test_an_index_that_was_deleted_and_built_again_keeps_its_vectors(tmp_path: Path) -> None:
@@ -136,6 +151,7 @@ import sys
 from pathlib import Path
 from groundwire.engine.dense import build
 from groundwire.engine.index.location import open_index
+from groundwire.engine.knowledge.addresses import local_address
 from tests.engine.dense.fakes import PHRASES, fake_encoders
 
 build.purpose_phrases = lambda: PHRASES

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from groundwire.engine.dense import build
 from groundwire.engine.dense.build import complete_vectors
+from groundwire.engine.dense.cross_encoder import CrossEncoder
 from groundwire.engine.dense.stage import DenseStage, question_language
 from groundwire.engine.dense.vector_file import DamagedVectors, vectors_path
 from groundwire.engine.index.base import Index
@@ -226,3 +228,33 @@ def test_sentences_are_encoded_once_and_only_by_an_encoder_that_is_fast(index: I
     assert len(fast.encoded) == encoded
     assert stage_of(index, slow).closest_sentences("Ferien", [passage]) == [None]
     assert passage.text not in slow.encoded
+
+
+class FakeCrossEncoder:
+    """Finds that a passage answers a question if it has its last word."""
+
+    def log_odds(self, question: str, passages: Sequence[str]) -> list[float]:
+        word = question.rsplit(maxsplit=1)[-1]
+        return [3.0 if word in passage else -3.0 for passage in passages]
+
+
+def test_question_and_passage_are_read_together_where_both_are_english(index: Index) -> None:
+    index.put([HOLIDAYS])
+    store = index.passage_store()
+    assert store is not None
+    loaded: list[FakeCrossEncoder] = []
+
+    def load() -> CrossEncoder:
+        loaded.append(FakeCrossEncoder())
+        return cast("CrossEncoder", loaded[-1])
+
+    stage = DenseStage(store, store.folder, fake_encoders, load)
+    pages = [HOLIDAYS, EXPENSES, URLAUB]
+    passages = [Passage(page.url, page.title, page.text, 0, language=page.language) for page in pages]
+    assert stage.answer_odds("wie viele Tage Urlaub habe ich", passages) == [None, None, None]
+    assert not loaded
+    assert stage.answer_odds("how long is the vacation", passages) == [3.0, -3.0, None]
+    assert stage.answer_odds("what about my expenses", passages) == [-3.0, 3.0, None]
+    assert len(loaded) == 1
+    without = DenseStage(store, store.folder, fake_encoders)
+    assert without.answer_odds("how long is the vacation", passages) == [None, None, None]

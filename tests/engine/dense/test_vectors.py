@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine.dense import vector_file
+from groundwire.engine.dense import vectors as vectors_module
 from groundwire.engine.dense.arrays import Floats
 from groundwire.engine.dense.vector_file import RECORDS_AT, DamagedVectors, stored_keys
 from groundwire.engine.dense.vectors import VectorReader, VectorSet, writing
@@ -170,6 +171,7 @@ def test_a_damaged_file_is_reported_to_readers_and_replaced_by_the_next_writer(
     path: Path, damage: str
 ) -> None:
     write(path, 0, 5)
+    assert len(read(path)) == 5
     data = path.read_bytes()
     at = RECORDS_AT + 2 * RECORD_SIZE + 100
     damaged = {
@@ -184,6 +186,27 @@ def test_a_damaged_file_is_reported_to_readers_and_replaced_by_the_next_writer(
         VectorReader(path, ENCODER).now()
     write(path, 20, 1)
     assert keys(path) == [20]
+
+
+def test_a_file_is_checked_once_by_all_processes_until_it_changes(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(path, 0, 5)
+    checks: list[int] = []
+
+    def counted(descriptor: int, header: vector_file.Header, known: tuple[int, int] = (0, 0)) -> int:
+        checks.append(header.count - known[0])
+        return vector_file.records_checksum(descriptor, header, known)
+
+    monkeypatch.setattr(vectors_module, "records_checksum", counted)
+    reader = VectorReader(path, ENCODER)
+    for _ in range(2):
+        assert reader.now() is not None
+        assert len(read(path)) == 5
+    assert checks == [5]
+    path.with_suffix(".checked").write_bytes(b"1 2")  # half written
+    assert len(read(path)) == 5
+    assert checks == [5, 5]
 
 
 def test_a_full_disk_loses_only_the_batch_that_did_not_fit(

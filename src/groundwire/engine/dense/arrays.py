@@ -24,4 +24,6 @@ finally:
 Floats: TypeAlias = "np.typing.NDArray[np.float32]"
 Integers: TypeAlias = "np.typing.NDArray[np.int64]"
 
-__all__ = ["Floats", "Integers", "np"]
+Numbers: TypeAlias = "np.typing.NDArray[np.number]"
+
+__all__ = ["Floats", "Integers", "Numbers", "np"]

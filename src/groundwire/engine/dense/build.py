@@ -1,7 +1,9 @@
 """Computes the vectors that an index does not have yet. It can be interrupted at any time and goes on later.
 
 The encoder that takes the least time comes first, so that questions find pages by meaning soon; before the
-passages come the phrases about purposes, because they are few and many questions match them.
+passages come the phrases about purposes, because they are few and many questions match them. Next to a fast
+encoder, a slow one encodes only the pages that the user added: it would take minutes for the built-in ones,
+which are found by the phrases.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from groundwire.engine.dense.packages import ENGLISH, MeaningUnavailable, encode
 from groundwire.engine.dense.stored_vectors import VectorSink
 from groundwire.engine.dense.texts import PASSAGES, PHRASES, VectorKey, vector_key
 from groundwire.engine.index.base import Index, PassageStore, StoredText
+from groundwire.engine.knowledge.addresses import is_built_in
 from groundwire.engine.knowledge.purposes import purpose_index
 from groundwire.errors import TimedOut
 
@@ -98,7 +101,7 @@ def _jobs(store: PassageStore, encoders: Sequence[SentenceEncoder]) -> Iterator[
         yield _Job(encoder, partial(writing, PHRASES), lambda: iter(phrases), len(phrases))
 
         def texts(encoder: SentenceEncoder = encoder) -> Iterator[str]:
-            return (stored.text for stored in store.texts() if _suits(encoder, stored))
+            return (stored.text for stored in store.texts() if _suits(encoder, stored, encoders))
 
         count = len({vector_key(text) for text in texts()})
         yield _Job(encoder, partial(writing, PASSAGES), texts, count)
@@ -111,14 +114,17 @@ def _jobs_of_pages(
 
     stored = [text for url in pages if (page := index.page(url)) is not None for text in page_texts(page)]
     for encoder in reversed(encoders):
-        texts = dict.fromkeys(text.text for text in stored if _suits(encoder, text))
+        texts = dict.fromkeys(text.text for text in stored if _suits(encoder, text, encoders))
         writing = partial(store.writing_vectors, encoder, PASSAGES)
         yield _Job(encoder, writing, partial(iter, texts), len(texts), is_all=False)
 
 
-def _suits(encoder: SentenceEncoder, stored: StoredText) -> bool:
-    """Is the encoder meant for the language of a text? Any is, if the language is not known: code, tables."""
-    return not (encoder.languages and stored.language) or stored.language in encoder.languages
+def _suits(encoder: SentenceEncoder, stored: StoredText, encoders: Sequence[SentenceEncoder]) -> bool:
+    """Is the encoder, one of several, meant for a text? Any language is right if it is not known: code,
+    tables."""
+    if encoder.languages and stored.language and stored.language not in encoder.languages:
+        return False
+    return encoder.is_fast or not (is_built_in(stored.url) and any(other.is_fast for other in encoders))
 
 
 def _run(job: _Job, should_stop: ShouldStop) -> Iterator[tuple[int, int]]:

@@ -128,6 +128,7 @@ def _load_multilingual(cache: Path) -> tuple[Tokenizer, Model]:
 
 def _load_english() -> tuple[Tokenizer, Model]:
     from groundwire.engine.dense import minilm  # noqa: PLC0415  imports numpy
+    from groundwire.engine.dense.bert import read_safetensors  # noqa: PLC0415
     from groundwire.engine.dense.word_pieces import read_tokenizer  # noqa: PLC0415
 
     weights, vocabulary = ENGLISH.path(ENGLISH.weights), ENGLISH.path(ENGLISH.vocabulary)
@@ -135,6 +136,6 @@ def _load_english() -> tuple[Tokenizer, Model]:
         raise MeaningUnavailable(ENGLISH.problem())
     try:
         tokenizer = read_tokenizer(vocabulary, minilm.LONGEST_INPUT)
-        return tokenizer, minilm.MiniLm(minilm.read_safetensors(weights))
+        return tokenizer, minilm.MiniLm(read_safetensors(weights))
     except (OSError, ValueError, KeyError) as error:
         raise MeaningUnavailable(f"{weights.parent} cannot be read ({error})") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from groundwire.engine.dense.packages import usable_packages
+from groundwire.engine.dense.packages import ENGLISH, usable_packages
 from groundwire.engine.index.base import Index
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ def open_stage(index: Index) -> DenseStage | None:
     store = index.passage_store() if packages else None
     if store is None or not any(store.has_vectors(package.name) for package in packages):
         return None
-    from groundwire.engine.dense.stage import DenseStage  # noqa: PLC0415  imports numpy
+    from groundwire.engine.dense.cross_encoder import load_cross_encoder  # noqa: PLC0415  imports numpy
+    from groundwire.engine.dense.stage import DenseStage  # noqa: PLC0415
 
-    return DenseStage(store, models_folder(store.folder))
+    reads = load_cross_encoder if ENGLISH in packages else None
+    return DenseStage(store, models_folder(store.folder), load_cross_encoder=reads)

@@ -1,160 +1,28 @@
-"""The forward pass of all-MiniLM-L6-v2 in numpy: a BERT with six layers, whose outputs are averaged.
-
-Texts of similar length are encoded together, padded to the longest of them. The matrices are those of the
-safetensors file, mapped into memory: eight bytes with the length of a JSON header, the header with the place
-of each array, and the arrays.
-"""
+"""all-MiniLM-L6-v2: the vector of a text is the average of what the network gives for its pieces."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from groundwire.engine.dense.arrays import Floats, np
+from groundwire.engine.dense.bert import WIDTH, Bert
+from groundwire.engine.dense.word_pieces import PieceIds
 
-DIMENSIONS = 384
 LONGEST_INPUT = 256
 """Pieces that the model was trained with."""
-_LAYERS = 6
-_HEADS = 12
-_HEAD_WIDTH = DIMENSIONS // _HEADS
-_EPS = 1e-12
-_PIECES_AT_ONCE = 1024
-"""Pieces of one pass, padding included: the activations of about that many fit the processor's cache."""
-_MULTIPLE = 16
-"""A text alone is padded to a multiple of this many pieces: low matrices of other heights are slow."""
-_FEW = 4
-"""Texts that are encoded with the matrices as they are in the file. Contiguous ones halve the time of a short
-text, but to make them takes as long as several texts: a command encodes few."""
-_MASKED = -1e9
-_GELU = (1.5957691, 0.0713548)
-"""The tanh approximation of GELU, as a logistic function: 2 * sqrt(2 / pi), and 0.044715 times that."""
-
-
-def read_safetensors(path: Path) -> dict[str, Floats]:
-    """The arrays of 32-bit numbers in a safetensors file, mapped into memory."""
-    with path.open("rb") as file:
-        size = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(size))
-    data = np.memmap(path, np.uint8, "r", 8 + size)
-    return {
-        name: data[slice(*about["data_offsets"])].view("<f4").reshape(about["shape"])
-        for name, about in header.items()
-        if isinstance(about, dict) and about.get("dtype") == "F32"
-    }
 
 
 class MiniLm:
     """Encodes texts that are given as ids of pieces."""
 
     def __init__(self, weights: Mapping[str, Floats]) -> None:
-        self._weights = {name: array.T if _is_factor(name) else array for name, array in weights.items()}
-        self._encoded = 0
-        self._is_contiguous = False
+        self._bert = Bert(weights)
 
     def encode(self, texts: Sequence[Sequence[int]]) -> Floats:
         """The vectors of the texts, one in each row."""
-        self._encoded += len(texts)
-        if self._encoded > _FEW and not self._is_contiguous:
-            self._weights = {name: np.ascontiguousarray(array) for name, array in self._weights.items()}
-            self._is_contiguous = True
-        vectors = np.empty((len(texts), DIMENSIONS), np.float32)
-        for rows in _batches([len(text) for text in texts]):
-            vectors[rows] = self._encode_together([texts[row] for row in rows])
+        vectors = np.empty((len(texts), WIDTH), np.float32)
+        for outputs in self._bert.outputs([PieceIds(text) for text in texts]):
+            # The length of a sum and of a mean differ by a factor, which normalisation removes.
+            sums = outputs.sums()
+            vectors[outputs.rows] = sums / np.linalg.norm(sums, axis=1, keepdims=True)
         return vectors
-
-    def _encode_together(self, texts: Sequence[Sequence[int]]) -> Floats:
-        lengths = np.array([len(text) for text in texts])
-        longest = int(lengths.max())
-        if len(texts) == 1:
-            longest = -(-longest // _MULTIPLE) * _MULTIPLE
-        ids = np.zeros((len(texts), longest), np.int64)
-        for row, text in enumerate(texts):
-            ids[row, : len(text)] = text
-        present = np.arange(longest) < lengths[:, None]
-        values = self._embedded(ids)
-        mask = None if present.all() else np.where(present, 0, _MASKED).astype(np.float32)[:, None, None, :]
-        for layer in range(_LAYERS):
-            values = self._layer(f"encoder.layer.{layer}.", values, len(texts), mask)
-        # The length of a sum and of a mean differ by a factor, which normalisation removes.
-        sums = np.einsum("tpd,tp->td", values.reshape(*ids.shape, DIMENSIONS), present.astype(np.float32))
-        normalised: Floats = sums / np.linalg.norm(sums, axis=1, keepdims=True)
-        return normalised
-
-    def _embedded(self, ids: np.typing.NDArray[np.int64]) -> Floats:
-        weights = self._weights
-        position = weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
-        values = weights["embeddings.word_embeddings.weight"][ids] + position
-        values += weights["embeddings.token_type_embeddings.weight"][0]
-        return self._normalised(values.reshape(-1, DIMENSIONS), "embeddings.LayerNorm.")
-
-    def _layer(self, name: str, values: Floats, texts: int, mask: Floats | None) -> Floats:
-        attended = self._linear(self._attention(name, values, texts, mask), f"{name}attention.output.dense.")
-        attended += values
-        middle = self._normalised(attended, f"{name}attention.output.LayerNorm.")
-        hidden = _gelu(self._linear(middle, f"{name}intermediate.dense."))
-        out = self._linear(hidden, f"{name}output.dense.")
-        out += middle
-        return self._normalised(out, f"{name}output.LayerNorm.")
-
-    def _attention(self, name: str, values: Floats, texts: int, mask: Floats | None) -> Floats:
-        query, key, value = (
-            self._linear(values, f"{name}attention.self.{part}.")
-            .reshape(texts, -1, _HEADS, _HEAD_WIDTH)
-            .transpose(0, 2, 1, 3)
-            for part in ("query", "key", "value")
-        )
-        scores: Floats = query @ key.transpose(0, 1, 3, 2)
-        scores *= np.float32(_HEAD_WIDTH**-0.5)
-        if mask is not None:
-            scores += mask
-        scores -= scores.max(axis=-1, keepdims=True)
-        np.exp(scores, out=scores)
-        scores /= scores.sum(axis=-1, keepdims=True)
-        heads: Floats = scores @ value
-        return heads.transpose(0, 2, 1, 3).reshape(-1, DIMENSIONS)
-
-    def _linear(self, values: Floats, name: str) -> Floats:
-        product: Floats = values @ self._weights[f"{name}weight"]
-        product += self._weights[f"{name}bias"]
-        return product
-
-    def _normalised(self, values: Floats, name: str) -> Floats:
-        """Layer normalisation: rows of mean 0 and variance 1, scaled and moved. Changes `values`."""
-        values -= values.mean(axis=1, keepdims=True)
-        variance = np.einsum("ij,ij->i", values, values) / DIMENSIONS
-        values *= (1 / np.sqrt(variance + np.float32(_EPS)))[:, None]
-        values *= self._weights[f"{name}weight"]
-        values += self._weights[f"{name}bias"]
-        return values
-
-
-def _is_factor(name: str) -> bool:
-    return name.startswith("encoder.") and name.endswith(".weight") and "LayerNorm" not in name
-
-
-def _gelu(values: Floats) -> Floats:
-    """The activation function. Changes `values`."""
-    linear, cubic = map(np.float32, _GELU)
-    exponent = values * values
-    exponent *= -cubic
-    exponent -= linear
-    exponent *= values
-    np.minimum(exponent, np.float32(80), out=exponent)  # beyond it, exp overflows
-    np.exp(exponent, out=exponent)
-    exponent += 1
-    values /= exponent
-    return values
-
-
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """The rows of texts that are encoded together: those of similar length."""
-    batch: list[int] = []
-    for row in sorted(range(len(lengths)), key=lambda row: lengths[row]):
-        if batch and (len(batch) + 1) * lengths[row] > _PIECES_AT_ONCE:
-            yield batch
-            batch = []
-        batch.append(row)
-    if batch:
-        yield batch

@@ -7,7 +7,7 @@ vectors.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from threading import Lock
@@ -15,6 +15,7 @@ from threading import Lock
 from groundwire.engine.compiled import Lines, Sections, compiled_table, find_value
 from groundwire.engine.compose.sentences import Segment, split_blocks, split_sentences
 from groundwire.engine.dense.arrays import Floats
+from groundwire.engine.dense.cross_encoder import CrossEncoder, passage_input
 from groundwire.engine.dense.encoder import FindEncoders, SentenceEncoder, find_encoders
 from groundwire.engine.dense.stored_vectors import StoredVectors
 from groundwire.engine.dense.texts import PASSAGES, PHRASES, VectorKey, passage_text, vector_key
@@ -80,12 +81,20 @@ class _EncoderVectors:
 class DenseStage:
     """Searches the vectors of an index. Raises `MeaningUnavailable` if encoder or vectors are damaged."""
 
-    def __init__(self, store: PassageStore, models: Path, finder: FindEncoders = find_encoders) -> None:
+    def __init__(
+        self,
+        store: PassageStore,
+        models: Path,
+        finder: FindEncoders = find_encoders,
+        load_cross_encoder: Callable[[], CrossEncoder] | None = None,
+    ) -> None:
         self._store = store
         self._models = models
         self._finder = finder
         self._loading = Lock()
         self._loaded: list[_EncoderVectors] | None = None
+        self._load_cross_encoder = load_cross_encoder
+        self._cross_encoder: CrossEncoder | None = None
 
     def search(self, query: str, options: SearchOptions, limit: int) -> list[Passage]:
         """The passages closest in meaning, best first, scored by similarity; none without vectors."""
@@ -130,6 +139,21 @@ class DenseStage:
             if at not in closest or similarity > closest[at].similarity:
                 closest[at] = ClosestSentence(start, end, similarity)
         return [closest.get(at) for at in range(len(passages))]
+
+    def answer_odds(self, query: str, passages: Sequence[Passage]) -> list[float | None]:
+        """For each passage the logarithm of the odds that it answers the question, by the cross-encoder; None
+        without one, and where question or passage is not in English."""
+        read = [at for at, passage in enumerate(passages) if _is_english(passage)]
+        odds: list[float | None] = [None] * len(passages)
+        if self._load_cross_encoder is None or not read or question_language(query) != "en":
+            return odds
+        with self._loading:
+            if self._cross_encoder is None:
+                self._cross_encoder = self._load_cross_encoder()
+        inputs = [passage_input(passages[at]) for at in read]
+        for at, found in zip(read, self._cross_encoder.log_odds(query, inputs), strict=True):
+            odds[at] = found
+        return odds
 
     def purposes(self, query: str, limit: int) -> list[PurposeMatch]:
         """The names and pages whose purposes are closest in meaning, best first."""
@@ -186,6 +210,11 @@ def _sentences(passage: Passage) -> Iterator[Segment]:
     outline = decode_outline(passage.outline) if passage.outline else None
     segments = split_sentences(passage.text) if outline is None else split_blocks(passage.text, outline)
     return (segment for segment in segments if segment.kind in _COMPARED_SENTENCES)
+
+
+def _is_english(passage: Passage) -> bool:
+    language = passage.language.partition("-")[0].lower() or guess_language(passage.text)
+    return bool(passage.text) and language in ("en", "")
 
 
 def question_language(query: str) -> str:

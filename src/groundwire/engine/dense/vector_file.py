@@ -84,6 +84,35 @@ def records_checksum(descriptor: int, header: Header, known: tuple[int, int] = (
     return checksum
 
 
+def was_checked(path: Path, found: os.stat_result) -> bool:
+    """Has a process checked all records of the file in this state? Checking takes longer than a search, and
+    every command would do it again."""
+    try:
+        return _note_of(path).read_bytes() == _state(found)
+    except OSError:
+        return False
+
+
+def note_checked(path: Path, found: os.stat_result) -> None:
+    """Notes for other processes that all records of the file in this state are as they were written. A note
+    that is half written is of no state."""
+    with suppress(OSError):  # without it only time is lost
+        descriptor = os.open(_note_of(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE)
+        try:
+            os.write(descriptor, _state(found))
+        finally:
+            os.close(descriptor)
+
+
+def _note_of(path: Path) -> Path:
+    return path.with_suffix(".checked")
+
+
+def _state(found: os.stat_result) -> bytes:
+    """Differs after every change of the file."""
+    return f"{found.st_ino} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}\n".encode()
+
+
 def append_records(descriptor: int, header: Header, data: bytes) -> Header:
     """Appends records; when this returns they survive a crash."""
     size = header.record_size

@@ -23,8 +23,10 @@ from groundwire.engine.dense.vector_file import (
     Header,
     append_records,
     create_file,
+    note_checked,
     read_header,
     records_checksum,
+    was_checked,
 )
 from groundwire.files.lock import locked
 
@@ -85,9 +87,9 @@ class VectorSet:
         cosines = self._cosines(query, np.maximum(rows, 0)).tolist() if len(self) else [0.0] * len(keys)
         return [cosine if row >= 0 else None for row, cosine in zip(rows.tolist(), cosines, strict=True)]
 
-    def rows(self, keys: Sequence[VectorKey]) -> Integers:
+    def rows(self, keys: Sequence[VectorKey] | Integers) -> Integers:
         """The rows of keys; -1 for those that are missing."""
-        wanted = np.array(keys, np.int64)
+        wanted = np.asarray(keys, np.int64)
         if not len(self):
             return np.full(len(wanted), -1)
         order = self._order
@@ -106,7 +108,7 @@ class VectorSet:
 @lru_cache(8)
 def _rows_missing_in(preferred: VectorSet, vectors: VectorSet) -> Integers:
     """The rows of vectors whose keys another set does not have."""
-    return np.flatnonzero(~np.isin(vectors.keys, preferred.keys))
+    return np.flatnonzero(preferred.rows(vectors.keys) < 0)
 
 
 def _record(dimensions: int) -> np.dtype[np.void]:
@@ -139,12 +141,13 @@ class VectorReader:
         """The vectors; None if there are none. Raises `DamagedVectors`."""
         try:
             with self._path.open("rb") as file:
+                found = os.fstat(file.fileno())
                 header = read_header(file.fileno(), self._path)
                 if (header.name, header.dimensions) != (self._name, self._dimensions):
                     raise DamagedVectors(f"{self._path} has vectors of another encoder. {_ADVICE}")
-                inode = os.fstat(file.fileno()).st_ino
+                inode = found.st_ino
                 if self._kept is None or self._kept[:2] != (inode, header):
-                    self._check(file.fileno(), inode, header)
+                    self._check(file.fileno(), found, header)
                     self._kept = inode, header, VectorSet(file, header)
                 return self._kept[2]
         except FileNotFoundError:
@@ -152,13 +155,19 @@ class VectorReader:
         except OSError as error:
             raise DamagedVectors(f"{self._path} cannot be read ({error.strerror or error})") from error
 
-    def _check(self, descriptor: int, inode: int, header: Header) -> None:
-        """Checks the records that were added since the last call. Raises `DamagedVectors`."""
+    def _check(self, descriptor: int, found: os.stat_result, header: Header) -> None:
+        """Checks the records that were added since the last call. Raises `DamagedVectors`.
+
+        `found` is from before the header was read: what was written later is checked by the next call.
+        """
         known = (0, 0)
-        if self._kept is not None and self._kept[0] == inode and self._kept[1].count <= header.count:
+        if self._kept is not None and self._kept[0] == found.st_ino and self._kept[1].count <= header.count:
             known = (self._kept[1].count, self._kept[1].checksum)
+        elif was_checked(self._path, found):
+            return
         if records_checksum(descriptor, header, known) != header.checksum:
             raise DamagedVectors(f"{self._path} is damaged. {_ADVICE}")
+        note_checked(self._path, found)
 
 
 class VectorWriter:

@@ -7,10 +7,12 @@ are words of their own.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from unicodedata import category, normalize
+
+from groundwire.model.value import value
 
 _UNKNOWN, _BEGIN, _END = "[UNK]", "[CLS]", "[SEP]"
 _CONTINUED = "##"
@@ -24,6 +26,14 @@ _ASCII_PUNCTUATION = r"!-/:-@\[-`{-~"
 _WORD = re.compile(rf"[{_ASCII_PUNCTUATION}{_IDEOGRAPHS}]|[^\s{_ASCII_PUNCTUATION}{_IDEOGRAPHS}]+")
 
 
+@value
+class PieceIds:
+    """A text as ids of pieces. The pieces from `second` on are a second text, if there is one."""
+
+    ids: Sequence[int]
+    second: int | None = None
+
+
 class WordPieceTokenizer:
     """Tokenizes with a vocabulary: its pieces with their ids."""
 
@@ -34,12 +44,21 @@ class WordPieceTokenizer:
 
     def ids(self, text: str) -> list[int]:
         """The ids of the beginning of a text, between the marks of its beginning and its end."""
+        return [self._pieces[_BEGIN], *self._beginning(text, self._longest - 2), self._pieces[_END]]
+
+    def pair(self, first: str, second: str, longest: tuple[int, int]) -> PieceIds:
+        """Two texts after each other, each cut after so many pieces, with a mark after each of them."""
+        begin, end = self._pieces[_BEGIN], self._pieces[_END]
+        before = [begin, *self._beginning(first, longest[0]), end]
+        return PieceIds([*before, *self._beginning(second, longest[1]), end], len(before))
+
+    def _beginning(self, text: str, longest: int) -> list[int]:
         found: list[int] = []
         for word in split_words(text):
             found += self._segmented(word)
-            if len(found) >= self._longest - 2:
+            if len(found) >= longest:
                 break
-        return [self._pieces[_BEGIN], *found[: self._longest - 2], self._pieces[_END]]
+        return found[:longest]
 
     def _segment(self, word: str) -> tuple[int, ...]:
         unknown = (self._pieces[_UNKNOWN],)
