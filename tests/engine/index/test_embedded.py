@@ -20,7 +20,7 @@ import tantivy
 from groundwire.engine.index import embedded, page_table, rebuild
 from groundwire.engine.index.location import open_index
 from groundwire.engine.index.page_table import FORMAT, STEPS, format_version, upgrade
-from groundwire.engine.index.search_index import ANALYSIS_VERSION, SearchIndex
+from groundwire.engine.index.search_index import ANALYSIS_VERSION, PassageWriter, SearchIndex
 from groundwire.engine.pages import Page
 from groundwire.errors import ConfigError, GroundwireError, TimedOut
 from groundwire.files.lock import locked
@@ -169,6 +169,72 @@ def test_pages_stored_by_a_process_that_then_died_are_searchable_when_opened(
         assert len(index.search("zealous")) == 1
         assert index.search("number3") == []
         assert index.stats().passages == 30
+
+
+def test_pages_of_one_batch_are_stemmed_by_their_languages(tmp_path: Path) -> None:
+    texts = {
+        "en": "The generators were running.",
+        "de": "Die Rechnungen wurden hochgeladen.",
+        "ja": "東京は首都です。",
+        "fr": "Les chevaux galopent.",
+    }
+    pages = [Page(f"https://{code}.example/", code, text, language=code) for code, text in texts.items()]
+    # Which language comes first makes no difference.
+    for number, order in enumerate((pages, pages[::-1])):
+        with open_index(tmp_path / str(number)) as index:
+            index.put(order)
+            for query in ("generator", "run", "Rechnung", "首都", "chevaux"):
+                found = [passage.url for passage in index.search(query)]
+                assert len(found) == 1, query
+            assert index.search("cheval") == []
+            assert index.stats().passages == 4
+
+
+def test_a_dotted_name_is_found_exactly(tmp_path: Path) -> None:
+    names = ("json.load", "json.loads", "os.path_join", "os.path.join")
+    with open_index(tmp_path) as index:
+        index.put(Page(f"https://{n}.example/", name, "Text.", language="en") for n, name in enumerate(names))
+        for n, name in enumerate(names):
+            first, *others = index.search(name)
+            assert first.url == f"https://{n}.example/"
+            assert all(other.score < first.score for other in others)
+
+
+def test_pages_are_searchable_although_the_search_index_failed_while_they_were_stored(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = [ValueError("An IO error occurred")]
+    add = PassageWriter.add
+
+    def fail_once(writer: PassageWriter, page: page_table.StoredPage) -> None:
+        if failures:
+            raise failures.pop()
+        add(writer, page)
+
+    monkeypatch.setattr(PassageWriter, "add", fail_once)
+    with open_index(folder) as index:
+        index.put([Page("https://example.org/new", "New", "Something zealous.")])
+        assert len(index.search("zealous")) == 1
+        assert len(index.search("tower", limit=50)) == 30
+    assert failures == []
+
+
+def test_pages_that_could_not_be_stored_are_not_found_and_do_not_block_the_next(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with open_index(folder) as index:
+        with monkeypatch.context() as patched:
+            patched.setattr(page_table, "_insert_block", fail)
+            with pytest.raises(GroundwireError, match="full"):
+                index.put([Page("https://example.org/lost", "Lost", "Something zealous.")])
+        assert index.search("zealous") == []
+        index.put([Page("https://example.org/new", "New", "Something jealous.")])
+        assert index.search("zealous") == []
+        assert len(index.search("jealous")) == 1
+    assert_whole(folder)
 
 
 def test_a_replaced_store_is_searched_before_long(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,10 +57,13 @@ class Stats:
 
 
 class StoredText(NamedTuple):
-    """What is encoded of a passage, and its language; empty if that is not known."""
+    """What is encoded of a passage."""
 
     text: str
     language: str
+    """Empty if it is not known."""
+    url: str
+    """The address of its page."""
 
 
 class PassageStore(Protocol):

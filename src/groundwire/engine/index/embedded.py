@@ -27,7 +27,7 @@ from groundwire.engine.dense.vector_file import stored_keys, vectors_path
 from groundwire.engine.index import page_table
 from groundwire.engine.index.base import PageInfo, PassageStore, Stats, Stored, StoredText
 from groundwire.engine.index.errors import translate_errors
-from groundwire.engine.index.page_table import format_version, upgrade
+from groundwire.engine.index.page_table import StoredPage, format_version, upgrade
 from groundwire.engine.index.rebuild import (
     bring_up_to_date,
     create_search_index,
@@ -40,6 +40,7 @@ from groundwire.engine.index.search_index import (
     STORED_FIELD,
     TANTIVY_ERRORS,
     VECTOR_FIELD,
+    PassageWriter,
     SearchIndex,
     vector_term,
 )
@@ -148,10 +149,11 @@ class EmbeddedIndex:
         for batch in _batches(pages):
             with translate_errors(self._folder), self._writing(_LOCK_TIMEOUT) as (store, passages):
                 unsure = page_table.last_id(store)
-                with page_table.transaction(store):
-                    stored, fresh = page_table.add_pages(store, batch)
-                total += stored
-                self._passages = bring_up_to_date(self._folder, store, passages, unsure, fresh)
+                is_current = page_table.state_of(store).indexed >= unsure
+                with _EarlyWriter(passages if is_current else None) as early:
+                    with page_table.transaction(store):
+                        total += page_table.add_pages(store, batch, early.add)
+                    self._passages = bring_up_to_date(self._folder, store, passages, unsure, early.writer)
         return total
 
     def remove(self, *, urls: Iterable[str] = (), collection: str = "") -> int:
@@ -336,6 +338,36 @@ class EmbeddedIndex:
             yield store, passages
 
 
+class _EarlyWriter:
+    """Adds pages to the search index while they are being stored, unless earlier ones are missing there.
+
+    After an error of tantivy there is no writer: the pages are indexed from the page table, where they are
+    safe. At the end of the block tantivy's lock is released, even if an error keeps this object alive.
+    """
+
+    def __init__(self, passages: SearchIndex | None) -> None:
+        self._passages = passages
+        self.writer: PassageWriter | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.writer = None
+
+    def add(self, page: StoredPage) -> None:
+        """Adds a page."""
+        if self._passages is None:
+            return
+        try:
+            self.writer = self.writer or self._passages.writer()
+            self.writer.add(page)
+        except TANTIVY_ERRORS:
+            self._passages = self.writer = None
+
+
 def _ranked(searcher: Searcher, queries: Iterable[Query], limit: int) -> Iterator[list[ScoredDocument]]:
     """Hits, best first; a document that matches several queries once.
 
@@ -362,7 +394,7 @@ def page_texts(page: Page) -> Iterator[StoredText]:
     code = page.language.partition("-")[0].lower()
     for start, end in split_passages(page.text, page.outline):
         if text := strip_passage(page.text[start:end])[1]:
-            yield StoredText(passage_text(page.title, text), code or guess_language(text))
+            yield StoredText(passage_text(page.title, text), code or guess_language(text), page.url)
 
 
 def _read_all(searcher: Searcher, query: Query, limit: int) -> list[str]:

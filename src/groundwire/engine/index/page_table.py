@@ -200,7 +200,7 @@ def _with_short_rows(store: sqlite3.Connection) -> None:
         for statement in _FORMAT_5:
             store.execute(statement)
         for block in _blocks(_pages_of_format_4(store)):
-            _insert_block(store, block)
+            _insert_block(store, block, *_close_block(block))
         for statement in _FORMAT_5_INDEXES:
             store.execute(statement)
 
@@ -372,33 +372,50 @@ def short_fingerprint(tokens: str) -> int:
     return fingerprint_of_tokens(tokens) >> _SPARE_BITS
 
 
-def add_pages(store: sqlite3.Connection, pages: Iterable[Page]) -> tuple[Stored, list[StoredPage]]:
-    """Adds or updates pages, within a transaction: their counts, and the pages that are new or changed."""
+def add_pages(
+    store: sqlite3.Connection, pages: Iterable[Page], index_page: Callable[[StoredPage], None] | None = None
+) -> Stored:
+    """Adds or updates pages, within a transaction; returns their counts. `index_page` is called with every
+    page that is new or changed as soon as it is cut, while the search index has time for it."""
     batch = [(page_key(page.url), _mark_number(_hash(page)), page) for page in map(_clean, pages)]
     known: dict[int, tuple[int, int]] = {
         key: (page, mark)
         for page, key, mark in _select(store, "id, key, hash", "key", [key for key, _, _ in batch])
     }
-    fresh: dict[int, tuple[int, int, StoredPage]] = {}
-    changes: list[tuple[StoredPage, bool]] = []
-    replaced: list[int] = []
+    changes: dict[int, tuple[int, int, Page, bool]] = {}
+    replaced: set[int] = set()
     following = _next_id(store)
     for key, mark, page in batch:
         old = known.get(key)
         if old is not None and old[1] == mark:
             continue
-        if old is not None and fresh.pop(old[0], None) is None:
-            replaced.append(old[0])
-        cut = _cut(following, page)
-        fresh[following] = (key, mark, cut)
-        changes.append((cut, old is not None))
+        if old is not None:
+            replaced.add(old[0])
+        changes[following] = (key, mark, page, old is not None)
         known[key] = (following, mark)
         following += 1
-    counted = _counted(store, changes)
-    _forget(store, replaced)
-    for block in _blocks(_record(key, mark, cut) for key, mark, cut in fresh.values()):
-        _insert_block(store, block)
-    return replace(counted, unchanged=len(batch) - len(changes)), [cut for _, _, cut in fresh.values()]
+    fingerprints: list[int] = []
+
+    def records() -> Iterator[PageRecord]:
+        for number, (key, mark, page, _) in changes.items():
+            cut = _cut(number, page)
+            fingerprints.append(cut.words if page.text.strip() else 0)
+            if number in replaced:  # by a later page of this batch
+                continue
+            if index_page is not None:
+                index_page(cut)
+            yield _record(key, mark, cut)
+
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  most processes only search
+
+    # Compressing does not hold the GIL: a block is compressed while the next pages are cut.
+    with ThreadPoolExecutor(1, "groundwire-index") as threads:
+        blocks = [(block, threads.submit(_close_block, block)) for block in _blocks(records())]
+    counts = _counted(store, fingerprints, [is_update for *_, is_update in changes.values()])
+    _forget(store, replaced - changes.keys())
+    for block, closed in blocks:
+        _insert_block(store, block, *closed.result())
+    return replace(counts, unchanged=len(batch) - len(changes))
 
 
 def remove_pages(store: sqlite3.Connection, keys: Iterable[int], collection: str) -> int:
@@ -547,15 +564,17 @@ def _page_fingerprint(text: str, pieces: Sequence[CutPassage]) -> int:
     return short_fingerprint(" ".join([piece.tokens for piece in pieces if piece.tokens]))
 
 
-def _counted(store: sqlite3.Connection, changes: Sequence[tuple[StoredPage, bool]]) -> Stored:
-    """Counts new and updated pages; a new page with the words of another one is a duplicate."""
-    words = [page.words for page, is_update in changes if not is_update]
-    known = {found for (found,) in _select(store, "words", "words", words)}
+def _counted(store: sqlite3.Connection, fingerprints: Sequence[int], updates: Sequence[bool]) -> Stored:
+    """Counts new and updated pages by their fingerprints, which are 0 without text; a new page with the words
+    of another one is a duplicate."""
+    changes = list(zip(fingerprints, updates, strict=True))
+    new = [words for words, is_update in changes if not is_update]
+    known = {found for (found,) in _select(store, "words", "words", new)}
     counts = dict.fromkeys(("added", "updated", "duplicates"), 0)
-    for page, is_update in changes:
-        is_duplicate = page.words in known and bool(page.page.text.strip())
+    for words, is_update in changes:
+        is_duplicate = bool(words) and words in known
         counts["updated" if is_update else "duplicates" if is_duplicate else "added"] += 1
-        known.add(page.words)
+        known.add(words)
     return Stored(**counts)
 
 
@@ -587,8 +606,9 @@ def _blocks(records: Iterable[PageRecord]) -> Iterator[list[PageRecord]]:
         yield block
 
 
-def _insert_block(store: sqlite3.Connection, block: Sequence[PageRecord]) -> None:
-    described, data = _closed([(record.id, record.page) for record in block])
+def _insert_block(
+    store: sqlite3.Connection, block: Sequence[PageRecord], described: int, data: bytes
+) -> None:
     characters = sum(record.size for record in block)
     store.execute(
         "INSERT INTO blocks VALUES (?, ?, ?, ?, ?)", (block[0].id, block[-1].id, characters, described, data)
@@ -613,6 +633,10 @@ class PageEntry(NamedTuple):
     title: str
     published: str
     language: str
+
+
+def _close_block(block: Sequence[PageRecord]) -> tuple[int, bytes]:
+    return _closed([(record.id, record.page) for record in block])
 
 
 def _closed(pages: Sequence[tuple[int, Page]]) -> tuple[int, bytes]:

@@ -299,7 +299,9 @@ class PostgresIndex:
         while True:
             with self._connections.transaction() as connection:
                 rows = connection.execute(_TEXTS, [*before, _TEXTS_AT_ONCE]).fetchall()
-                found = [_PassageText(*cast("tuple[int, int, str, str, str, bool]", row)) for row in rows]
+                found = [
+                    _PassageText(*cast("tuple[int, int, str, str, str, str, bool]", row)) for row in rows
+                ]
                 lacking = [item for item in found if not item.has_key]
                 keys = [vector_key(item.encoded()) for item in lacking]
                 places = [item.page for item in lacking], [item.start for item in lacking]
@@ -307,7 +309,7 @@ class PostgresIndex:
                     connection.execute(_SET_KEYS, [*places, keys])
             if not found:
                 return
-            yield from (StoredText(item.encoded(), item.language) for item in found)
+            yield from (StoredText(item.encoded(), item.language, item.url) for item in found)
             before = (found[-1].page, found[-1].start)
 
     def passages(
@@ -412,6 +414,7 @@ class _PassageText(NamedTuple):
 
     page: int
     start: int
+    url: str
     title: str
     text: str
     language: str
@@ -423,7 +426,7 @@ class _PassageText(NamedTuple):
 
 
 _TEXTS: LiteralString = """
-SELECT passage.page, passage.start, page.title,
+SELECT passage.page, passage.start, page.url, page.title,
     substring(page.text FROM passage.start + 1 FOR passage.length), passage.language,
     passage.vector IS NOT NULL
 FROM groundwire_passages AS passage JOIN groundwire_pages AS page ON page.id = passage.page

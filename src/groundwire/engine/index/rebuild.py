@@ -8,12 +8,10 @@ index is rebuilt in another folder.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
 from pathlib import Path
 
 from groundwire.engine.index import page_table
-from groundwire.engine.index.page_table import StoredPage
-from groundwire.engine.index.search_index import ANALYSIS_VERSION, TANTIVY_ERRORS, SearchIndex
+from groundwire.engine.index.search_index import ANALYSIS_VERSION, TANTIVY_ERRORS, PassageWriter, SearchIndex
 from groundwire.model.value import replace
 
 _PAGES_AT_ONCE = 10_000
@@ -75,16 +73,16 @@ def bring_up_to_date(
     store: sqlite3.Connection,
     passages: SearchIndex,
     unsure: int,
-    fresh: Sequence[StoredPage] = (),
+    added: PassageWriter | None = None,
 ) -> SearchIndex:
-    """Indexes everything that is stored; the caller holds the write lock. `fresh` are the pages that were
-    just stored, which need not be read again.
+    """Indexes everything that is stored; the caller holds the write lock. `added` has the pages that were
+    just stored, if all others are indexed already.
 
     A writer that was killed during a commit leaves files whose names the next one needs: then the index is
     rebuilt in another folder.
     """
     try:
-        catch_up(store, passages, unsure, fresh)
+        catch_up(store, passages, unsure, added)
     except ValueError as error:
         if _LEFT_OVER not in str(error):
             raise
@@ -94,21 +92,25 @@ def bring_up_to_date(
 
 
 def catch_up(
-    store: sqlite3.Connection, passages: SearchIndex, unsure: int, fresh: Sequence[StoredPage] = ()
+    store: sqlite3.Connection, passages: SearchIndex, unsure: int, added: PassageWriter | None = None
 ) -> None:
     """Indexes stored pages and removes removed ones; the caller holds the write lock.
 
-    An interrupted writer may have left passages of pages up to `unsure`.
+    An interrupted writer may have left passages of pages up to `unsure`, which are deleted first.
     """
     while is_behind(store):
         state, removed = page_table.state_of(store), page_table.removed_pages(store)
-        is_only_fresh = bool(fresh) and state.indexed >= unsure
-        pages = fresh if is_only_fresh else page_table.pages_after(store, state.indexed, _PAGES_AT_ONCE)
-        with passages.writing() as writer:
-            passages.remove(writer, removed)
-            indexed = passages.add(writer, pages, unsure) or state.indexed
+        writer = added or passages.writer()
+        if added is None:
+            for page in page_table.pages_after(store, state.indexed, _PAGES_AT_ONCE):
+                if page.id <= unsure:
+                    writer.remove((page.id,))
+                writer.add(page)
+        writer.remove(removed)
+        writer.commit()
         held = passages.searcher().num_docs
         with page_table.transaction(store):
+            indexed = writer.last or state.indexed
             page_table.set_state(store, replace(state, indexed=indexed, passages=held))
             page_table.clear_removed(store, removed)
-        fresh = ()
+        added = None

@@ -5,8 +5,8 @@ frequencies then add up before BM25 saturates them (as in BM25F), and a query re
 word. A second field has the unstemmed words, for prefixes. What a search returns is stored too, so that
 searching reads no other file.
 
-Pages are stemmed by their language, queries by all languages, since a query seldom declares one. Every
-Chinese and Japanese character is a word of its own.
+Pages are stemmed by their language, queries by all languages, since a query seldom declares one. tantivy
+analyses pages while Python prepares the next ones. Every Chinese and Japanese character is a word of its own.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from __future__ import annotations
 import os
 import re
 from binascii import b2a_base64
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from pathlib import Path
 from threading import Lock
@@ -24,7 +23,7 @@ import tantivy
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from groundwire.engine.dense.texts import VectorKey, passage_text, vector_key
-from groundwire.engine.index.page_table import CutPassage, StoredPage, short_fingerprint
+from groundwire.engine.index.page_table import StoredPage, short_fingerprint
 from groundwire.engine.outline import Section
 from groundwire.engine.pages import Page, describe_passages, section_url, strip_passage
 from groundwire.engine.retrieve.filters import host_and_parents, published_timestamp
@@ -36,14 +35,16 @@ from groundwire.engine.words import (
 )
 from groundwire.files.text_file import make_private_files, make_private_folder
 
-ANALYSIS_VERSION = 7
+ANALYSIS_VERSION = 8
 """Incremented with every change of the terms or the stored fields: the search index is then rebuilt."""
 
 _STEMMERS = {"en": "english", "de": "german"}
 _LONGEST_WORD = 80
 _REMEMBERED = 4096
 _GUESSED_FROM = 4
-_MOST_KNOWN_WORDS = 200_000
+_DOT, _UNDERSCORE = "\u02d0", "\u02d1"
+_AS_LETTERS = str.maketrans({".": _DOT, "_": _UNDERSCORE})
+"""Letters that stand for the signs within a name: the tokeniser splits at those."""
 
 
 def _analyzer(stemmer: str = "") -> TextAnalyzer:
@@ -52,11 +53,6 @@ def _analyzer(stemmer: str = "") -> TextAnalyzer:
     if stemmer:
         builder = builder.filter(Filter.stemmer(stemmer))
     return builder.filter(Filter.ascii_fold()).build()
-
-
-def whitespace_analyzer() -> TextAnalyzer:
-    """Splits terms that are already analysed at spaces: cheaper than passing tokens one by one."""
-    return TextAnalyzerBuilder(Tokenizer.whitespace()).build()
 
 
 def token_analyzer() -> TextAnalyzer:
@@ -75,25 +71,21 @@ class Analyzers:
     def __init__(self) -> None:
         self._plain = _analyzer()
         self._stemming = {code: _analyzer(stemmer) for code, stemmer in _STEMMERS.items()}
-        whole = TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.remove_long(_LONGEST_WORD))
         self._all = tuple(one.analyze for one in (*self._stemming.values(), self._plain))
-        self._whole = whole.filter(Filter.lowercase()).filter(Filter.ascii_fold()).build()
-        self._page_terms = {
-            code: PageTerms(analyzer) for code, analyzer in {**self._stemming, "": self._plain}.items()
-        }
         # Queries share most of their words.
         self.forms = lru_cache(_REMEMBERED)(self._forms)
 
-    def for_page(self, language: str, pieces: Sequence[CutPassage]) -> PageTerms:
-        """The analyzer for a page: by its declared language, or by the one that its beginning is in."""
-        code = language.partition("-")[0].lower()
+    def language_of(self, page: StoredPage) -> str:
+        """The language whose stemmer a page needs: the declared one, or the one that its beginning is in;
+        empty if there is no stemmer for it."""
+        code = page.page.language.partition("-")[0].lower()
         if not code:
-            code = guess_language("".join([piece.text for piece in pieces[:_GUESSED_FROM]]))
-        return self._page_terms[code if code in self._stemming else ""]
+            code = guess_language("".join([piece.text for piece in page.pieces[:_GUESSED_FROM]]))
+        return code if code in self._stemming else ""
 
-    def whole(self, names: str) -> str:
-        """Names separated by spaces, each as one term."""
-        return " ".join(self._whole.analyze(names))
+    def for_language(self, code: str) -> TextAnalyzer:
+        """The analyzer for pages in a language."""
+        return self._stemming.get(code, self._plain)
 
     def unstemmed(self, text: str) -> str:
         """The unstemmed words of a text, separated by spaces."""
@@ -105,7 +97,7 @@ class Analyzers:
 
     def name(self, name: str) -> list[str]:
         """The term of a name."""
-        return self._whole.analyze(name)
+        return self._plain.analyze(name_as_word(name))
 
     def _forms(self, words: str) -> tuple[tuple[str, ...], ...]:
         """The terms of a word or phrase, in every language in which they differ."""
@@ -114,37 +106,10 @@ class Analyzers:
         return tuple(found)
 
 
-class PageTerms:
-    """The terms of texts. Most words are looked up: analysing a word costs more than finding it again."""
-
-    def __init__(self, analyzer: TextAnalyzer) -> None:
-        self._analyzer = analyzer
-        self._known = _KnownTerms(analyzer)
-
-    def of(self, text: str) -> str:
-        """The terms, separated by spaces."""
-        return " ".join(self._analyzer.analyze(space_cjk(text)))
-
-    def of_tokens(self, text: str, tokens: str) -> str:
-        """The terms of a text whose tokens are known, separated by spaces."""
-        if not tokens.isascii():
-            return self.of(text)
-        if len(self._known) > _MOST_KNOWN_WORDS:
-            self._known.clear()
-        return " ".join(map(self._known.__getitem__, tokens.split()))
-
-
-class _KnownTerms(dict[str, str]):
-    """The terms of words; those of a new word are found when it is looked up."""
-
-    def __init__(self, analyzer: TextAnalyzer) -> None:
-        self._analyze = analyzer.analyze
-
-    def __missing__(self, word: str) -> str:
-        terms = " ".join(self._analyze(word))
-        # One object for both takes half the memory, and so half the time where there are many words.
-        found = self[word] = word if terms == word else terms
-        return found
+def name_as_word(name: str) -> str:
+    """A dotted name as one word for the tokeniser. Its last letter is in no ending, so that no stemmer makes
+    one name of `json.load` and `json.loads`."""
+    return name.translate(_AS_LETTERS) + _DOT
 
 
 def space_cjk(text: str) -> str:
@@ -167,7 +132,9 @@ _HEADING_WEIGHT = 2
 """How often the title, the names and the headings above a passage are repeated. Chosen by hand;
 `bench/ranking.py` measures the result."""
 
-_ANALYZERS = {"terms": whitespace_analyzer, "tokens": token_analyzer, "silent": stored_only_analyzer}
+_TERMS = "terms"
+"""The analyzer of the text of a page, by the language of the page."""
+_ANALYZERS = {_TERMS: _analyzer, "tokens": token_analyzer, "silent": stored_only_analyzer}
 
 STORED_FIELD = "kept"
 """The stored field with what a search returns."""
@@ -191,7 +158,7 @@ def vector_term(key: VectorKey) -> int:
 def schema() -> tantivy.Schema:
     """The fields of a passage."""
     builder = tantivy.SchemaBuilder()
-    builder.add_text_field("text", tokenizer_name="terms", index_option="position")
+    builder.add_text_field("text", tokenizer_name=_TERMS, index_option="position")
     builder.add_text_field("words", tokenizer_name="tokens", index_option="basic")
     builder.add_text_field("host", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("language", tokenizer_name="raw", index_option="basic")
@@ -230,40 +197,25 @@ class SearchIndex:
                 self._seen = stamp
         return self._index.searcher()
 
-    @contextmanager
-    def writing(self) -> Iterator[tantivy.IndexWriter]:
-        """A writer that commits at the end, or not at all after an error."""
-        writer = self._index.writer(_HEAP, 1)
-        yield writer
-        writer.commit()
-        writer.wait_merging_threads()
-        make_private_files(self.folder)
+    def writer(self) -> PassageWriter:
+        """Adds and deletes passages. Only one process may have one."""
+        return PassageWriter(self)
 
-    def add(self, writer: tantivy.IndexWriter, pages: Iterable[StoredPage], unsure: int = 0) -> int:
-        """Adds the passages of pages; returns the id of the last one. The index may have passages of pages up
-        to `unsure`, which are deleted first.
+    def open_writer(self) -> tantivy.IndexWriter:
+        """A writer of tantivy."""
+        return self._index.writer(_HEAP, 1)
 
-        Many passages are added at once, so that tantivy's thread need not wait for each of them."""
-        last = 0
-        waiting: list[tantivy.Document] = []
-        for page in pages:
-            if page.id <= unsure:
-                self.remove(writer, (page.id,))
-            last = page.id
-            waiting += self._documents(page)
-            if len(waiting) >= _ADDED_AT_ONCE:
-                _add_all(writer, waiting)
-                waiting = []
-        _add_all(writer, waiting)
-        return last
+    def stem(self, language: str) -> None:
+        """Analyse the pages that are added after the next commit by the rules of a language."""
+        self._index.register_tokenizer(_TERMS, self.analysis.for_language(language))
 
-    def _documents(self, page: StoredPage) -> Iterator[tantivy.Document]:
+    def documents(self, page: StoredPage) -> Iterator[tantivy.Document]:
+        """The passages of a page as documents."""
         about = page.page
-        terms = self.analysis.for_page(about.language, page.pieces)
-        weighted = self._page_terms(about, terms)
+        weighted = _page_words(about)
         hosts, timestamp = host_and_parents(about.url), published_timestamp(about.published)
         language = about.language.partition("-")[0].lower()
-        headings = _HeadingTerms(self.analysis, terms.of, about.title) if about.outline else None
+        headings = _HeadingWords(about.title) if about.outline else None
         title = self.analysis.unstemmed(about.title)
         described = describe_passages(about, [(start, piece) for start, piece, _ in page.pieces])
         fingerprint = _compact(page.words)
@@ -274,17 +226,17 @@ class SearchIndex:
                 continue
             document = tantivy.Document()
             add_text = document.add_text
-            for field in weighted:
-                add_text("text", field)
-            words = [title, tokens if tokens.isascii() else self.analysis.unstemmed(text)]
+            for words in weighted:
+                add_text("text", words)
+            add_text("words", title)
             if section.headings and headings is not None:
-                for field in headings(section):
-                    add_text("text", field)
-                words.append(self.analysis.unstemmed(" ".join(section.headings)))
-            add_text("text", terms.of_tokens(text, tokens))
+                for words in headings(section):
+                    add_text("text", words)
+                add_text("words", self.analysis.unstemmed(" ".join(section.headings)))
+            add_text("text", space_cjk(text))
             if parts := camel_parts(text):
-                add_text("text", terms.of(parts))
-            add_text("words", " ".join(words))
+                add_text("text", space_cjk(parts))
+            add_text("words", tokens if tokens.isascii() else self.analysis.unstemmed(text))
             for host in hosts:
                 add_text("host", host)
             add_text("language", language)
@@ -303,26 +255,78 @@ class SearchIndex:
             add_text(STORED_FIELD, SEPARATOR.join((str(page.id), fingerprint, words_of_passage, kept, text)))
             yield document
 
-    def _page_terms(self, page: Page, terms: PageTerms) -> list[str]:
-        """The terms that all passages of a page have, repeated by their weight."""
-        title = terms.of(page.title)
-        names = terms.of(f"{url_words(page.url)} {camel_parts(page.title)}")
-        whole = [self.analysis.whole(name) for name in dotted_names(page.title)]
-        return [*filter(None, (*(title,) * _TITLE_WEIGHT, *(names,) * _NAME_WEIGHT, *whole))]
-
-    def remove(self, writer: tantivy.IndexWriter, pages: Iterable[int]) -> None:
-        """Deletes the passages of pages."""
-        for page in pages:
-            writer.delete_documents_by_term("page", page)
-
     def _stamp(self) -> tuple[int, int, int]:
         found = os.stat(self._meta)
         return found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def _add_all(writer: tantivy.IndexWriter, documents: Iterable[tantivy.Document]) -> None:
-    for document in documents:
-        writer.add_document(document)
+class PassageWriter:
+    """Adds and deletes passages; nothing is visible, or survives a crash, before the commit.
+
+    All documents of a commit are analysed by the rules of one language: pages in another one than the first
+    wait for a commit of their own.
+    """
+
+    def __init__(self, index: SearchIndex) -> None:
+        self._index = index
+        self._writer = index.open_writer()
+        self._language: str | None = None
+        self._waiting: list[tantivy.Document] = []
+        self._others: dict[str, list[StoredPage]] = {}
+        self.last = 0
+        """The id of the last page that was added; 0 if there is none."""
+
+    def add(self, page: StoredPage) -> None:
+        """Adds the passages of a page."""
+        self.last = page.id
+        language = self._index.analysis.language_of(page)
+        if self._language is None:
+            self._begin(language)
+        if language == self._language:
+            self._add(page)
+        else:
+            self._others.setdefault(language, []).append(page)
+
+    def remove(self, pages: Iterable[int]) -> None:
+        """Deletes the passages of pages."""
+        for page in pages:
+            self._writer.delete_documents_by_term("page", page)
+
+    def commit(self) -> None:
+        """Makes all changes visible and permanent; the writer is closed."""
+        self._flush()
+        for language, pages in self._others.items():
+            self._writer.commit()
+            self._begin(language)
+            for page in pages:
+                self._add(page)
+            self._flush()
+        self._writer.commit()
+        self._writer.wait_merging_threads()
+        make_private_files(self._index.folder)
+
+    def _begin(self, language: str) -> None:
+        self._language = language
+        self._index.stem(language)
+
+    def _add(self, page: StoredPage) -> None:
+        self._waiting += self._index.documents(page)
+        # Many passages are added at once, so that tantivy's thread need not wait for each of them.
+        if len(self._waiting) >= _ADDED_AT_ONCE:
+            self._flush()
+
+    def _flush(self) -> None:
+        for document in self._waiting:
+            self._writer.add_document(document)
+        self._waiting = []
+
+
+def _page_words(page: Page) -> list[str]:
+    """The words that all passages of a page have, repeated by their weight."""
+    title = space_cjk(page.title)
+    others = space_cjk(f"{url_words(page.url)} {camel_parts(page.title)}")
+    names = map(name_as_word, dotted_names(page.title))
+    return [*filter(str.strip, (*(title,) * _TITLE_WEIGHT, *(others,) * _NAME_WEIGHT, *names))]
 
 
 def _compact(fingerprint: int) -> str:
@@ -330,12 +334,10 @@ def _compact(fingerprint: int) -> str:
     return b2a_base64(fingerprint.to_bytes(6, "big", signed=True), newline=False).decode()
 
 
-class _HeadingTerms:
-    """The terms of the headings above a passage; consecutive passages share most of them."""
+class _HeadingWords:
+    """The words of the headings above a passage; consecutive passages share most of them."""
 
-    def __init__(self, analysis: Analyzers, terms: Callable[[str], str], title: str) -> None:
-        self._analysis = analysis
-        self._terms = terms
+    def __init__(self, title: str) -> None:
         self._title = title
         self._known: tuple[Section, list[str]] = (Section(), [])
 
@@ -343,8 +345,7 @@ class _HeadingTerms:
         if self._known[0] != section:
             # The heading of the whole page is its title, which is a field of all passages already.
             words = " ".join(heading for heading in section.headings if heading not in self._title)
-            names = (self._analysis.whole(name) for name in dotted_names(words))
-            heading_terms = self._terms(f"{words} {camel_parts(words)}")
-            repeated = (*(heading_terms,) * _HEADING_WEIGHT, *names)
-            self._known = (section, [*filter(None, repeated)])
+            names = map(name_as_word, dotted_names(words))
+            repeated = (*(space_cjk(f"{words} {camel_parts(words)}"),) * _HEADING_WEIGHT, *names)
+            self._known = (section, [*filter(str.strip, repeated)])
         return self._known[1]
