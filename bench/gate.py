@@ -18,7 +18,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from answers import Indexes
@@ -32,6 +32,7 @@ from groundwire.engine.retrieve.question import split_question
 from groundwire.engine.retrieve.rank import find_passages
 from groundwire.model import SearchOptions
 
+Rows: TypeAlias = np.typing.NDArray[np.float64]
 STEPS = 40
 SHRINKAGE = 0.001
 POINTS = (0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7)
@@ -71,22 +72,27 @@ def samples(folder: Path, subjects: tuple[Subject, ...]) -> list[Sample]:
 
 
 def fit(rows: Sequence[Sample]) -> GateWeights:
-    """Bias and weights by Newton's method. In each index, all unanswerable questions together weigh as much
+    """Bias and weights. In each index, all unanswerable questions together weigh as much
     as all answerable ones."""
     counts = Counter((row.knowledge, row.is_answerable) for row in rows)
     share = np.array([1 / counts[row.knowledge, row.is_answerable] for row in rows])
     share /= share.sum()
     inputs = np.array([(1.0, *row.features) for row in rows])
     wanted = np.array([float(row.is_answerable) for row in rows])
+    weights = fit_logistic(inputs, wanted, share, SHRINKAGE)
+    bias, *rest = (round(weight, 2) for weight in weights.tolist())
+    return GateWeights(GateFeatures(*rest), bias)
+
+
+def fit_logistic(inputs: Rows, wanted: Rows, share: Rows, shrinkage: float) -> Rows:
+    """The weights of a logistic regression by Newton's method; `share` is how much each row counts."""
     weights = np.zeros(inputs.shape[1])
-    shrinkage = np.full(len(weights), SHRINKAGE)
     for _ in range(STEPS):
         guess = 1 / (1 + np.exp(-inputs @ weights))
         slope = inputs.T @ ((wanted - guess) * share) - shrinkage * weights
-        bend = (inputs * (guess * (1 - guess) * share)[:, None]).T @ inputs + np.diag(shrinkage)
+        bend = (inputs * (guess * (1 - guess) * share)[:, None]).T @ inputs + shrinkage * np.eye(len(weights))
         weights += np.linalg.solve(bend, slope)
-    bias, *rest = (round(weight, 2) for weight in weights.tolist())
-    return GateWeights(GateFeatures(*rest), bias)
+    return weights
 
 
 def print_curve(title: str, rows: Sequence[Sample], probabilities: Sequence[float]) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 Part: TypeAlias = Literal[
-    "tuning", "tuning_2", "tuning_3", "tuning_4", "tuning_5", "tuning_6", "tuning_7", "held_out"
+    "tuning", "tuning_2", "tuning_3", "tuning_4", "tuning_5", "tuning_6", "tuning_7", "tuning_8", "held_out"
 ]
 Subject: TypeAlias = Literal["python", "handbook", "unanswerable"]
 
@@ -37,18 +37,25 @@ HANDBOOK_4 = Path(__file__).parent / "handbook_4"
 """Those of a fourth one."""
 HANDBOOK_5 = Path(__file__).parent / "handbook_5"
 """Those of a fifth one."""
+HANDBOOK_6 = Path(__file__).parent / "handbook_6"
+"""Those of a sixth one."""
 _HANDBOOK_OF: dict[Part, Path] = {
     "tuning_5": HANDBOOK_2,
     "tuning_6": HANDBOOK_3,
     "tuning_7": HANDBOOK_4,
+    "tuning_8": HANDBOOK_6,
     "held_out": HANDBOOK_5,
 }
 """The handbook that the questions of a part are about, if it is not the first."""
 WITHOUT: frozenset[tuple[Part, Subject]] = frozenset(
-    (part, subject) for part in ("tuning_5", "tuning_6", "tuning_7") for subject in ("python", "unanswerable")
+    [
+        *(("tuning_5", "python"), ("tuning_6", "python"), ("tuning_7", "python")),
+        *(("tuning_5", "unanswerable"), ("tuning_6", "unanswerable"), ("tuning_7", "unanswerable")),
+        ("tuning_8", "unanswerable"),
+    ]
 )
 """Parts without questions about a subject."""
-HANDBOOKS = (HANDBOOK, HANDBOOK_2, HANDBOOK_3, HANDBOOK_4, HANDBOOK_5)
+HANDBOOKS = (HANDBOOK, HANDBOOK_2, HANDBOOK_3, HANDBOOK_4, HANDBOOK_5, HANDBOOK_6)
 """All handbooks. A file name is in one of them only."""
 
 

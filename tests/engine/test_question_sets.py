@@ -22,8 +22,8 @@ from tests.engine.question_sets import (
 )
 
 KINDS = {"how_to", "concept", "comparison", "error", "german", "misspelt", "multi_part"}
-LEAST_PYTHON = 120
-LEAST_OF_A_KIND = 10
+LEAST_PYTHON = 100
+LEAST_OF_A_KIND = 8
 LEAST_HANDBOOK = 40
 LEAST_UNANSWERABLE = 30
 

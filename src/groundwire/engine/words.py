@@ -53,6 +53,7 @@ _LETTER_CASES = bytes(
     ord("A" if chr(code).isupper() else "a" if chr(code).islower() else " ") for code in range(128)
 ) + bytes(128)
 _CAMEL_PART = re.compile(r"[A-ZÀ-Þ]+(?![a-zß-ÿ])|[A-ZÀ-Þ]?[a-zß-ÿ]+|\d+|[^\W\d_]+")
+_WORD = re.compile(r"\w+")
 _URL_SYNTAX = re.compile(
     r"^https://github\.com/[^/]+/[^/]+/blob/[^/]+|^local:(?:python/[^/]+|\w+)|^[a-z+]+://[^/]*"
     r"|\.(?:html?|php|aspx?|md|rst|txt|pdf|py)(?=$|[?#])|#L\d+$|[?&]\w+="
@@ -257,7 +258,7 @@ def dotted_names(text: str) -> list[str]:
 def url_words(url: str) -> str:
     """The path, the query and the fragment of a URL as words, with the parts of camel-case names."""
     words: list[str] = []
-    for word in re.findall(r"\w+", unquote(_URL_SYNTAX.sub(" ", url))):
+    for word in _WORD.findall(unquote(_URL_SYNTAX.sub(" ", url))):
         parts = name_parts(word)
         words += [word, *parts] if len(parts) > 1 else [word]
     return " ".join(words)

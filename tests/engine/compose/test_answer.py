@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from groundwire.engine.compose.answer import NOT_INDEXED, Composition, QuestionPart, compose, compose_parts
 from groundwire.engine.compose.clean import clean_sentence, visible
 from groundwire.engine.compose.select import MOST_CHARACTERS, MOST_STATEMENTS
+from groundwire.engine.knowledge.addresses import DOCS_URL
 from groundwire.engine.pages import ClosestSentence, Passage
 from groundwire.engine.words import analyse, query_terms
 from groundwire.model import Span
@@ -44,6 +45,43 @@ def test_the_sentence_that_answers_is_the_answer() -> None:
     assert answer.citations[0].evidence[0].quote == TOWER
     assert answer.citations[0].evidence[0].source.excerpts == (page.text,)
     check(answer, [page])
+
+
+def test_what_was_new_in_a_version_is_not_quoted_next_to_the_page_about_the_thing() -> None:
+    about = Passage(
+        f"{DOCS_URL}library/http.html#s",
+        "http.server",
+        "It has classes for web servers.",
+        0,
+        1.0,
+    )
+    news = Passage(
+        f"{DOCS_URL}whatsnew/3.7.html#s",
+        "http.server — What’s New",
+        "The web server accepts the new directory argument on the command line.",
+        0,
+        0.97,
+    )
+    question = "web server for a directory on the command line"
+    answer = compose_parts([QuestionPart(question, question, [about, news], True, 0.9)])
+    assert {item.source.url for citation in answer.citations for item in citation.evidence} == {about.url}
+    first = replace(news, score=1.0), replace(about, score=0.97)
+    answer = compose_parts([QuestionPart(question, question, first, True, 0.9)])
+    assert answer.citations[0].evidence[0].source.url == news.url
+
+
+def test_the_reply_to_a_question_of_the_documentation_is_quoted_further() -> None:
+    heading = "Why are there lists and tuples?"
+    reply = "Lists and tuples are used differently. Records have fixed fields. Arrays grow."
+    page = Passage(
+        f"{DOCS_URL}faq.html#why", f"{heading} — FAQ", f"{heading}\n\n{reply}", 0, 1.0, section=heading
+    )
+    question = "difference between lists and tuples"
+    answer = compose_parts([QuestionPart(question, question, [page], True, 0.9)])
+    assert answer.text == reply
+    check(answer, [page])
+    other = replace(page, title="Lists and tuples", section="Lists and tuples")
+    assert compose_parts([QuestionPart(question, question, [other], True, 0.9)]).text != reply
 
 
 def test_the_quote_is_verbatim_while_the_answer_is_readable() -> None:

@@ -98,6 +98,32 @@ def test_the_code_of_a_documentation_string_is_shown() -> None:
     assert answer("How do I run a job?", DOCSTRING).endswith("    >>> tool.run('x')\n    0\n")
 
 
+def test_of_the_examples_of_a_documented_name_the_first_is_shown() -> None:
+    text = (
+        "tool.walk(top)\n\nWalk a tree of folders from the top.\n\nThis prints every folder:\n\n"
+        "    >>> print(tool.walk(top))\n\n"
+        "In the next example, walking the tree of folders from the top deletes the tree:\n\n"
+        "    >>> tool.delete(tool.walk(top))\n"
+    )
+    page = passage(text, title="tool.walk — Python documentation")
+    question = "How do I walk a tree of folders?"
+    composition = compose_parts([QuestionPart(question, question, [page], True, 0.9)])
+    check(composition, [page])
+    assert "print(tool.walk(top))" in composition.text
+    assert "delete" not in composition.text
+
+
+def test_the_marks_of_a_list_are_not_quoted() -> None:
+    steps = ("Stop the pump.", "Close the valve of the pump.", "Call Ada.")
+    text = "To stop the pump:\n\n" + "\n".join(f"{at}. {step}" for at, step in enumerate(steps, 1))
+    page = passage(text)
+    composition = compose("How do I stop the pump?", [page])
+    check(composition, [page])
+    assert "1. Stop the pump.\n2. Close the valve of the pump.\n3. Call Ada." in composition.text
+    quotes = [item.quote for citation in composition.citations for item in citation.evidence]
+    assert quotes[-3:] == list(steps)
+
+
 def test_code_that_is_not_wanted_is_left_out() -> None:
     assert ">>>" not in answer("What does tool.run do?", DOCSTRING)
 
@@ -147,6 +173,17 @@ def test_both_sides_of_a_comparison_are_described() -> None:
     composition = compose_comparison(answer, [thing])
     check(composition, [HALL, GADGET])
     assert composition.text == f"widget: {HALL.text}\n\ngadget: {GADGET.text}"
+
+
+def test_the_page_of_one_thing_does_not_describe_another_that_it_mentions() -> None:
+    title = "copy.deepcopy — deep copy of an object"
+    deep = passage("Deepcopy returns a deep copy of the object.", "d", title)
+    question = "deepcopy vs copy"
+    answer = compose_parts([QuestionPart(question, question, [deep], True, 0.9)])
+    assert missing_things(answer, ("deepcopy", "copy")) == ("copy",)
+    both = replace(deep, title="How do copy and deepcopy differ? — FAQ")
+    answer = compose_parts([QuestionPart(question, question, [both], True, 0.9)])
+    assert missing_things(answer, ("deepcopy", "copy")) == ()
 
 
 def test_descriptions_of_all_sides_replace_a_doubtful_comparison() -> None:

@@ -338,7 +338,7 @@ def semantic(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(EncoderPackage, "problem", lambda self: "" if self == MULTILINGUAL else "missing")
     monkeypatch.setattr(dense_build, "find_encoders", finder)
     monkeypatch.setattr(dense_build, "purpose_phrases", lambda: PHRASES)
-    monkeypatch.setattr(stage.DenseStage.__init__, "__defaults__", (finder,))
+    monkeypatch.setattr(stage.DenseStage.__init__, "__defaults__", (finder, None))
 
 
 @pytest.mark.usefixtures("semantic")

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from groundwire.engine.pages import Passage
-from groundwire.engine.retrieve.gate import THRESHOLD, GateFeatures, gate_features, probability, word_weights
+from groundwire.engine.retrieve.gate import (
+    THRESHOLD,
+    GateFeatures,
+    gate_features,
+    judged_probability,
+    probability,
+    word_weights,
+)
 from groundwire.engine.retrieve.interpret import Interpretation
 from groundwire.engine.retrieve.rerank import BY_WORDS, PassageFeatures, passage_score
 from groundwire.model.value import replace
@@ -42,6 +49,9 @@ def test_pages_of_the_user_are_told_apart_from_built_in_ones() -> None:
 def test_a_name_that_no_passage_has_speaks_against_an_answer() -> None:
     assert features("what does math.cbrt_fast do", PYTHON).missing_name == 1.0
     assert features("what does math.sqrt do", PYTHON).missing_name == 0.0
+    # The page about it may be known only by its address.
+    assert features("why is there a test of __name__", PYTHON).missing_name == 0.0
+    assert features("why is there a test of __nam__", PYTHON).missing_name == 1.0
     weights = word_weights("SomeError text", words_with_prefix)
     error = gate_features(Interpretation("SomeError text", "error"), (PYTHON,), weights)
     assert error.missing_name == 0.0
@@ -51,6 +61,24 @@ def test_another_technology_speaks_against_an_answer_unless_a_passage_names_it()
     assert features("boiler pressure in java", PAGE).foreign == 1.0
     java = Passage("https://works.example/java", "Java", "The boiler driver is written in Java.", 0)
     assert features("boiler pressure in java", PAGE, java).foreign == 0.0
+
+
+def test_our_own_phrase_about_a_page_does_not_count_as_a_mention_nor_does_a_comparison() -> None:
+    parsers = Passage("local:python/3.11.7/x.add", "x.add — subcommands like git", "Add a command.", 0)
+    assert features("revert a git command", parsers).foreign == 1.0
+    assert features("add a command like git has", parsers).foreign == 0.0
+
+
+def test_a_version_of_python_that_no_passage_names_speaks_against_an_answer() -> None:
+    news = Passage("https://docs.python.org/3.11/whatsnew/3.11.html", "What’s new in 3.11", "Faster.", 0)
+    assert features("what is new in Python 3.19", news).foreign == 1.0
+    assert features("what is new in python 3.11", news).foreign == 0.0
+
+
+def test_what_the_cross_encoder_says_changes_the_probability() -> None:
+    before = 0.7
+    assert judged_probability(before, -3.0) < THRESHOLD < before < judged_probability(before, 3.0)
+    assert 0 < judged_probability(0.0, -9.0) < judged_probability(1.0, 9.0) < 1
 
 
 def test_rare_words_weigh_more_and_an_index_without_a_word_list_knows_every_word() -> None:

@@ -115,6 +115,10 @@ def test_the_question_as_typed_is_always_the_first_interpretation() -> None:
         ("what does := mean", "walrus"),
         ("lines with an `@` above a function", "decorator"),
         ("the ... thing?", "ellipsis"),
+        ("what does a // b do", "floor division"),
+        ("difference between == and is", "equality"),
+        ("*", "asterisk"),
+        ("a ==", "equality"),
     ],
 )
 def test_symbols_of_code_get_the_words_that_people_use_for_them(query: str, words: str) -> None:
@@ -125,4 +129,9 @@ def test_symbols_of_code_get_the_words_that_people_use_for_them(query: str, word
 
 @pytest.mark.parametrize("query", ["mail to mia@works.example", "a/b or c.d", "3*4", "and so on..."])
 def test_symbols_inside_other_words_are_left_alone(query: str) -> None:
+    assert spell_symbols(query) == query
+
+
+@pytest.mark.parametrize("query", ["why if __name__ == '__main__'", "how do i run tool add / tool remove"])
+def test_symbols_that_are_only_used_are_left_alone(query: str) -> None:
     assert spell_symbols(query) == query

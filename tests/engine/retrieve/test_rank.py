@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,8 @@ import pytest
 from groundwire.engine.index.base import Index
 from groundwire.engine.index.location import open_index
 from groundwire.engine.knowledge.addresses import CONTENTS_URL, DOCS_URL, local_address
-from groundwire.engine.pages import Page
+from groundwire.engine.knowledge.purposes import PurposeMatch
+from groundwire.engine.pages import ClosestSentence, Page, Passage
 from groundwire.engine.retrieve.rank import RankedPassages, find_passages
 from groundwire.model import SearchOptions
 
@@ -86,6 +87,23 @@ def test_an_error_of_a_known_class_is_answered_whatever_its_message_says(index: 
     assert find(index, f"KeyError: {message}").is_answer
     assert not find(index, f"AcmeError: {message}").is_answer
     assert not find(index, message).is_answer
+
+
+def test_a_section_about_both_things_comes_before_the_pages_of_either(index: Index) -> None:
+    page = f"{DOCS_URL}library/pickle.html"
+    both = Page(
+        f"{page}#comparison-with-json",
+        "Comparison with json — pickle",
+        "Comparison with json\n\nThere are differences between pickle and JSON.",
+    )
+    module = Page(
+        f"{page}#module-pickle",
+        "pickle — save Python objects",
+        "pickle\n\nThe pickle module saves objects; json is safer than pickle.",
+    )
+    index.put([module, both])
+    assert find(index, "json vs pickle").passages[0].url == both.url
+    assert find(index, "save objects with pickle").passages[0].url == module.url
 
 
 def test_a_package_that_the_question_does_not_name_is_not_first(index: Index) -> None:
@@ -180,3 +198,44 @@ def test_pages_of_the_user_are_compared_however_many_built_in_pages_share_their_
     index.put([Page("https://handbook.example/door", "Doors", "Names of guests are on a list at reception.")])
     found = find_passages(index, "check the list of names", SearchOptions(), 60)
     assert "https://handbook.example/door" in [passage.url for passage in found.passages]
+
+
+class Judge:
+    """Search by meaning that only judges passages: those with a word answer the question."""
+
+    def __init__(self, word: str) -> None:
+        self._word = word
+        self.judged: list[str] = []
+
+    def search(self, query: str, options: SearchOptions, limit: int) -> list[Passage]:
+        return []
+
+    def similarities(self, query: str, passages: Sequence[Passage]) -> list[float | None]:
+        return [None] * len(passages)
+
+    def closest_sentences(self, query: str, passages: Sequence[Passage]) -> list[ClosestSentence | None]:
+        return [None] * len(passages)
+
+    def answer_odds(self, query: str, passages: Sequence[Passage]) -> list[float | None]:
+        self.judged += [passage.url for passage in passages]
+        return [4.0 if self._word in passage.text else -4.0 for passage in passages]
+
+    def purposes(self, query: str, limit: int) -> list[PurposeMatch]:
+        return []
+
+
+def test_a_page_of_the_user_that_lacks_the_detail_is_less_probably_an_answer(index: Index) -> None:
+    question = "How many days of leave do I have?"
+    has, lacks = (find_passages(index, question, SearchOptions(), 5, Judge(word)) for word in ("30", "xyz"))
+    assert lacks.probability < find(index, question).probability <= has.probability
+    doubtful = "How many days may I leave early?"
+    has, lacks = (find_passages(index, doubtful, SearchOptions(), 5, Judge(word)) for word in ("30", "xyz"))
+    assert (has.is_answer, lacks.is_answer) == (True, False)
+
+
+def test_nothing_is_judged_if_a_built_in_page_is_first(index: Index) -> None:
+    judge = Judge("xyz")
+    found = find_passages(index, "what does math.sqrt do", SearchOptions(), 5, judge)
+    assert found.is_answer
+    assert judge.judged == []
+    assert found.probability == find(index, "what does math.sqrt do").probability

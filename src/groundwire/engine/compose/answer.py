@@ -12,7 +12,12 @@ from groundwire.engine.compose.exhibits import Layout
 from groundwire.engine.compose.score import first_statements, score_statements
 from groundwire.engine.compose.select import SelectedStatement, Selection, least_coverage, select_statements
 from groundwire.engine.compose.statements import Excerpt, Statement, join_passages, mentions, read_statements
-from groundwire.engine.knowledge.addresses import documentation_link, documentation_title, titled_name
+from groundwire.engine.knowledge.addresses import (
+    documentation_link,
+    documentation_title,
+    is_news,
+    titled_name,
+)
 from groundwire.engine.knowledge.prior import page_prior
 from groundwire.engine.pages import Passage
 from groundwire.engine.words import analyse, query_terms, split_words, word_list
@@ -163,7 +168,7 @@ def _select(part: QuestionPart, max_sources: int | None) -> tuple[list[Excerpt],
         max_sources,
         least_coverage=least,
         ranked=excerpts if part.is_answer else (),
-        superseded=_superseded(part.query, part.passages),
+        superseded=_superseded(part.query, part.passages) | _news(part.passages),
         is_thin=is_thin,
     )
     return excerpts, selection
@@ -182,6 +187,13 @@ def _superseded(query: str, passages: Sequence[Passage]) -> frozenset[str]:
             known.setdefault(year, set()).add(passage.url)
     older = (urls for years in editions.values() for year, urls in years.items() if year != max(years))
     return frozenset().union(*older)
+
+
+def _news(passages: Sequence[Passage]) -> frozenset[str]:
+    """The pages about the changes of a version, unless one of them ranks first: they say of a thing only what
+    was new in it."""
+    found = frozenset(passage.url for passage in passages if is_news(passage.url))
+    return frozenset() if passages and passages[0].url in found else found
 
 
 def _newest_first(
@@ -263,10 +275,32 @@ def _description_order(passage: Passage, thing: str) -> tuple[bool, float, int]:
 
 
 def missing_things(answer: Composition, things: Sequence[str]) -> tuple[str, ...]:
-    """The compared things that an answer does not mention; all of them if it is doubtful."""
+    """The compared things that an answer does not describe; all of them if it is doubtful. The page of one
+    thing may mention the other, but does not describe it."""
     if answer.is_doubtful or not answer.found:
         return tuple(things)
+    evidence = [item for citation in answer.citations for item in citation.evidence]
+    own = {thing for thing in things for item in evidence if _is_page_of(item.source.title, thing, things)}
+    others = (item.source.title for item in evidence if not _is_page_of_any(item.source.title, things))
+    compares = any(_mentions_all(title, " ".join(things)) for title in others)
+    if own and not compares:
+        return tuple(thing for thing in things if thing not in own)
     return tuple(thing for thing in things if not _mentions_all(answer.text, thing))
+
+
+def _is_page_of(title: str, thing: str, things: Sequence[str]) -> bool:
+    """Is a page about a thing: of that name, or of something in the module of that name? Not if it is about
+    another one of `things`: `copy.deepcopy` is not the page of `copy`."""
+    first, *rest = titled_name(title).casefold().split(".")
+    last = rest[-1] if rest else first
+    others = {other.casefold() for other in things} - {thing.casefold()}
+    return thing.casefold() in (last, ".".join((first, *rest))) or (
+        thing.casefold() == first and last not in others
+    )
+
+
+def _is_page_of_any(title: str, things: Sequence[str]) -> bool:
+    return any(_is_page_of(title, thing, things) for thing in things)
 
 
 def _mentions_all(text: str, thing: str) -> bool:

@@ -59,6 +59,8 @@ class _Arranger:
         """The entries of one paragraph."""
         entries: list[Entry] = []
         for item in items:
+            if item is not items[0] and self._is_later_example(item.statement, items[0].statement):
+                continue
             entries += self._opening(item.statement)
             around = self._around(item.statement, items)
             if around is None:
@@ -87,6 +89,21 @@ class _Arranger:
                 if one.start >= least and one.kind == "code" and (shown := self._show(number, one)):
                     return entries + shown
         return entries
+
+    def _is_later_example(self, statement: Statement, first: Statement) -> bool:
+        """Does a statement about a documented name announce code, although there is some before it? The first
+        example shows how a thing is used, the others what else can be done with it."""
+        following = self._following(statement)
+        announces = statement.subject and statement.quote.rstrip().endswith(":")
+        if following is None or following.kind != "code" or not announces:
+            return False
+        positions = (
+            excerpt.start + one.start
+            for number, excerpt in self._section_from(first)
+            for one in self._exhibits_of(number)
+            if one.kind == "code"
+        )
+        return any(first.offset < position < statement.offset for position in positions)
 
     def _section_from(self, statement: Statement) -> list[tuple[int, Excerpt]]:
         """The excerpts of the statement's section from the statement on, in the order of the page."""

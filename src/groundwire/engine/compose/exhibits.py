@@ -67,7 +67,7 @@ def lay_out(exhibit: Exhibit, text: str, chosen: Sequence[int] = ()) -> Layout |
     if len(quote) > _LONGEST_EXHIBIT and exhibit.kind != "table":
         return None
     if exhibit.kind == "list":
-        return Layout("\n".join(_list_lines(exhibit, text)), (quote,))
+        return Layout("\n".join(_list_lines(exhibit, text)), tuple(_item_quotes(exhibit, text)))
     if exhibit.kind == "table":
         return _table(exhibit, text, chosen)
     # A code block of plain text begins with its own indentation.
@@ -95,6 +95,19 @@ def _list_lines(exhibit: Exhibit, text: str) -> Iterator[str]:
         mark = f"{block.number}." if block.number else "-"
         indent = "  " * min(block.level - least, 1)
         yield f"{indent}{mark} {clean_line(text[block.start : block.end])}"
+
+
+def _item_quotes(exhibit: Exhibit, text: str) -> Iterator[str]:
+    """The verbatim text of the items. Items with nothing but space between them are quoted together; a mark
+    between them is part of a file, but not of the page that a browser shows."""
+    first, *rest = exhibit.blocks
+    start, end = first.start, first.end
+    for block in rest:
+        if text[end : block.start].strip():
+            yield text[start:end]
+            start = block.start
+        end = block.end
+    yield text[start:end]
 
 
 def _table(exhibit: Exhibit, text: str, chosen: Sequence[int]) -> Layout | None:

@@ -96,8 +96,11 @@ def select_statements(  # noqa: PLR0913  each is a fact about the evidence
     everything = [statement for unit in picked for statement in unit.statements]
     everything += _next_sentence(everything, statements)
     answering = {(statement.url, statement.offset) for statement in everything}
-    if ranked and ranked[picked[0].item.statement.excerpt].section:
+    section = ranked[picked[0].item.statement.excerpt].section if ranked else ""
+    if section:
         everything += _rest_of_section(picked[0], everything, statements)
+    if section.endswith("?"):
+        everything += _rest_of_reply(picked[0], everything, statements)
     pages = list(dict.fromkeys(statement.url for statement in everything))
     allowed = None if max_sources is None else max(0, max_sources - len(pages))
     chosen = _with_corroboration(everything, pool, pages, allowed)
@@ -160,6 +163,27 @@ def _rest_of_section(
         return []
     taken = {(item.url, item.offset) for item in chosen}
     return [item for item in section if item.kind != "row" and (item.url, item.offset) not in taken]
+
+
+def _rest_of_reply(
+    opening: _Unit, chosen: Sequence[Statement], statements: Sequence[Statement]
+) -> list[Statement]:
+    """The sentences after the one that opens the answer, if the heading above it is a question of our own
+    documentation or Python's: a reply takes several sentences, of which the first often only begins it."""
+    last = opening.statements[-1]
+    if not is_built_in(last.url):
+        return []
+    taken = {(item.url, item.offset) for item in chosen}
+    room = _WHOLE_SECTION - sum(len(item.quote) for item in chosen if item.url == last.url)
+    found: list[Statement] = []
+    following = (item for item in statements if item.excerpt == last.excerpt and item.number > last.number)
+    for item in following:
+        if item.kind != "prose" or item.is_cut or len(item.quote) > room:
+            break
+        if (item.url, item.offset) not in taken:
+            found.append(item)
+            room -= len(item.quote) + 1
+    return found
 
 
 def least_coverage(query_length: int) -> float:

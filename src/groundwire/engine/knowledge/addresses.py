@@ -48,6 +48,11 @@ def is_built_in(url: str) -> bool:
     return url.startswith((LOCAL, _SOURCES, DOCS_SITE, PROJECTS))
 
 
+def is_news(url: str) -> bool:
+    """Is it a page of Python's documentation about what a version changed?"""
+    return url.startswith(DOCS_SITE) and "/whatsnew/" in url
+
+
 def titled_name(title: str) -> str:
     """The name that a page documents: its title begins with it."""
     return title.partition(" — ")[0]

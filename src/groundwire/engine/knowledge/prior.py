@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from groundwire.engine.data_files import data_words
-from groundwire.engine.knowledge.addresses import DOCS_SITE, LOCAL, PROJECTS, library_page, local_address
+from groundwire.engine.knowledge.addresses import LOCAL, PROJECTS, is_news, library_page, local_address
 from groundwire.engine.knowledge.inventory import CORE_MODULES
 
 _RARELY_USED = frozenset(data_words(Path(__file__).parent, "rarely_used_pages"))
@@ -33,7 +33,7 @@ def page_prior(url: str, title: str, words: frozenset[str] = frozenset()) -> flo
     query names the package."""
     if page := library_page(url, title):
         return 1.0 if page in _CORE_PAGES else _RARE_PRIOR if page in _RARELY_USED else _OTHER_PRIOR
-    if url.startswith(DOCS_SITE) and "/whatsnew/" in url:
+    if is_news(url):
         return _RARE_PRIOR
     package = package_of(url)
     if not package or package in words:

@@ -9,10 +9,11 @@ score of the best passage, in which all evidence about that one is weighed.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-from groundwire.engine.knowledge.addresses import is_built_in
+from groundwire.engine.knowledge.addresses import documentation_link, is_built_in, local_address, titled_name
 from groundwire.engine.knowledge.prior import page_prior
 from groundwire.engine.pages import Passage
 from groundwire.engine.retrieve.interpret import Interpretation
@@ -36,6 +37,9 @@ _SHORTEST_PREFIX = 3
 _HIGH_SCORE = 12.0
 """The score of a passage that hardly any other exceeds."""
 _LONG_QUESTION = 8
+_TINY = 1e-6
+_VERSION = re.compile(r"\bpython\s+(\d\.\d+)\b", re.IGNORECASE)
+_COMPARED_WITH = re.compile(r"\b(?:like|as in|wie in|wie bei)\s+\S+")
 
 THRESHOLD = 0.4
 """The least probability of an answer. `bench/gate.py` prints the curve. Wrongly silent is worse than wrongly
@@ -108,6 +112,19 @@ def weighed(features: GateFeatures, gate: GateWeights) -> float:
     return 1 / (1 + math.exp(-total))
 
 
+JUDGED = (-0.8, 0.8, 0.8)
+"""Bias, and the weights of the gate's own log odds and of the cross-encoder's. Close to those that
+`bench/cross_encoder.py` fits to the tuning questions about handbooks; with this bias, one in fourteen of the
+answerable ones stays without an answer."""
+
+
+def judged_probability(probability: float, log_odds: float) -> float:
+    """The probability with what the cross-encoder says about the best passage."""
+    bias, own, judged = JUDGED
+    before = math.log(max(probability, _TINY) / max(1 - probability, _TINY))
+    return 1 / (1 + math.exp(-(bias + own * before + judged * log_odds)))
+
+
 def gate_features(
     interpretation: Interpretation,
     passages: Sequence[Passage],
@@ -138,7 +155,7 @@ def gate_features(
         ),
         about,
         unknown / total * (1 - about),
-        float(any(not _is_mentioned(name, passages) for name in names)),
+        float(not all(_is_mentioned(name, passages) or _is_special(name) for name in names)),
         float(_is_foreign(query, read)),
         min(len(weights), _LONG_QUESTION) / _LONG_QUESTION,
         max(item.similarity * page_prior(item.url, item.title, words) for item in read),
@@ -198,8 +215,23 @@ def _is_mentioned(name: str, passages: Sequence[Passage]) -> bool:
     return any(name in passage.title or name in passage.text for passage in passages)
 
 
+def _is_special(name: str) -> bool:
+    """Is it a documented name of the language, such as `__name__`? A page that is known only by its address
+    and its subject does not have it in its text."""
+    return name.startswith("__") and bool(documentation_link(local_address(name), name))
+
+
 def _is_foreign(query: str, passages: Sequence[Passage]) -> bool:
-    named = word_list("other_technologies").intersection(query.casefold().split())
-    return bool(named) and not any(
-        named.intersection(tokenize(f"{passage.title} {passage.text}")) for passage in passages
-    )
+    """Is the question about another technology, or about a version of Python, that no passage mentions? What
+    something is only compared with does not count: `subcommands like git has`."""
+    version = _VERSION.search(query)
+    if version and not any(version[1] in f"{item.title} {item.text}" for item in passages):
+        return True
+    named = word_list("other_technologies").intersection(_COMPARED_WITH.sub(" ", query.casefold()).split())
+    return bool(named) and not any(named.intersection(tokenize(_own_text(passage))) for passage in passages)
+
+
+def _own_text(passage: Passage) -> str:
+    """Title and text, without the phrase that we added to the title of a built-in page."""
+    title = titled_name(passage.title) if is_built_in(passage.url) else passage.title
+    return f"{title} {passage.text}"

@@ -55,6 +55,11 @@ _PARTICLES = frozenset(
     )
 )
 _AROUND_SYMBOLS = "`'\"“”„?,;"
+_ASKS_ABOUT_SYMBOL = re.compile(
+    r"\b(?:(?:what|how) does|mean|means|meaning|operator|symbol|sign|called|stands?"
+    r"|bedeutet|heißt|macht|zeichen)\b",
+    re.IGNORECASE,
+)
 _LINKS = ("", "s", "es", "n", "en", "e")
 """What joins the parts of a German compound."""
 _SHORTEST_PART = 4
@@ -78,10 +83,24 @@ def interpretations(query: str, words_with_prefix: WordsWithPrefix) -> Iterator[
 
 
 def spell_symbols(query: str) -> str:
-    """The query, followed by the words for the symbols that are in it as words: `what does := mean`."""
-    symbols = (token.strip(_AROUND_SYMBOLS) or token for token in query.split())
-    words = dict.fromkeys(_symbols()[symbol] for symbol in symbols if symbol in _symbols())
+    """The query, followed by the words for the symbols that are in it as words: `what does := mean`.
+
+    A symbol between two other words is only used, not asked about: `if __name__ == '__main__'`.
+    """
+    tokens = [token.strip(_AROUND_SYMBOLS) or token for token in query.split()]
+    asks = _ASKS_ABOUT_SYMBOL.search(query) is not None
+    with_neighbours = zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False)
+    words = dict.fromkeys(
+        _symbols()[token]
+        for before, token, after in with_neighbours
+        if token in _symbols() and (asks or not (_is_operand(before) and _is_operand(after)))
+    )
     return " ".join((query, *words))
+
+
+def _is_operand(token: str) -> bool:
+    """Is it a word that is neither a symbol nor an everyday word such as `and`?"""
+    return bool(token) and token not in _symbols() and token.casefold() not in stop_words()
 
 
 @cache
