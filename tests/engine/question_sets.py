@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 Part: TypeAlias = Literal[
-    "tuning", "tuning_2", "tuning_3", "tuning_4", "tuning_5", "tuning_6", "tuning_7", "tuning_8", "held_out"
+    *("tuning", "tuning_2", "tuning_3", "tuning_4", "tuning_5", "tuning_6", "tuning_7", "tuning_8"),
+    *("held_out", "held_out_2", "held_out_3"),
 ]
 Subject: TypeAlias = Literal["python", "handbook", "unanswerable"]
 
 PARTS: tuple[Part, ...] = get_args(Part)
-TUNING: tuple[Part, ...] = PARTS[:-1]
+TUNING: tuple[Part, ...] = tuple(part for part in PARTS if part.startswith("tuning"))
 """The parts that may be looked at."""
 SUBJECTS: tuple[Subject, ...] = get_args(Subject)
 FOLDER = Path(__file__).parent / "questions"
@@ -39,12 +40,18 @@ HANDBOOK_5 = Path(__file__).parent / "handbook_5"
 """Those of a fifth one."""
 HANDBOOK_6 = Path(__file__).parent / "handbook_6"
 """Those of a sixth one."""
+HANDBOOK_7 = Path(__file__).parent / "handbook_7"
+"""Those of a seventh one."""
+HANDBOOK_8 = Path(__file__).parent / "handbook_8"
+"""Those of an eighth one."""
 _HANDBOOK_OF: dict[Part, Path] = {
     "tuning_5": HANDBOOK_2,
     "tuning_6": HANDBOOK_3,
     "tuning_7": HANDBOOK_4,
     "tuning_8": HANDBOOK_6,
     "held_out": HANDBOOK_5,
+    "held_out_2": HANDBOOK_7,
+    "held_out_3": HANDBOOK_8,
 }
 """The handbook that the questions of a part are about, if it is not the first."""
 WITHOUT: frozenset[tuple[Part, Subject]] = frozenset(
@@ -52,10 +59,12 @@ WITHOUT: frozenset[tuple[Part, Subject]] = frozenset(
         *(("tuning_5", "python"), ("tuning_6", "python"), ("tuning_7", "python")),
         *(("tuning_5", "unanswerable"), ("tuning_6", "unanswerable"), ("tuning_7", "unanswerable")),
         ("tuning_8", "unanswerable"),
+        *(("held_out_2", "python"), ("held_out_2", "unanswerable")),
+        *(("held_out_3", "python"), ("held_out_3", "unanswerable")),
     ]
 )
 """Parts without questions about a subject."""
-HANDBOOKS = (HANDBOOK, HANDBOOK_2, HANDBOOK_3, HANDBOOK_4, HANDBOOK_5, HANDBOOK_6)
+HANDBOOKS = (HANDBOOK, HANDBOOK_2, HANDBOOK_3, HANDBOOK_4, HANDBOOK_5, HANDBOOK_6, HANDBOOK_7, HANDBOOK_8)
 """All handbooks. A file name is in one of them only."""
 
 

@@ -18,7 +18,7 @@ from groundwire.engine.compiled import (
     table_path,
 )
 from groundwire.engine.dense import stage
-from groundwire.engine.retrieve import interpret
+from groundwire.engine.retrieve import interpret, translate
 from groundwire.files.lock import locked
 
 SECTIONS = [["a\t1", "b\t2 3"], [], ["käse", "z"]]
@@ -115,7 +115,7 @@ def engine_tables() -> list[Sections]:
     return [
         interpret._dictionary_of.__wrapped__(in_german=False),
         interpret._dictionary_of.__wrapped__(in_german=True),
-        [interpret._english_by_stem.__wrapped__()],
+        [translate._english_by_stem.__wrapped__()],
         [stage._phrases_by_key.__wrapped__()],
     ]
 

@@ -11,6 +11,7 @@ from groundwire.engine.compose.answer import (
     compose_parts,
     missing_things,
 )
+from groundwire.engine.knowledge.addresses import local_address
 from groundwire.engine.outline import Block, encode_outline
 from groundwire.engine.pages import Page, Passage, page_passages
 from groundwire.model.value import replace
@@ -342,8 +343,12 @@ def test_the_evidence_is_thin_if_the_engine_doubts_it() -> None:
     ],
 )
 def test_a_doubtful_answer_begins_with_the_doubt(question: str, doubt: str) -> None:
-    page = passage("Widgets are painted in the hall.")
-    for probability, is_doubted in ((0.5, True), (0.7, False)):
+    own = passage("Widgets are painted in the hall.")
+    built_in = replace(own, url=local_address("widgets"))
+    for page, probability, is_doubted in (
+        *((own, 0.7, True), (own, 0.8, False)),
+        *((built_in, 0.5, True), (built_in, 0.7, False)),
+    ):
         answer = compose_parts([QuestionPart(question, question, [page], True, probability)])
         check(answer, [page])
         assert answer.text == (f"{doubt}\n\n{page.text}" if is_doubted else page.text)

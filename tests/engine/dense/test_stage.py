@@ -18,6 +18,7 @@ from groundwire.engine.index.location import open_index
 from groundwire.engine.knowledge.purposes import purpose_index
 from groundwire.engine.pages import Page, Passage
 from groundwire.model import SearchOptions
+from groundwire.model.value import replace
 from tests.engine.dense.fakes import PHRASES, FakeEncoder, fake_encoders
 
 ANY = SearchOptions()
@@ -238,7 +239,7 @@ class FakeCrossEncoder:
         return [3.0 if word in passage else -3.0 for passage in passages]
 
 
-def test_question_and_passage_are_read_together_where_both_are_english(index: Index) -> None:
+def test_question_and_passage_are_read_together_in_english(index: Index) -> None:
     index.put([HOLIDAYS])
     store = index.passage_store()
     assert store is not None
@@ -249,12 +250,13 @@ def test_question_and_passage_are_read_together_where_both_are_english(index: In
         return cast("CrossEncoder", loaded[-1])
 
     stage = DenseStage(store, store.folder, fake_encoders, load)
-    pages = [HOLIDAYS, EXPENSES, URLAUB]
+    pages = [HOLIDAYS, EXPENSES, URLAUB, replace(URLAUB, language="fr")]
     passages = [Passage(page.url, page.title, page.text, 0, language=page.language) for page in pages]
-    assert stage.answer_odds("wie viele Tage Urlaub habe ich", passages) == [None, None, None]
+    assert stage.answer_odds("combien de jours de vacances est-ce que j'ai", passages) == [None] * 4
     assert not loaded
-    assert stage.answer_odds("how long is the vacation", passages) == [3.0, -3.0, None]
-    assert stage.answer_odds("what about my expenses", passages) == [-3.0, 3.0, None]
+    assert stage.answer_odds("what about my expenses", passages) == [-3.0, 3.0, -3.0, None]
+    assert stage.answer_odds("how long is the vacation", passages) == [3.0, -3.0, 3.0, None]
+    assert stage.answer_odds("wie viele Tage", passages) == [3.0, -3.0, 3.0, None]
     assert len(loaded) == 1
     without = DenseStage(store, store.folder, fake_encoders)
-    assert without.answer_odds("how long is the vacation", passages) == [None, None, None]
+    assert without.answer_odds("how long is the vacation", passages) == [None] * 4

@@ -7,11 +7,10 @@ import pytest
 from groundwire.engine.retrieve.interpret import (
     error_query,
     interpretations,
-    is_german,
     spell_symbols,
-    translate,
 )
 from groundwire.engine.retrieve.names import with_public_names
+from groundwire.engine.retrieve.translate import is_german, translate
 
 WORDS = ("error", "file", "json", "decode", "nonetype", "object", "subscriptable", "attribute", "directory")
 TRACEBACK = """Traceback (most recent call last):

@@ -9,7 +9,7 @@ import pytest
 
 from groundwire.engine.index.base import Index
 from groundwire.engine.index.location import open_index
-from groundwire.engine.knowledge.addresses import CONTENTS_URL, DOCS_URL, local_address
+from groundwire.engine.knowledge.addresses import CONTENTS_URL, DOCS_URL, is_built_in, local_address
 from groundwire.engine.knowledge.purposes import PurposeMatch
 from groundwire.engine.pages import ClosestSentence, Page, Passage
 from groundwire.engine.retrieve.rank import RankedPassages, find_passages
@@ -239,3 +239,35 @@ def test_nothing_is_judged_if_a_built_in_page_is_first(index: Index) -> None:
     assert found.is_answer
     assert judge.judged == []
     assert found.probability == find(index, "what does math.sqrt do").probability
+
+
+def test_a_passage_with_the_answer_comes_before_one_that_is_closer_in_words(index: Index) -> None:
+    answer, closer = "https://handbook.example/b", "https://handbook.example/a"
+    index.put(
+        [
+            Page(closer, "Bicycles", "Where bicycles are parked at night is a question of the insurance."),
+            Page(answer, "Bicycles and scooters", "At night, lock your bicycle in the cellar."),
+        ]
+    )
+    question = "Where are bicycles parked at night?"
+    before, after = (
+        find_passages(index, question, SearchOptions(), 9, judge).passages
+        for judge in (None, Judge("cellar"))
+    )
+    assert before[0].url == closer
+    assert after[0].url == answer
+    assert sorted(item.url for item in before) == sorted(item.url for item in after)
+    assert [item.score for item in after] == sorted((item.score for item in after), reverse=True)
+
+
+def test_a_page_of_the_user_may_answer_where_a_built_in_one_is_first_but_does_not(index: Index) -> None:
+    buses = "Buses leave there every ten minutes until midnight. " * 6
+    page = Page("https://handbook.example/s", "Shops", f"The baker is opposite the station. {buses}")
+    index.put([page])
+    question = "is there a tree generator at the baker, the plumber or the carpenter"
+    without = find(index, question)
+    assert is_built_in(without.passages[0].url)
+    assert not without.is_answer
+    found = find_passages(index, question, SearchOptions(), 9, Judge("station"))
+    assert found.passages[0].url == page.url
+    assert found.probability > without.probability

@@ -15,6 +15,7 @@ from groundwire.engine.compose.statements import Excerpt, Statement, join_passag
 from groundwire.engine.knowledge.addresses import (
     documentation_link,
     documentation_title,
+    is_built_in,
     is_news,
     titled_name,
 )
@@ -65,9 +66,10 @@ _FIRM_PROBABILITY = 0.85
 """Probability of an answer, where the engine judges it, below which the evidence is thin. On the tuning
 questions of tests/engine/questions, the warning is then at 10 % of the right answers and at 55 % of the wrong
 ones; by coverage it was at 17 % and at 41 %."""
-_DOUBTFUL_PROBABILITY = 0.6
-"""Probability below which the answer itself begins with the doubt. On the tuning questions about handbooks
-that are answered, that is every second one without an answer (12 of 25), and one in 12 of the others."""
+_DOUBTFUL_PROBABILITY, _DOUBTFUL_OWN = 0.6, 0.75
+"""Probability below which the answer itself begins with the doubt, and the same for a page that the user
+added. On the tuning questions about handbooks that are answered, that is every second one without an
+answer, and one in 12 of the others (`bench/cross_encoder.py`): silence would hide right answers, too."""
 
 _WITH_REFERENCE = 0.6
 """Score of a passage, relative to that of a page of which only the address is known, from which on it is
@@ -127,7 +129,7 @@ def _compose_part(part: QuestionPart, max_sources: int | None) -> Composition:
     )
     # Further links would count as sources.
     builder = _AnswerBuilder(part.query, sources, has_links=max_sources is None)
-    is_doubtful = part.probability is not None and part.probability < _DOUBTFUL_PROBABILITY
+    is_doubtful = part.probability is not None and part.probability < _least_sure(part)
     if is_doubtful:
         builder.doubt()
     if reference is not None:
@@ -141,6 +143,10 @@ def _compose_part(part: QuestionPart, max_sources: int | None) -> Composition:
         is_plain=True,
         is_doubtful=is_doubtful,
     )
+
+
+def _least_sure(part: QuestionPart) -> float:
+    return _DOUBTFUL_PROBABILITY if is_built_in(part.passages[0].url) else _DOUBTFUL_OWN
 
 
 def _reference(part: QuestionPart) -> Passage | None:

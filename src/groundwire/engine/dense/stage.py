@@ -23,7 +23,7 @@ from groundwire.engine.index.base import PassageStore
 from groundwire.engine.knowledge.purposes import Purpose, PurposeMatch, purpose_index
 from groundwire.engine.outline import decode_outline
 from groundwire.engine.pages import ClosestSentence, Passage
-from groundwire.engine.retrieve.interpret import is_german
+from groundwire.engine.retrieve.translate import gloss, is_german
 from groundwire.engine.words import guess_language, stop_words, tokenize, word_list
 from groundwire.model import SearchOptions
 
@@ -40,6 +40,9 @@ _LONGEST_SENTENCE = 240
 _CACHED_SENTENCES = 2048
 """Sentences that are compared for one question, their characters, and the vectors that are kept for the next
 questions: 4 MB. A sentence takes about half a millisecond."""
+_READ = ("en", "de", "")
+"""Languages of passages that the cross-encoder reads, German as its words are in English. That of code and
+tables is often unknown."""
 _FOREIGN_WORDS = 2
 """One may be a name or a variable: `del`, `la`."""
 
@@ -142,16 +145,18 @@ class DenseStage:
 
     def answer_odds(self, query: str, passages: Sequence[Passage]) -> list[float | None]:
         """For each passage the logarithm of the odds that it answers the question, by the cross-encoder; None
-        without one, and where question or passage is not in English."""
-        read = [at for at, passage in enumerate(passages) if _is_english(passage)]
+        without one, and where question or passage is in another language than English or German."""
+        read = [at for at, passage in enumerate(passages) if _text_language(passage) in _READ]
         odds: list[float | None] = [None] * len(passages)
-        if self._load_cross_encoder is None or not read or question_language(query) != "en":
+        language = "de" if is_german(query) else question_language(query)
+        if self._load_cross_encoder is None or not read or not language:
             return odds
         with self._loading:
             if self._cross_encoder is None:
                 self._cross_encoder = self._load_cross_encoder()
-        inputs = [passage_input(passages[at]) for at in read]
-        for at, found in zip(read, self._cross_encoder.log_odds(query, inputs), strict=True):
+        inputs = [_in_english(passage_input(passages[at]), _text_language(passages[at])) for at in read]
+        judged = self._cross_encoder.log_odds(_in_english(query, language), inputs)
+        for at, found in zip(read, judged, strict=True):
             odds[at] = found
         return odds
 
@@ -212,9 +217,15 @@ def _sentences(passage: Passage) -> Iterator[Segment]:
     return (segment for segment in segments if segment.kind in _COMPARED_SENTENCES)
 
 
-def _is_english(passage: Passage) -> bool:
-    language = passage.language.partition("-")[0].lower() or guess_language(passage.text)
-    return bool(passage.text) and language in ("en", "")
+def _text_language(passage: Passage) -> str | None:
+    """The language of a passage, empty if it is not known; None if it has no text."""
+    if not passage.text:
+        return None
+    return passage.language.partition("-")[0].lower() or guess_language(passage.text)
+
+
+def _in_english(text: str, language: str | None) -> str:
+    return gloss(text) if language == "de" else text
 
 
 def question_language(query: str) -> str:

@@ -11,15 +11,14 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from groundwire.engine.compiled import Lines, Sections, compiled_table, find_value
+from groundwire.engine.compiled import compiled_table
 from groundwire.engine.data_files import data_lines
 from groundwire.engine.knowledge.purposes import purpose_index
-from groundwire.engine.retrieve.names import mentioned_names, with_public_names
+from groundwire.engine.retrieve.names import with_public_names
 from groundwire.engine.retrieve.spelling import Dictionary, Speller, WordsWithPrefix, make_dictionary
+from groundwire.engine.retrieve.translate import german_words, is_german, is_german_word, translate
 from groundwire.engine.words import (
     name_parts,
-    split_words,
-    stem_word,
     stop_words,
     synonyms,
     tokenize,
@@ -48,21 +47,12 @@ _NOISE = re.compile(
     r"|\bline \d+(?:,? column \d+)?(?: \(char \d+\))?|\bposition \d+|\b\d+\b|<[^<>]*>"
 )
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
-_PARTICLES = frozenset(
-    (
-        *("ab", "an", "auf", "aus", "bei", "ein", "fest", "frei", "her", "hin", "hoch", "los", "mit", "nach"),
-        *("um", "unter", "vor", "weg", "weiter", "zu", "zurück"),
-    )
-)
 _AROUND_SYMBOLS = "`'\"“”„?,;"
 _ASKS_ABOUT_SYMBOL = re.compile(
     r"\b(?:(?:what|how) does|mean|means|meaning|operator|symbol|sign|called|stands?"
     r"|bedeutet|heißt|macht|zeichen)\b",
     re.IGNORECASE,
 )
-_LINKS = ("", "s", "es", "n", "en", "e")
-"""What joins the parts of a German compound."""
-_SHORTEST_PART = 4
 
 
 def interpretations(query: str, words_with_prefix: WordsWithPrefix) -> Iterator[Interpretation]:
@@ -126,7 +116,7 @@ def _compile_dictionary(*, in_german: bool) -> Dictionary:
     """Everyday words, and those of purposes and synonyms."""
     words = {*stop_words(), *word_list("generic_words"), *word_list("other_technologies")}
     if in_german:
-        words.update(line.split()[0] for line in _translated_lines())
+        words.update(german_words())
     else:
         words |= word_list("common_words")
         words.update(word for pair in synonyms().items() for word in (pair[0], *pair[1]))
@@ -143,10 +133,7 @@ def _compile_dictionary(*, in_german: bool) -> Dictionary:
 
 def _is_word(word: str) -> bool:
     """Is it spelt correctly: a German word or verb with a translation, or the name of a technology?"""
-    verbs = (word.removeprefix(particle) for particle in _PARTICLES if word.startswith(particle))
-    return word in word_list("other_technologies") or bool(
-        _translations(word) or _compound(word) or any(map(_translations, verbs))
-    )
+    return word in word_list("other_technologies") or is_german_word(word)
 
 
 def error_query(query: str, words_with_prefix: WordsWithPrefix) -> str:
@@ -174,66 +161,3 @@ def error_names(error: str) -> frozenset[str]:
 def error_message(error: str) -> str:
     """What is left of the text of an error without the name of its class."""
     return " ".join(_ERROR_NAME.sub(" ", error).split())
-
-
-def is_german(query: str) -> bool:
-    """Has the query a word that only German questions have, or none that English ones have?"""
-    words = split_words(query)
-    if word_list("german_words").intersection(words):
-        return True
-    english = stop_words("en") - stop_words("de")
-    return not english.intersection(words) and any(_translations(word) for word in words)
-
-
-def translate(query: str) -> str:
-    """The English words for a German query; words without a translation are kept. Empty if none has one."""
-    words = split_words(query)
-    particles = [word for word in words if word in _PARTICLES]
-    content = [word for word in words if word not in stop_words("de")]
-    english: list[str] = []
-    changed = False
-    for word in content:
-        # The prefix of a separable verb is at the end of the question: `fange … ab` is `abfangen`.
-        separated = (_translations(particle + word) for particle in particles)
-        found = next(filter(None, separated), ()) or _translations(word) or _compound(word)
-        changed = changed or bool(found)
-        english += found or (word,)
-    # Names of code are kept whole: the gate must see those that do not exist.
-    return " ".join(dict.fromkeys((*english, *mentioned_names(query)))) if changed else ""
-
-
-def _translations(word: str) -> tuple[str, ...]:
-    return tuple((find_value(_english_by_stem(), stem_word(word)) or "").split())
-
-
-def _compound(word: str) -> tuple[str, ...]:
-    """The translations of the two parts of a compound (`Zufallszahl`)."""
-    for cut in range(len(word) - _SHORTEST_PART, _SHORTEST_PART - 1, -1):
-        first, second = word[:cut], word[cut:]
-        tail = _translations(second)
-        if not tail:
-            continue
-        for link in _LINKS:
-            head = _translations(first.removesuffix(link)) if first.endswith(link) else ()
-            if head:
-                return head[:1] + tail[:1]
-    return ()
-
-
-def _translated_lines() -> list[str]:
-    return data_lines(Path(__file__).parents[1], "translations_de")
-
-
-@cache
-def _english_by_stem() -> Lines:
-    """English words by the stem of a German word."""
-    (lines,) = compiled_table("translations", _compile_translations)
-    return lines
-
-
-def _compile_translations() -> Sections:
-    found: dict[str, dict[str, None]] = {}
-    for line in _translated_lines():
-        german, *english = line.split()
-        found.setdefault(stem_word(german), {}).update(dict.fromkeys(english))
-    return (sorted(f"{stem}\t{' '.join(english)}" for stem, english in found.items()),)

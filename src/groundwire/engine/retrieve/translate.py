@@ -1,0 +1,133 @@
+"""German words in English: the query for English pages, and German texts read word by word."""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+from pathlib import Path
+
+from groundwire.engine.compiled import Lines, Sections, compiled_table, find_value
+from groundwire.engine.data_files import data_lines
+from groundwire.engine.retrieve.names import mentioned_names
+from groundwire.engine.words import split_words, stem_word, stop_words, word_list
+
+_PARTICLES = frozenset(
+    (
+        *("ab", "an", "auf", "aus", "bei", "ein", "fest", "frei", "her", "hin", "hoch", "los", "mit", "nach"),
+        *("um", "unter", "vor", "weg", "weiter", "zu", "zurück"),
+    )
+)
+_LINKS = ("", "s", "es", "n", "en", "e")
+"""What joins the parts of a German compound."""
+_SHORTEST_PART = 4
+FOLDER = Path(__file__).parents[1]
+"""The folder with the word lists."""
+_WORD = re.compile(r"[^\W\d_]+")
+_MEANINGS = 2
+"""English words that are read for a German one: others of its meanings, or the parts of a compound."""
+_REMEMBERED = 8192
+
+
+def is_german(query: str) -> bool:
+    """Has the query more function words of German than of English? If it has neither, at least as many words
+    that are German and not English as others?"""
+    words = split_words(query)
+    german, english = _german_markers(), stop_words("en") - stop_words("de")
+    counts = sum(word in german for word in words), sum(word in english for word in words)
+    if any(counts):
+        return counts[0] > counts[1]
+    translated = [word for word in words if word not in word_list("common_words") and _translations(word)]
+    return bool(translated) and 2 * len(translated) >= len(words)
+
+
+@cache
+def _german_markers() -> frozenset[str]:
+    """Function words of German that are not English words too."""
+    others = stop_words("en") | word_list("common_words")
+    return word_list("german_words") | ((stop_words("de") | _function_words().keys()) - others)
+
+
+def translate(query: str) -> str:
+    """The English words for a German query; words without a translation are kept. Empty if none has one."""
+    words = split_words(query)
+    particles = [word for word in words if word in _PARTICLES]
+    content = [word for word in words if word not in stop_words("de")]
+    english: list[str] = []
+    changed = False
+    for word in content:
+        # The prefix of a separable verb is at the end of the question: `fange … ab` is `abfangen`.
+        separated = (_translations(particle + word) for particle in particles)
+        found = next(filter(None, separated), ()) or _translations(word) or _compound(word)
+        changed = changed or bool(found)
+        english += found or (word,)
+    # Names of code are kept whole: the gate must see those that do not exist.
+    return " ".join(dict.fromkeys((*english, *mentioned_names(query)))) if changed else ""
+
+
+def _translations(word: str) -> tuple[str, ...]:
+    return tuple((find_value(_english_by_stem(), stem_word(word)) or "").split())
+
+
+def _compound(word: str) -> tuple[str, ...]:
+    """The translations of the two parts of a compound (`Zufallszahl`)."""
+    for cut in range(len(word) - _SHORTEST_PART, _SHORTEST_PART - 1, -1):
+        first, second = word[:cut], word[cut:]
+        tail = _translations(second)
+        if not tail:
+            continue
+        for link in _LINKS:
+            head = _translations(first.removesuffix(link)) if first.endswith(link) else ()
+            if head:
+                return head[:1] + tail[:1]
+    return ()
+
+
+def is_german_word(word: str) -> bool:
+    """Is it a word or a verb with a translation?"""
+    verbs = (word.removeprefix(particle) for particle in _PARTICLES if word.startswith(particle))
+    return bool(_translations(word) or _compound(word) or any(map(_translations, verbs)))
+
+
+def gloss(text: str) -> str:
+    """A German text in English, word by word; what has no translation is kept. Networks that know only
+    English understand enough of it to judge whether it answers a question."""
+    return _WORD.sub(lambda match: _gloss(match[0]), text)
+
+
+@lru_cache(_REMEMBERED)
+def _gloss(word: str) -> str:
+    known = word.lower()
+    if known in _function_words():
+        return _function_words()[known]
+    found = _translations(known)[:_MEANINGS] or _compound(known)
+    return " ".join(found) or word
+
+
+@cache
+def _function_words() -> dict[str, str]:
+    lines = data_lines(FOLDER, "function_words_de")
+    return dict(line.split(" ", 1) for line in lines)
+
+
+def german_words() -> list[str]:
+    """The German words that have a translation."""
+    return [line.split()[0] for line in _translated_lines()]
+
+
+def _translated_lines() -> list[str]:
+    return data_lines(FOLDER, "translations_de")
+
+
+@cache
+def _english_by_stem() -> Lines:
+    """English words by the stem of a German word."""
+    (lines,) = compiled_table("translations", _compile_translations)
+    return lines
+
+
+def _compile_translations() -> Sections:
+    found: dict[str, dict[str, None]] = {}
+    for line in _translated_lines():
+        german, *english = line.split()
+        found.setdefault(stem_word(german), {}).update(dict.fromkeys(english))
+    return (sorted(f"{stem}\t{' '.join(english)}" for stem, english in found.items()),)

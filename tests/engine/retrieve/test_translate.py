@@ -1,0 +1,38 @@
+"""German in English: word by word, with numbers, names and code as they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundwire.engine.data_files import data_lines
+from groundwire.engine.retrieve import translate
+from groundwire.engine.retrieve.translate import gloss, is_german_word
+
+
+@pytest.mark.parametrize(
+    ("german", "english"),
+    [
+        ("Die Frist ist vier Wochen.", "the deadline period is four week weeks."),
+        ("Schlüssel: `door --open 7`", "key keys: `door --open 7`"),
+        ("Kein Urlaub ohne Antrag", "no vacation leave without application request"),
+        ("Zufallszahl", "random number"),
+    ],
+)
+def test_a_text_is_read_word_by_word_with_two_meanings_of_each(german: str, english: str) -> None:
+    assert gloss(german) == english
+
+
+def test_what_has_no_translation_is_kept() -> None:
+    assert gloss("Hemmeroog 42 xyzzy") == "Hemmeroog 42 xyzzy"
+
+
+def test_no_function_word_is_listed_twice() -> None:
+    listed = [line.split()[0] for line in data_lines(translate.FOLDER, "function_words_de")]
+    assert len(listed) == len(set(listed))
+    assert all(len(line.split()) > 1 for line in data_lines(translate.FOLDER, "function_words_de"))
+
+
+def test_every_listed_word_has_a_translation() -> None:
+    lines = [line.split() for line in data_lines(translate.FOLDER, "translations_de")]
+    assert [words[0] for words in lines if len(words) == 1] == []
+    assert all(is_german_word(words[0]) for words in lines[:: len(lines) // 50])
