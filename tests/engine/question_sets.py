@@ -3,8 +3,8 @@
 A file is named for its part and its subject. The questions of the tuning parts may be looked at while the
 engine is tuned; a different person wrote each part. A change is judged by the parts that it was not made for:
 `bench/rerank.py` and `bench/gate.py` fit weights to all tuning parts but one, and print how they do on that
-one. The questions of `held_out` are never printed; they are counted after a change, never to choose one.
-Their author had neither read nor used the engine. A set whose counts led to a change must be renamed.
+one. The questions of the held-out parts are never printed; they are counted after a change, never to choose
+one. Their authors had neither read nor used the engine. A set whose counts led to a change must be renamed.
 
 The questions of the subject `handbook` are about the documents of an invented organisation. `tuning_5`,
 `tuning_6` and `tuning_7` were held out until their counts were used or their questions read.
@@ -18,8 +18,17 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 Part: TypeAlias = Literal[
-    *("tuning", "tuning_2", "tuning_3", "tuning_4", "tuning_5", "tuning_6", "tuning_7", "tuning_8"),
-    *("held_out", "held_out_2", "held_out_3"),
+    "tuning",
+    "tuning_2",
+    "tuning_3",
+    "tuning_4",
+    "tuning_5",
+    "tuning_6",
+    "tuning_7",
+    "tuning_8",
+    "held_out",
+    "held_out_2",
+    "held_out_3",
 ]
 Subject: TypeAlias = Literal["python", "handbook", "unanswerable"]
 
