@@ -137,7 +137,7 @@ def main() -> None:
     print("\nEach share is that of unanswerable questions that are answered.")
     print(f"\nWeight in use: {ODDS}\n\n| handbook |" + "".join(f" weight {one} |" for one in WEIGHTS))
     print("|---|" + "--:|" * len(WEIGHTS))
-    for name in (*fitted, ""):
+    for name in (*sorted(fitted), ""):
         mine = [row for row in rows if row.question.is_answerable and name in ("", row.handbook)]
         counts = (f" {sum(row.is_first_right(weight) for row in mine)} |" for weight in WEIGHTS)
         print(f"| {name or 'all'} ({len(mine)}) |" + "".join(counts))
