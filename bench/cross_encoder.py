@@ -28,8 +28,9 @@ from groundwire.engine.index.location import open_index
 from groundwire.engine.pages import Passage
 from groundwire.engine.retrieve.gate import JUDGED
 from groundwire.engine.retrieve.question import split_question
-from groundwire.engine.retrieve.rank import ODDS, find_passages, passage_odds
+from groundwire.engine.retrieve.rank import ODDS, RankedPassages, find_passages, passage_odds
 from groundwire.model import SearchOptions
+from groundwire.model.value import replace
 
 SHRINKAGE = 0.002
 SILENT = (0.03, 0.05, 0.08, 0.1)
@@ -82,10 +83,17 @@ def samples(folder: Path) -> list[Sample]:
         for part in (part for part in TUNING if handbook_of(part).name == folder.name):
             for question in load_questions(part, "handbook"):
                 query = split_question(" ".join(question.text.split()))[0]
-                ranked = find_passages(index, query, SearchOptions(), 20, without)
+                ranked = _unsharpened(find_passages(index, query, SearchOptions(), 20, without))
                 odds = passage_odds(query, ranked, stage)
                 found.append(Sample(folder.name, question, ranked.probability, ranked.passages, odds))
     return found
+
+
+def _unsharpened(found: RankedPassages) -> RankedPassages:
+    """With the scores before they are squared."""
+    return found._replace(
+        passages=tuple(replace(item, score=math.sqrt(item.score)) for item in found.passages)
+    )
 
 
 def fit(rows: Sequence[Sample]) -> Rows:

@@ -271,3 +271,18 @@ def test_a_page_of_the_user_may_answer_where_a_built_in_one_is_first_but_does_no
     found = find_passages(index, question, SearchOptions(), 9, Judge("station"))
     assert found.passages[0].url == page.url
     assert found.probability > without.probability
+
+
+@pytest.mark.parametrize(("word", "read"), [("night", 3), ("xyz", 8)], ids=["answer", "no answer"])
+def test_more_passages_are_read_only_if_one_of_them_may_become_the_first(
+    index: Index, word: str, read: int
+) -> None:
+    first = Page("https://handbook.example/b", "Bicycles", "Lock your bicycle in the cellar at night.")
+    others = [
+        Page(f"https://handbook.example/b{number}", "Bicycles", f"Lock your bicycle in cellar {number}.")
+        for number in range(9)
+    ]
+    index.put([first, *others])
+    judge = Judge(word)
+    find_passages(index, "lock my bicycle in the cellar at night", SearchOptions(), 20, judge)
+    assert len(judge.judged) == read
