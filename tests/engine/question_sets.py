@@ -3,11 +3,12 @@
 A file is named for its part and its subject. The questions of the tuning parts may be looked at while the
 engine is tuned; a different person wrote each part. A change is judged by the parts that it was not made for:
 `bench/rerank.py` and `bench/gate.py` fit weights to all tuning parts but one, and print how they do on that
-one. The questions of the held-out parts are never printed; they are counted after a change, never to choose
-one. Their authors had neither read nor used the engine. A set whose counts led to a change must be renamed.
+one. The questions of `held_out` are never printed; they are counted after a change, never to choose one.
+Their author had neither read nor used the engine. A set whose counts led to a change must be renamed.
 
 The questions of the subject `handbook` are about the documents of an invented organisation. `tuning_5`,
-`tuning_6` and `tuning_7` were held out until their counts were used or their questions read.
+`tuning_6`, `tuning_7`, `tuning_9` and `tuning_10` were held out until their counts were used or their
+questions read.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ Part: TypeAlias = Literal[
     "tuning_6",
     "tuning_7",
     "tuning_8",
+    "tuning_9",
+    "tuning_10",
     "held_out",
-    "held_out_2",
-    "held_out_3",
 ]
 Subject: TypeAlias = Literal["python", "handbook", "unanswerable"]
 
@@ -59,8 +60,8 @@ _HANDBOOK_OF: dict[Part, Path] = {
     "tuning_7": HANDBOOK_4,
     "tuning_8": HANDBOOK_6,
     "held_out": HANDBOOK_5,
-    "held_out_2": HANDBOOK_7,
-    "held_out_3": HANDBOOK_8,
+    "tuning_9": HANDBOOK_7,
+    "tuning_10": HANDBOOK_8,
 }
 """The handbook that the questions of a part are about, if it is not the first."""
 WITHOUT: frozenset[tuple[Part, Subject]] = frozenset(
@@ -68,8 +69,8 @@ WITHOUT: frozenset[tuple[Part, Subject]] = frozenset(
         *(("tuning_5", "python"), ("tuning_6", "python"), ("tuning_7", "python")),
         *(("tuning_5", "unanswerable"), ("tuning_6", "unanswerable"), ("tuning_7", "unanswerable")),
         ("tuning_8", "unanswerable"),
-        *(("held_out_2", "python"), ("held_out_2", "unanswerable")),
-        *(("held_out_3", "python"), ("held_out_3", "unanswerable")),
+        *(("tuning_9", "python"), ("tuning_9", "unanswerable")),
+        *(("tuning_10", "python"), ("tuning_10", "unanswerable")),
     ]
 )
 """Parts without questions about a subject."""

@@ -68,8 +68,8 @@ questions of tests/engine/questions, the warning is then at 10 % of the right an
 ones; by coverage it was at 17 % and at 41 %."""
 _DOUBTFUL_PROBABILITY, _DOUBTFUL_OWN = 0.6, 0.75
 """Probability below which the answer itself begins with the doubt, and the same for a page that the user
-added. On the tuning questions about handbooks that are answered, that is every second one without an
-answer, and one in 12 of the others (`bench/cross_encoder.py`): silence would hide right answers, too."""
+added. Chosen on the tuning questions about handbooks: of those without an answer that get one, more than half
+begin so, and one in 12 of the right ones."""
 
 _WITH_REFERENCE = 0.6
 """Score of a passage, relative to that of a page of which only the address is known, from which on it is

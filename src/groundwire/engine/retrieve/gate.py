@@ -114,9 +114,8 @@ def weighed(features: GateFeatures, gate: GateWeights) -> float:
 
 JUDGED = (-0.3, 0.78, 0.58)
 """Bias, and the weights of the gate's own log odds and of the cross-encoder's. The weights are those that
-`bench/cross_encoder.py` fits to the tuning questions about handbooks. With the bias, one in thirty of the
-answerable ones stays without an answer, and every tenth of the others gets one that does not begin with a
-doubt (`engine/compose/answer.py`)."""
+`bench/cross_encoder.py` fits to the tuning questions about handbooks. The bias is higher than the fitted one:
+a wrong silence hides what was found, while a doubtful answer begins by saying so (`compose/answer.py`)."""
 
 
 def judged_probability(probability: float, log_odds: float) -> float:
