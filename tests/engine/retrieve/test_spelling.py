@@ -34,7 +34,9 @@ def corrected(query: str) -> str:
         ("braek out of a loop erly", "break out of a loop early"),
         ("dictionary loop", "dictionary loop"),
         ("kotlin loop", "kotlin loop"),
-        ("loops in Dictonary", "loop in Dictonary"),
+        ("a loop in Dictonary", "a loop in Dictonary"),
+        ("loops that breaked", "loops that breaked"),
+        ("brea", "break"),
         ("dict.lop() and `lop`", "dict.lop() and `lop`"),
         ("xyzzy", "xyzzy"),
         ("onse", "onse"),
@@ -45,6 +47,8 @@ def corrected(query: str) -> str:
         "known",
         "another word",
         "name",
+        "other forms of known words",
+        "what is left of a word without its ending",
         "code",
         "nothing similar",
         "too rare",
@@ -52,6 +56,16 @@ def corrected(query: str) -> str:
 )
 def test_only_unknown_plain_words_are_replaced(query: str, expected: str) -> None:
     assert corrected(query) == expected
+
+
+def test_words_that_are_spelt_correctly_are_not_replaced_by_words_of_the_index() -> None:
+    dictionary = make_dictionary({"break"}, {}, ["lisbon", "manage", "leap"])
+    speller = Speller(words_with_prefix, dictionary)
+    for query in ("leap", "leaps", "managing", "lisbon", "breaks"):
+        assert speller.correct(query, lambda word: False) == query
+    # A form that no word has, and a word that is in no list.
+    assert speller.correct("manag", lambda word: False) == "manag"
+    assert [*speller.suggestions("liop")] == ["loop"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,13 @@ from groundwire.engine.data_files import data_lines
 from groundwire.engine.knowledge.purposes import purpose_index
 from groundwire.engine.retrieve.names import with_public_names
 from groundwire.engine.retrieve.spelling import Dictionary, Speller, WordsWithPrefix, make_dictionary
-from groundwire.engine.retrieve.translate import german_words, is_german, is_german_word, translate
+from groundwire.engine.retrieve.translate import (
+    function_words,
+    german_words,
+    is_german,
+    is_german_word,
+    translate,
+)
 from groundwire.engine.words import (
     name_parts,
     stop_words,
@@ -113,11 +119,13 @@ def _dictionary_of(*, in_german: bool) -> Dictionary:
 
 
 def _compile_dictionary(*, in_german: bool) -> Dictionary:
-    """Everyday words, and those of purposes and synonyms."""
+    """Everyday words, those of purposes and synonyms, and rarer ones that no word is corrected to."""
     words = {*stop_words(), *word_list("generic_words"), *word_list("other_technologies")}
     if in_german:
         words.update(german_words())
+        others = word_list("words_de").union(function_words())
     else:
+        others = word_list("words_en")
         words |= word_list("common_words")
         words.update(word for pair in synonyms().items() for word in (pair[0], *pair[1]))
     purposes = purpose_index().purposes
@@ -128,7 +136,7 @@ def _compile_dictionary(*, in_german: bool) -> Dictionary:
     for part in reversed(dict.fromkeys(reversed(targets.split(".")))):
         names[part.casefold()] = part
         names.update((word.casefold(), word) for word in name_parts(part) if word.islower())
-    return make_dictionary({word for word in words if word.isalpha()}, names)
+    return make_dictionary({word for word in words if word.isalpha()}, names, others)
 
 
 def _is_word(word: str) -> bool:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from groundwire.engine.compiled import Lines, find_value, has_line, lines_with_initial
-from groundwire.engine.words import stop_words
+from groundwire.engine.words import stem_word, stop_words
 
 WordsWithPrefix: TypeAlias = Callable[[str], Sequence[tuple[str, int]]]
 """The words of an index that begin with a prefix, each with the number of passages that have it."""
@@ -66,9 +66,21 @@ class Dictionary(NamedTuple):
     """Parts of names of code in lower case, each with its spelling."""
     initials: Lines = ()
     """Words and parts of names that misspelt words may be corrected to."""
+    stems: Lines = ()
+    """Stems of all words, and of others that misspelt words are not corrected to; those that are no words
+    themselves end with a hyphen."""
 
     def has(self, word: str) -> bool:
         return has_line(self.words, word) or self.name(word) is not None
+
+    def knows(self, word: str) -> bool:
+        """Is it spelt correctly: a word, another form of one, or a part of a name?"""
+        stem = stem_word(word)
+        return (
+            self.has(word)
+            or has_line(self.stems, stem)
+            or (stem != word and has_line(self.stems, f"{stem}-"))
+        )
 
     def name(self, part: str) -> str | None:
         """The spelling of a part of a name; None if no name has it."""
@@ -78,9 +90,16 @@ class Dictionary(NamedTuple):
         return lines_with_initial(self.initials, initial)
 
 
-def make_dictionary(words: Collection[str], names: Mapping[str, str]) -> Dictionary:
-    """A dictionary of words and of parts of names."""
-    return Dictionary(sorted(words), sorted(map("\t".join, names.items())), sorted({*words, *names}))
+def make_dictionary(
+    words: Collection[str], names: Mapping[str, str], others: Iterable[str] = ()
+) -> Dictionary:
+    """A dictionary of words and of parts of names, and of other words that none is corrected to."""
+    return Dictionary(
+        sorted(words),
+        sorted(map("\t".join, names.items())),
+        sorted({*words, *names}),
+        sorted({word if word == (stem := stem_word(word)) else f"{stem}-" for word in (*words, *others)}),
+    )
 
 
 class Speller(NamedTuple):
@@ -117,10 +136,9 @@ class Speller(NamedTuple):
 
     def suggestions(self, word: str) -> Iterator[str]:
         """What an unknown word may mean, most likely first; nothing if it is spelt correctly."""
-        passages = self._passages(word)
-        if self.dictionary.has(word) or passages > _RARE:
+        if self._is_known(word):
             return
-        if passages:
+        if self._passages(word):
             yield from (known for _, known in self._similar(word, 1, _FREQUENT)[:1])
             return
         similar = self._similar(word, 2 if len(word) >= _SURE_LENGTH else 1, _COMMON)
@@ -130,8 +148,14 @@ class Speller(NamedTuple):
         yield from (known for _, known in similar[:_MOST_SUGGESTIONS])
 
     def _is_known(self, word: str) -> bool:
-        """Is it spelt correctly, by the dictionary or by the number of passages?"""
-        return self.dictionary.has(word) or self._passages(word) > _RARE
+        """Is it spelt correctly, by the dictionary or by the number of passages with a form of it?"""
+        if self.dictionary.knows(word):
+            return True
+        stem = stem_word(word)
+        if stem == word:
+            return self._passages(word) > _RARE
+        forms = self.words_with_prefix(stem[: max(_SHORTEST_HALF, len(stem) - 1)])
+        return sum(passages for known, passages in forms if stem_word(known) == stem) > _RARE
 
     def _passages(self, word: str) -> int:
         return next((passages for known, passages in self.words_with_prefix(word) if known == word), 0)

@@ -44,7 +44,7 @@ def is_german(query: str) -> bool:
 def _german_markers() -> frozenset[str]:
     """Function words of German that are not English words too."""
     others = stop_words("en") | word_list("common_words")
-    return word_list("german_words") | ((stop_words("de") | _function_words().keys()) - others)
+    return word_list("german_words") | ((stop_words("de") | function_words().keys()) - others)
 
 
 def translate(query: str) -> str:
@@ -97,14 +97,15 @@ def gloss(text: str) -> str:
 @lru_cache(_REMEMBERED)
 def _gloss(word: str) -> str:
     known = word.lower()
-    if known in _function_words():
-        return _function_words()[known]
+    if known in function_words():
+        return function_words()[known]
     found = _translations(known)[:_MEANINGS] or _compound(known)
     return " ".join(found) or word
 
 
 @cache
-def _function_words() -> dict[str, str]:
+def function_words() -> dict[str, str]:
+    """German function words with their meanings in English."""
     lines = data_lines(FOLDER, "function_words_de")
     return dict(line.split(" ", 1) for line in lines)
 
