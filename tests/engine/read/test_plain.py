@@ -96,6 +96,25 @@ def test_levels_follow_underlines_numbers_and_marks() -> None:
     assert [block.level for block in plain_blocks(text) if block.kind == "heading"] == [1, 2, 3, 3]
 
 
+def test_an_indented_command_is_code_and_the_line_before_it_is_no_heading() -> None:
+    text = (
+        "UPDATES\n-------\n\nSince version 5 updates are fetched over the network with\n\n"
+        "    pump-update fetch --channel stable\n\nThe pump restarts by itself.\n\n"
+        "The display stays dark\n    Read the end of the log, and look for a red line:\n\n        journalctl -u pump -n 50\n\n"
+        "    Send it to the makers with the option --short of the mailer.\n"
+    )
+    assert seen(text) == [
+        ("heading", "UPDATES"),
+        ("paragraph", "Since version 5 updates are fetched over the network with"),
+        ("code", "    pump-update fetch --channel stable"),
+        ("paragraph", "The pump restarts by itself."),
+        ("heading", "The display stays dark"),
+        ("paragraph", "Read the end of the log, and look for a red line:"),
+        ("code", "        journalctl -u pump -n 50"),
+        ("paragraph", "Send it to the makers with the option --short of the mailer."),
+    ]
+
+
 def test_code_between_fences() -> None:
     assert seen("Run:\n\n```sh\nls -l\n```\n\nEnd of it.") == [
         ("paragraph", "Run:"),

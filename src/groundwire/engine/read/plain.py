@@ -21,6 +21,8 @@ _FENCE = re.compile(r"(```|~~~)")
 _COLUMNS = re.compile(r"\t+|(?<=\S) {2,}(?=\S)|(?<=\S) +\| +(?=\S)")
 _NUMBERED_TITLE = re.compile(r"(?:§ ?)?(\d{1,3}(?:\.\d{1,3}){0,4})\.?\s+(?=[^\W\d_])")
 _CODE_CHARACTERS = re.compile(r"[=(){}\[\];<>$|\\]|^\s*(?:>>>|[#$] |import |from |def |class )")
+_COMMAND = re.compile(r"[a-z./~][^\"“„]* --?[a-zA-Z][^\"“„.]*$")
+"""A command with an option, and not a sentence about one."""
 _OPEN_STATEMENT = re.compile(r"(?:async )?(?:def|class) \w+\([^)]*$")
 """The first line of a statement whose parameters go on in the next line."""
 _SENTENCE_START = re.compile(r"[\"'“„»(\[]?(?:[^\W_a-zäöüß]|[-*•])")
@@ -31,6 +33,10 @@ _WRAPPED = 120
 """Characters. Text whose lines are longer is not wrapped: each line is a paragraph."""
 _SHORT_LINE = 0.75
 """Share of the width below which a line ended early. Chosen by hand."""
+_UNFINISHED = re.compile(
+    r"\b(?:and|by|for|from|in|of|or|the|to|with|als|auf|durch|für|in|mit|oder|und|von|zu)$", re.IGNORECASE
+)
+"""The end of a line that goes on in the next block, such as a command."""
 _LONGEST_TITLE = 80
 _MOST_TITLE_WORDS = 10
 _TITLE_LEVEL, _HEADING_LEVEL = 1, 2
@@ -112,19 +118,20 @@ class _PlainReader:
     def _is_code(self) -> bool:
         line = self._lines[self._at]
         if line.indent >= _CODE_INDENT:
-            return bool(_CODE_CHARACTERS.search(line.text))
+            return bool(_CODE_CHARACTERS.search(line.text) or _COMMAND.match(line.text))
         following = self._lines[self._at + 1 : self._at + 2]
         return bool(_OPEN_STATEMENT.match(line.text)) and any(
             after.text and after.indent >= _CODE_INDENT for after in following
         )
 
     def _code(self) -> Block:
-        """Indented lines; blank lines between them belong to the block."""
+        """Lines that are indented as much as the first; blank lines between them belong to the block."""
         first = last = self._at
+        indent = max(_CODE_INDENT, self._lines[first].indent)
         self._at += 1
         while self._at < len(self._lines):
             line = self._lines[self._at]
-            if line.text and line.indent < _CODE_INDENT:
+            if line.text and line.indent < indent:
                 break
             last = self._at if line.text else last
             self._at += 1
@@ -248,6 +255,8 @@ def _is_border(last: str, following: str, width: int, *, is_alone: bool) -> bool
 def _is_title(line: str) -> bool:
     """A short line that begins like a sentence and does not end like one; a question may be a heading."""
     if len(line) > _LONGEST_TITLE or len(line.split()) > _MOST_TITLE_WORDS or line[-1] in ".!:;,…":
+        return False
+    if _UNFINISHED.search(line):
         return False
     return _SENTENCE_START.match(line) is not None or _NUMBERED_TITLE.match(line) is not None
 
