@@ -240,11 +240,11 @@ def _is_markdown_heading(lines: list[str], at: int) -> bool:
 
 
 def _is_text_heading(lines: list[str], at: int) -> bool:
-    """A line on its own or underlined, without the end of a sentence; or a line after an empty one that is
-    numbered or in capitals."""
+    """A line on its own or underlined, not indented, without the end of a sentence; or a line after an empty
+    one that is numbered or in capitals."""
     line, before = lines[at].strip(), (lines[at - 1 : at] or [""])[0].strip()
     after = (lines[at + 1 : at + 2] or [""])[0].strip()
-    if not line or before or _UNDERLINE.fullmatch(line) or line[-1] in ".:":
+    if not line or lines[at][0].isspace() or before or _UNDERLINE.fullmatch(line) or line[-1] in ".:":
         return False
     return not after or _UNDERLINE.fullmatch(after) is not None or line.isupper()
 

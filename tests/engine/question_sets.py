@@ -3,8 +3,8 @@
 A file is named for its part and its subject. The questions of the tuning parts may be looked at while the
 engine is tuned; a different person wrote each part. A change is judged by the parts that it was not made for:
 `bench/rerank.py` and `bench/gate.py` fit weights to all tuning parts but one, and print how they do on that
-one. The questions of `held_out` are never printed; they are counted after a change, never to choose one.
-Their author had neither read nor used the engine. A set whose counts led to a change must be renamed.
+one. The questions of the `held_out` parts are never printed; they are counted after a change, never to choose
+one. Their authors had neither read nor used the engine. A set whose counts led to a change must be renamed.
 
 The questions of the subject `handbook` are about the documents of an invented organisation. `tuning_5`,
 `tuning_6`, `tuning_7`, `tuning_9` and `tuning_10` were held out until their counts were used or their
@@ -30,6 +30,8 @@ Part: TypeAlias = Literal[
     "tuning_9",
     "tuning_10",
     "held_out",
+    "held_out_2",
+    "held_out_3",
 ]
 Subject: TypeAlias = Literal["python", "handbook", "unanswerable"]
 
@@ -54,6 +56,10 @@ HANDBOOK_7 = Path(__file__).parent / "handbook_7"
 """Those of a seventh one."""
 HANDBOOK_8 = Path(__file__).parent / "handbook_8"
 """Those of an eighth one."""
+HANDBOOK_9 = Path(__file__).parent / "handbook_9"
+"""Those of a ninth one."""
+HANDBOOK_10 = Path(__file__).parent / "handbook_10"
+"""Those of a tenth one."""
 _HANDBOOK_OF: dict[Part, Path] = {
     "tuning_5": HANDBOOK_2,
     "tuning_6": HANDBOOK_3,
@@ -62,6 +68,8 @@ _HANDBOOK_OF: dict[Part, Path] = {
     "held_out": HANDBOOK_5,
     "tuning_9": HANDBOOK_7,
     "tuning_10": HANDBOOK_8,
+    "held_out_2": HANDBOOK_9,
+    "held_out_3": HANDBOOK_10,
 }
 """The handbook that the questions of a part are about, if it is not the first."""
 WITHOUT: frozenset[tuple[Part, Subject]] = frozenset(
@@ -71,10 +79,15 @@ WITHOUT: frozenset[tuple[Part, Subject]] = frozenset(
         ("tuning_8", "unanswerable"),
         *(("tuning_9", "python"), ("tuning_9", "unanswerable")),
         *(("tuning_10", "python"), ("tuning_10", "unanswerable")),
+        *(("held_out_2", "python"), ("held_out_2", "unanswerable")),
+        *(("held_out_3", "python"), ("held_out_3", "unanswerable")),
     ]
 )
 """Parts without questions about a subject."""
-HANDBOOKS = (HANDBOOK, HANDBOOK_2, HANDBOOK_3, HANDBOOK_4, HANDBOOK_5, HANDBOOK_6, HANDBOOK_7, HANDBOOK_8)
+HANDBOOKS = (
+    *(HANDBOOK, HANDBOOK_2, HANDBOOK_3, HANDBOOK_4, HANDBOOK_5),
+    *(HANDBOOK_6, HANDBOOK_7, HANDBOOK_8, HANDBOOK_9, HANDBOOK_10),
+)
 """All handbooks. A file name is in one of them only."""
 
 
