@@ -19,6 +19,9 @@ from groundwire.engine.words import guess_language
 FOLDER = Path(__file__).parent / "pages"
 _ORGANISATION = "handbook_"
 """Files named so have the pages of one organisation."""
+_LESS, _FOREIGN = 0.1, 0.5
+"""How much less similar than the answer sections of another organisation are, and how similar they are at
+most to a question about Python."""
 
 
 class Section(NamedTuple):
@@ -148,6 +151,37 @@ def make_groups(
             ]
             chosen = [answer, *_sample(own, 2, rng), *_sample(strangers[:8], 1, rng)]
         yield Group(asked.question, tuple(texts[at] for at in chosen), answer is not None)
+
+
+def foreign_groups(
+    pages: Sequence[TrainingPage], questions: Sequence[Asked], similarities: Similarities, rng: Random
+) -> Iterator[Group]:
+    """Each question with sections of an organisation that it is not about. An everyday question may be
+    answered there too, so these sections are clearly less similar than the answer."""
+    sections = [
+        (number, section) for number, page in enumerate(pages) for section in range(len(page.sections))
+    ]
+    texts = [pages[number].passage(pages[number].sections[section]) for number, section in sections]
+    position = {key: at for at, key in enumerate(sections)}
+    organisations: dict[str, list[int]] = {}
+    for at, (number, _) in enumerate(sections):
+        organisations.setdefault(pages[number].organisation, []).append(at)
+    organisations.pop("", None)
+    for asked in questions:
+        similar = similarities(asked.question)
+        own = pages[asked.page].organisation if asked.section is not None else ""
+        most = _FOREIGN if asked.section is None else similar[position[asked.page, asked.section]] - _LESS
+        others = [name for name in organisations if name != own]
+        if not others:
+            continue
+        order = sorted(organisations[rng.choice(others)], key=lambda at: -similar[at])
+        chosen = [at for at in order if similar[at] < most][:2]
+        if chosen:
+            texts = [
+                pages[sections[at][0]].passage(pages[sections[at][0]].sections[sections[at][1]])
+                for at in chosen
+            ]
+            yield Group(asked.question, tuple(texts), is_answered=False)
 
 
 def _together(page: TrainingPage, number: int) -> str:

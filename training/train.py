@@ -29,8 +29,18 @@ from groundwire.engine.dense.bert import WIDTH, read_safetensors
 from groundwire.engine.dense.cross_encoder import ADAPTER, LONGEST, adapted
 from groundwire.engine.dense.packages import ENGLISH
 from groundwire.engine.dense.word_pieces import PieceIds, WordPieceTokenizer, read_tokenizer
+from groundwire.engine.knowledge.purposes import purpose_index
 from training.adapter import compress
-from training.pages import FOLDER, Group, TrainingPage, asked_questions, make_groups, read_pages
+from training.pages import (
+    FOLDER,
+    Asked,
+    Group,
+    TrainingPage,
+    asked_questions,
+    foreign_groups,
+    make_groups,
+    read_pages,
+)
 
 Weights: TypeAlias = dict[str, torch.Tensor]
 Pairs: TypeAlias = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
@@ -39,6 +49,9 @@ Pairs: TypeAlias = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 LAYERS, HEADS = 6, 12
 FIRST = 2
 """The first layer that learns; those below it stay as they are."""
+FOREIGN = 8
+"""One in so many questions is not about any of its passages: half of these are about another organisation,
+half about Python."""
 BATCH = 6
 """Questions of a step."""
 SORTED_BATCHES = 50
@@ -223,7 +236,9 @@ class Material:
         self.questions = asked_questions(pages)
         texts = [page.passage(section) for page in pages for section in page.sections]
         self._sections = vectors(base, tokenizer, texts)
-        asked = [item.question for item in self.questions]
+        phrases = dict.fromkeys(purpose.phrase for purpose in purpose_index().purposes)
+        self._phrases = [Asked(phrase, 0, None) for phrase in phrases]
+        asked = [item.question for item in (*self.questions, *self._phrases)]
         self._asked = dict(zip(asked, vectors(base, tokenizer, asked), strict=True))
 
     def groups(self, count: int, rng: Random) -> list[Group]:
@@ -231,9 +246,16 @@ class Material:
         there are so many: their passages are as hard to tell apart as those of a real search."""
         many = [item for item in self.questions if self.pages[item.page].organisation]
         others = [item for item in self.questions if not self.pages[item.page].organisation]
+        foreign = count // FOREIGN
         chosen = rng.sample(many, min(count // 2, len(many)))
-        chosen += rng.sample(others, min(count - len(chosen), len(others)))
-        return list(make_groups(self.pages, chosen, self._similarities, rng))
+        chosen += rng.sample(others, min(count - len(chosen) - foreign, len(others)))
+        about = [item for item in self.questions if item.section is not None]
+        elsewhere = rng.sample(about, min(foreign // 2, len(about)))
+        elsewhere += rng.sample(self._phrases, min(foreign - len(elsewhere), len(self._phrases)))
+        return [
+            *make_groups(self.pages, chosen, self._similarities, rng),
+            *foreign_groups(self.pages, elsewhere, self._similarities, rng),
+        ]
 
     def _similarities(self, question: str) -> list[float]:
         found: list[float] = (self._sections @ self._asked[question]).tolist()
