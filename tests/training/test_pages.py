@@ -6,7 +6,16 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 import pytest
-from training.pages import FOLDER, Asked, TrainingPage, asked_questions, make_groups, parse_pages, read_pages
+from training.pages import (
+    FOLDER,
+    Asked,
+    TrainingPage,
+    asked_questions,
+    foreign_groups,
+    make_groups,
+    parse_pages,
+    read_pages,
+)
 
 FILE = """@ Vans
 # Booking
@@ -79,6 +88,25 @@ def test_a_question_without_an_answer_comes_with_the_most_similar_section_of_its
     (group,) = make_groups(pages, asked, similarities(pages), Random(1))
     assert group.passages[0] == pages[0].passage(pages[0].sections[1])
     assert not any(passage.startswith("Bikes") for passage in group.passages)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sections_of_another_organisation_do_not_answer_a_question(seed: int) -> None:
+    vans, bikes = parse_pages(FILE)
+    pages = [vans._replace(organisation="one"), bikes._replace(organisation="other")]
+    questions = asked_questions(pages)[:3]
+    made = list(foreign_groups(pages, questions, similarities(pages), Random(seed)))
+    assert {group.question for group in made} <= {item.question for item in questions}
+    assert {group.passages for group in made} == {(bikes.passage(bikes.sections[0]),)}
+    assert not any(group.is_answered for group in made)
+    # A section that is as similar as the answer may be another answer.
+    alike = [vans._replace(organisation="one"), vans._replace(organisation="other")]
+    assert list(foreign_groups(alike, questions[2:], similarities(alike), Random(seed))) == []
+
+
+def test_pages_that_are_alone_are_of_no_other_organisation() -> None:
+    pages = list(parse_pages(FILE))
+    assert list(foreign_groups(pages, asked_questions(pages), similarities(pages), Random(1))) == []
 
 
 def test_german_pages_and_questions_are_read_in_english() -> None:
