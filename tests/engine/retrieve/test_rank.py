@@ -218,7 +218,7 @@ class Judge:
 
     def answer_odds(self, query: str, passages: Sequence[Passage]) -> list[float | None]:
         self.judged += [passage.url for passage in passages]
-        return [4.0 if self._word in passage.text else -4.0 for passage in passages]
+        return [9.0 if self._word in passage.text else -9.0 for passage in passages]
 
     def purposes(self, query: str, limit: int) -> list[PurposeMatch]:
         return []
@@ -284,5 +284,5 @@ def test_more_passages_are_read_only_if_one_of_them_may_become_the_first(
     ]
     index.put([first, *others])
     judge = Judge(word)
-    find_passages(index, "lock my bicycle in the cellar at night", SearchOptions(), 20, judge)
+    find_passages(index, "lock my bicycle in the cellar", SearchOptions(), 20, judge)
     assert len(judge.judged) == read

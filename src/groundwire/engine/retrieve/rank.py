@@ -111,9 +111,9 @@ _JUDGED, _JUDGED_FIRST = 8, 3
 _HIGH_ODDS = 5.5
 """Log odds that few passages exceed. On the tuning questions about handbooks, seven in ten need only the
 first passages, and have the same passage first as if all had been read."""
-ODDS = 1.0
+ODDS = 0.5
 """Weight of what it says, next to the score. Chosen on the tuning questions about handbooks
-(`bench/cross_encoder.py`): on those that the other weights were not fitted to, it is better than 0.5."""
+(`bench/cross_encoder.py`), where higher weights give no more right pages, and more passages are read."""
 _COMPARES = 6.0
 """Added to the score of a passage whose headings name both things that a question compares: it says how they
 differ, while the pages of either describe it alone. Chosen by reading answers to the tuning questions."""

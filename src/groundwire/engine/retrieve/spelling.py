@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import NamedTuple, TypeAlias
 
 from groundwire.engine.compiled import Lines, find_value, has_line, lines_with_initial
-from groundwire.engine.words import stem_word, stop_words
+from groundwire.engine.words import stop_words
 
 WordsWithPrefix: TypeAlias = Callable[[str], Sequence[tuple[str, int]]]
 """The words of an index that begin with a prefix, each with the number of passages that have it."""
@@ -33,6 +33,12 @@ _COMMON = 2
 _RARE, _FREQUENT = 2, 25
 """A word of so few passages that the dictionary does not have may be misspelt, if a word of so many passages
 differs in one letter only."""
+_ADDED = ("s", "es", "ly")
+_ENDINGS = (*_ADDED, "ed", "ing", "er", "ers")
+_GERMAN_ENDINGS = ("e", "en", "er", "es", "em", "n", "s", "t", "te", "ten", "st")
+"""Endings of regular forms. The first ones are added to the whole word."""
+_DOUBLES = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
+"""A short word whose last letter is doubled before an ending: `log`, `logging`."""
 _SHORTEST_HALF = 3
 _SPLIT_PASSAGES = 5
 """Letters and passages that each half of a split word must have."""
@@ -66,21 +72,15 @@ class Dictionary(NamedTuple):
     """Parts of names of code in lower case, each with its spelling."""
     initials: Lines = ()
     """Words and parts of names that misspelt words may be corrected to."""
-    stems: Lines = ()
-    """Stems of all words, and of others that misspelt words are not corrected to; those that are no words
-    themselves end with a hyphen."""
+    others: Lines = ()
+    """More words, which misspelt words are not corrected to."""
 
     def has(self, word: str) -> bool:
         return has_line(self.words, word) or self.name(word) is not None
 
     def knows(self, word: str) -> bool:
-        """Is it spelt correctly: a word, another form of one, or a part of a name?"""
-        stem = stem_word(word)
-        return (
-            self.has(word)
-            or has_line(self.stems, stem)
-            or (stem != word and has_line(self.stems, f"{stem}-"))
-        )
+        """Is it spelt correctly: a word, or a part of a name?"""
+        return self.has(word) or has_line(self.others, word)
 
     def name(self, part: str) -> str | None:
         """The spelling of a part of a name; None if no name has it."""
@@ -98,7 +98,7 @@ def make_dictionary(
         sorted(words),
         sorted(map("\t".join, names.items())),
         sorted({*words, *names}),
-        sorted({word if word == (stem := stem_word(word)) else f"{stem}-" for word in (*words, *others)}),
+        sorted(others),
     )
 
 
@@ -148,14 +148,11 @@ class Speller(NamedTuple):
         yield from (known for _, known in similar[:_MOST_SUGGESTIONS])
 
     def _is_known(self, word: str) -> bool:
-        """Is it spelt correctly, by the dictionary or by the number of passages with a form of it?"""
-        if self.dictionary.knows(word):
-            return True
-        stem = stem_word(word)
-        if stem == word:
-            return self._passages(word) > _RARE
-        forms = self.words_with_prefix(stem[: max(_SHORTEST_HALF, len(stem) - 1)])
-        return sum(passages for known, passages in forms if stem_word(known) == stem) > _RARE
+        """Is it, or a word that it is a form of, in the dictionary or in some passages?"""
+        return any(
+            self.dictionary.knows(form) or self._passages(form) > _RARE
+            for form in base_forms(word, in_german=self.corrects_capitals)
+        )
 
     def _passages(self, word: str) -> int:
         return next((passages for known, passages in self.words_with_prefix(word) if known == word), 0)
@@ -213,6 +210,23 @@ class Speller(NamedTuple):
             return next(filter(None, (self.dictionary.name(known) for _, known in similar)), part[0])
 
         return _NAME_PART.sub(corrected, name)
+
+
+def base_forms(word: str, *, in_german: bool = False) -> Iterator[str]:
+    """The word, and words that it may be a regular form of: `stopped` of `stop`, `parties` of `party`."""
+    yield word
+    for ending in _GERMAN_ENDINGS if in_german else _ENDINGS:
+        base = word.removesuffix(ending)
+        if base == word or len(base) < _SHORTEST_HALF:
+            continue
+        if in_german or ending in _ADDED:
+            yield base
+        elif not _DOUBLES.fullmatch(base):
+            yield from (base, f"{base}e")
+        if base[-1] == base[-2]:
+            yield base[:-1]
+        if base[-1] == "i":
+            yield f"{base[:-1]}y"
 
 
 def typing_cost(word: str, known: str) -> float:
