@@ -1,7 +1,7 @@
 """Answers of the embedded engine: right pages, silence, truth of quotes, and ranking, in one run.
 
 The questions are those of tests/engine/questions, in parts that different people wrote. Those of the tuning
-parts may be looked at: `--misses` prints what failed. The `held_out` parts are only counted. The handbooks are
+parts may be looked at: `--misses` prints what failed. `held_out` parts are only counted. The handbooks are
 those of invented organisations, each an index of its own. Quotes and anchors are checked where the address
 leads: Debian's documentation, the installed sources, the interpreter.
 

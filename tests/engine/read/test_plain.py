@@ -100,7 +100,8 @@ def test_an_indented_command_is_code_and_the_line_before_it_is_no_heading() -> N
     text = (
         "UPDATES\n-------\n\nSince version 5 updates are fetched over the network with\n\n"
         "    pump-update fetch --channel stable\n\nThe pump restarts by itself.\n\n"
-        "The display stays dark\n    Read the end of the log, and look for a red line:\n\n        journalctl -u pump -n 50\n\n"
+        "The display stays dark\n    Read the end of the log, and look for a red line:\n\n"
+        "        journalctl -u pump -n 50\n\n"
         "    Send it to the makers with the option --short of the mailer.\n"
     )
     assert seen(text) == [

@@ -217,7 +217,7 @@ def base_forms(word: str, *, in_german: bool = False) -> Iterator[str]:
     yield word
     for ending in _GERMAN_ENDINGS if in_german else _ENDINGS:
         base = word.removesuffix(ending)
-        if base == word or len(base) < _SHORTEST_HALF:
+        if base == word or len(base) < _SHORTEST_HALF or (ending == "ly" and base.endswith("ic")):
             continue
         if in_german or ending in _ADDED:
             yield base
