@@ -66,10 +66,10 @@ _FIRM_PROBABILITY = 0.85
 """Probability of an answer, where the engine judges it, below which the evidence is thin. On the tuning
 questions of tests/engine/questions, the warning is then at 10 % of the right answers and at 55 % of the wrong
 ones; by coverage it was at 17 % and at 41 %."""
-_DOUBTFUL_PROBABILITY = 0.6
-"""Probability below which the answer itself begins with the doubt. From a page that the user added, an answer
-with thin evidence begins so too: on the tuning questions about handbooks, these are three in four of the
-answers to questions without one, and one in four of the others."""
+_DOUBTFUL_PROBABILITY, _DOUBTFUL_OWN = 0.6, 0.75
+"""Probability below which the answer itself begins with the doubt, and the same for a page that the user
+added. On the tuning questions about handbooks, three in four of the answers to questions without one begin
+so, and one in four of the others."""
 
 _WITH_REFERENCE = 0.6
 """Score of a passage, relative to that of a page of which only the address is known, from which on it is
@@ -146,7 +146,7 @@ def _compose_part(part: QuestionPart, max_sources: int | None) -> Composition:
 
 
 def _least_sure(part: QuestionPart) -> float:
-    return _DOUBTFUL_PROBABILITY if is_built_in(part.passages[0].url) else _FIRM_PROBABILITY
+    return _DOUBTFUL_PROBABILITY if is_built_in(part.passages[0].url) else _DOUBTFUL_OWN
 
 
 def _reference(part: QuestionPart) -> Passage | None:
