@@ -55,8 +55,7 @@ class Sample(NamedTuple):
 
     def first(self, weight: float) -> int:
         """The place of the passage that is first, if what the cross-encoder says has a weight."""
-        # The scores of a search are squares.
-        scores = [math.sqrt(item.score) + weight * self._judged(at) for at, item in enumerate(self.passages)]
+        scores = [item.score + weight * self._judged(at) for at, item in enumerate(self.passages)]
         return scores.index(max(scores))
 
     def is_first_right(self, weight: float) -> bool:
