@@ -130,10 +130,7 @@ def make_groups(
 
     These are of the same organisation, where the author knows that they do not. A section of another one may
     answer a question of everyday life too, so it is taken only if it is less similar than the answer."""
-    sections = [
-        (number, section) for number, page in enumerate(pages) for section in range(len(page.sections))
-    ]
-    texts = [pages[number].passage(pages[number].sections[section]) for number, section in sections]
+    sections, texts = _sections(pages)
     position = {key: at for at, key in enumerate(sections)}
     groups = [_together(page, number) for number, page in enumerate(pages)]
     for asked in questions:
@@ -158,10 +155,7 @@ def foreign_groups(
 ) -> Iterator[Group]:
     """Each question with sections of an organisation that it is not about. An everyday question may be
     answered there too, so these sections are clearly less similar than the answer."""
-    sections = [
-        (number, section) for number, page in enumerate(pages) for section in range(len(page.sections))
-    ]
-    texts = [pages[number].passage(pages[number].sections[section]) for number, section in sections]
+    sections, texts = _sections(pages)
     position = {key: at for at, key in enumerate(sections)}
     organisations: dict[str, list[int]] = {}
     for at, (number, _) in enumerate(sections):
@@ -182,6 +176,14 @@ def foreign_groups(
                 for at in chosen
             ]
             yield Group(asked.question, tuple(texts), is_answered=False)
+
+
+def _sections(pages: Sequence[TrainingPage]) -> tuple[list[tuple[int, int]], list[str]]:
+    """The sections of all pages, by the numbers of page and section, and their texts."""
+    sections = [
+        (number, section) for number, page in enumerate(pages) for section in range(len(page.sections))
+    ]
+    return sections, [pages[number].passage(pages[number].sections[section]) for number, section in sections]
 
 
 def _together(page: TrainingPage, number: int) -> str:

@@ -68,8 +68,8 @@ questions of tests/engine/questions, the warning is then at 10 % of the right an
 ones; by coverage it was at 17 % and at 41 %."""
 _DOUBTFUL_PROBABILITY, _DOUBTFUL_OWN = 0.6, 0.75
 """Probability below which the answer itself begins with the doubt, and the same for a page that the user
-added. On the tuning questions about handbooks, three in four of the answers to questions without one begin
-so, and one in four of the others."""
+added. On the last three tuning parts about handbooks, two in three of the answers to questions without one
+begin so, and one in four of the others."""
 
 _WITH_REFERENCE = 0.6
 """Score of a passage, relative to that of a page of which only the address is known, from which on it is
