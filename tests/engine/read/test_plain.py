@@ -116,6 +116,11 @@ def test_an_indented_command_is_code_and_the_line_before_it_is_no_heading() -> N
     ]
 
 
+def test_a_heading_may_end_with_a_small_word() -> None:
+    text = "Logging in\n\nUse the name that you got by mail on your first day.\n\nWhom to talk to\n\nAsk Ida."
+    assert [kind for kind, _ in seen(text)] == ["heading", "paragraph", "heading", "paragraph"]
+
+
 def test_code_between_fences() -> None:
     assert seen("Run:\n\n```sh\nls -l\n```\n\nEnd of it.") == [
         ("paragraph", "Run:"),

@@ -33,10 +33,8 @@ _WRAPPED = 120
 """Characters. Text whose lines are longer is not wrapped: each line is a paragraph."""
 _SHORT_LINE = 0.75
 """Share of the width below which a line ended early. Chosen by hand."""
-_UNFINISHED = re.compile(
-    r"\b(?:and|by|for|from|in|of|or|the|to|with|als|auf|durch|für|in|mit|oder|und|von|zu)$", re.IGNORECASE
-)
-"""The end of a line that goes on in the next block, such as a command."""
+_UNFINISHED = re.compile(r"\b(?:and|by|or|the|with|durch|mit|oder|und)$", re.IGNORECASE)
+"""The end of a line that goes on in the next block, such as a command. `Logging in` may be a heading."""
 _LONGEST_TITLE = 80
 _MOST_TITLE_WORDS = 10
 _TITLE_LEVEL, _HEADING_LEVEL = 1, 2
