@@ -125,6 +125,51 @@ def test_the_marks_of_a_list_are_not_quoted() -> None:
     assert quotes[-3:] == list(steps)
 
 
+INTERRUPTED = """# Restarting a worker
+
+If you stop a worker with
+
+```sh
+worker stop --now
+```
+
+the jobs in its queue are moved to another worker. After you have changed its settings:
+
+```sh
+worker start
+```
+
+starts it again, and `worker.log` has a new section."""
+
+
+def worker() -> Page:
+    return page_of(INTERRUPTED, "text/markdown", "https://acme.example/worker")
+
+
+@pytest.mark.parametrize(
+    "question", ["What happens to the jobs in the queue of a worker?", "Which command will stop a worker?"]
+)
+def test_a_sentence_that_code_interrupts_is_quoted_whole(question: str) -> None:
+    assert answer(question, worker()).startswith(
+        "If you stop a worker with\n\n    worker stop --now\n\n\n"
+        "the jobs in its queue are moved to another worker."
+    )
+
+
+def test_the_end_of_a_sentence_that_code_interrupts_is_not_quoted_alone() -> None:
+    text = answer("What starts a worker again with a new section?", worker())
+    assert "    worker start\n\n\nstarts it again" in text
+
+
+def test_a_name_of_code_after_code_begins_a_sentence() -> None:
+    page = page_of(
+        "# Log\n\nSee an example\n\n```py\nlog.write(1)\n```\n\nlog.write returns a receipt.",
+        "text/markdown",
+        "https://acme.example/log",
+    )
+    assert answer("What does log.write return?", page) == "log.write returns a receipt."
+
+
 def test_code_that_is_not_wanted_is_left_out() -> None:
     assert ">>>" not in answer("What does tool.run do?", DOCSTRING)
 

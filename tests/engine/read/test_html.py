@@ -329,7 +329,7 @@ def test_the_names_that_a_reference_documents_open_sections() -> None:
         ("signature", 8, "m.C.f", 0, "f(y)"),
         ("paragraph", 0, "", 0, "A method."),
         ("item", 1, "", 0, "term"),
-        ("item", 1, "", 0, "meaning"),
+        ("item", 2, "", 0, "meaning"),
     ]
 
 

@@ -131,6 +131,13 @@ def test_symbols_inside_other_words_are_left_alone(query: str) -> None:
     assert spell_symbols(query) == query
 
 
-@pytest.mark.parametrize("query", ["why if __name__ == '__main__'", "how do i run tool add / tool remove"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "why if __name__ == '__main__'",
+        "what does if __name__ == '__main__' do",
+        "how do i run tool add / tool remove",
+    ],
+)
 def test_symbols_that_are_only_used_are_left_alone(query: str) -> None:
     assert spell_symbols(query) == query

@@ -32,7 +32,7 @@ class Entry(NamedTuple):
     item: SelectedStatement | None = None
     layout: Layout | None = None
     announces: bool = False
-    """Is the sentence followed by what it announces with a colon?"""
+    """Is the sentence followed by what it announces with a colon, or by the code that interrupts it?"""
 
 
 def arrange(query: str, selection: Selection, excerpts: Sequence[Excerpt]) -> list[list[Entry]]:
@@ -95,6 +95,8 @@ class _Arranger:
         example shows how a thing is used, the others what else can be done with it."""
         following = self._following(statement)
         announces = statement.subject and statement.quote.rstrip().endswith(":")
+        if statement.is_interrupted:
+            return False
         if following is None or following.kind != "code" or not announces:
             return False
         positions = (
@@ -118,7 +120,7 @@ class _Arranger:
     def _sentence(self, item: SelectedStatement) -> Iterator[Entry]:
         """A sentence, and the exhibit directly after it if it announces one or the question wants code."""
         statement = item.statement
-        announces = statement.quote.rstrip().endswith(":")
+        announces = statement.quote.rstrip().endswith(":") or statement.is_interrupted
         following = self._following(statement)
         shown: list[Entry] = []
         if following is not None and (announces or (self.wants_code and following.kind == "code")):

@@ -39,8 +39,8 @@ _LEADING = re.compile(r"\A(?:#{1,6}|>+|\|)\s+")
 _SPACE = re.compile(r"\s+")
 _SPACE_BEFORE = re.compile(r"\s+(?=[,;:.!?](?:\s|$))")
 _LOOSE_ENDS = (" ,", " ;", " :", " .", " !", " ?")
-_ENDED = tuple(".!?…:。！？;")
-_CLOSING = "\"'”’»)]*_`"
+ENDED = tuple(".!?…:。！？;")
+CLOSING = "\"'”’»)]*_`"
 
 
 def visible(text: str) -> str:
@@ -66,7 +66,7 @@ def clean_sentence(sentence: str) -> str:
     if text.endswith(":"):
         # The list or code it announces is not shown.
         text = text.rstrip(":").rstrip()
-    return text if not text or text.rstrip(_CLOSING).endswith(_ENDED) else text + "."
+    return text if not text or text.rstrip(CLOSING).endswith(ENDED) else text + "."
 
 
 def clean_line(line: str) -> str:

@@ -183,6 +183,8 @@ def _rest_of_reply(
         if (item.url, item.offset) not in taken:
             found.append(item)
             room -= len(item.quote) + 1
+    while found and found[-1].is_interrupted:
+        found.pop()
     return found
 
 
@@ -194,7 +196,7 @@ def least_coverage(query_length: int) -> float:
 
 @value
 class _Unit:
-    """A statement with the preceding statements that it needs to be understood."""
+    """A statement with the statements around it that it needs to be understood."""
 
     item: ScoredStatement
     statements: tuple[Statement, ...]
@@ -214,7 +216,7 @@ def _units(pool: Sequence[ScoredStatement], statements: Sequence[Statement]) -> 
     }
     units: list[_Unit] = []
     for item in pool:
-        group = _with_predecessors(item.statement, by_position)
+        group = _with_context(item.statement, by_position)
         lead = leads.get((item.statement.url, item.statement.subject))
         if group and lead is not None and lead not in group:
             # A detail of a documented name is understood after the sentence that introduces the name.
@@ -228,15 +230,24 @@ def _is_short(statement: Statement) -> bool:
     return len(statement.quote) <= _SHORT_STATEMENT and not statement.quote.endswith(":")
 
 
-def _with_predecessors(
+def _with_context(
     statement: Statement, by_position: Mapping[tuple[int, int], Statement], reach: int = 2
 ) -> tuple[Statement, ...]:
+    """A statement with those before it that it needs, and the rest of a sentence that code interrupts; none
+    if one of them is not known."""
     group = [statement]
-    while group[0].depends_on_previous:
+    references = 0
+    while group[0].depends_on_previous or group[0].continues:
+        references += not group[0].continues
         before = by_position.get((statement.excerpt, group[0].number - 1))
-        if before is None or before.subject != statement.subject or len(group) > reach:
+        if before is None or before.subject != statement.subject or references > reach:
             return ()
         group.insert(0, before)
+    while group[-1].is_interrupted:
+        rest = by_position.get((statement.excerpt, group[-1].number + 1))
+        if rest is None:
+            return ()
+        group.append(rest)
     return tuple(group)
 
 

@@ -377,6 +377,12 @@ _BEFORE_ORDINALS = frozenset(
 _AFTER_ORDINALS = frozenset(MONTHS) | {"jahrhundert", "jahrhunderts", "weltkrieg", "weltkriegs", "auflage"}
 
 
+def begins_within_sentence(text: str) -> bool:
+    """Does a text begin in lower case, and not with a word of code?"""
+    after = text.lstrip(_OPENING)
+    return after[:1].islower() and not text.startswith("`") and not _is_name(after)
+
+
 def _is_name(after: str) -> bool:
     """A word of code may begin a sentence in lower case: `json.dumps`, `os_path`, `len()`."""
     word = after.split(maxsplit=1)[0]

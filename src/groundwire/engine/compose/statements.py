@@ -5,9 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from groundwire.engine.compose.clean import clean_sentence, one_line, without_markup
+from groundwire.engine.compose.clean import CLOSING, ENDED, clean_sentence, one_line, without_markup
 from groundwire.engine.compose.exhibits import Exhibit, find_exhibits
-from groundwire.engine.compose.sentences import Segment, derive_blocks, split_blocks, split_sentences
+from groundwire.engine.compose.sentences import (
+    Segment,
+    begins_within_sentence,
+    derive_blocks,
+    split_blocks,
+    split_sentences,
+)
 from groundwire.engine.outline import decode_outline
 from groundwire.engine.pages import ClosestSentence, Passage
 from groundwire.engine.words import TextTerms, analyse, word_list
@@ -81,6 +87,10 @@ class Statement:
     """Is it the first statement of its page or section?"""
     depends_on_previous: bool = False
     """Does it need the sentence before it, as `This returns …` does?"""
+    continues: bool = False
+    """Is it the rest of a sentence that code interrupts? What is before the code is the statement before."""
+    is_interrupted: bool = False
+    """Does the sentence go on after the code that follows it?"""
     is_cut: bool = False
     """May its beginning or its end be missing?"""
     announced: TextTerms | None = None
@@ -185,6 +195,7 @@ def _statements(excerpt: Excerpt, index: int) -> Iterator[Statement]:
     number = 0
     is_lead = excerpt.start == 0
     columns = ""
+    interrupted = _interrupted(excerpt.text, segments)
     for position, segment in enumerate(segments):
         quote = excerpt.text[segment.start : segment.end]
         if segment.kind == "signature" and _begins_line(excerpt.text, segment):
@@ -211,11 +222,32 @@ def _statements(excerpt: Excerpt, index: int) -> Iterator[Statement]:
             is_lead and not is_remark,
             # The first sentence about a name is shown after the name: "OSError: This exception is raised …".
             _depends_on_previous(quote) and not (is_lead and subject),
+            position in interrupted.values(),
+            position in interrupted,
             _is_cut(excerpt, segment, quote, is_last=segment is segments[-1]),
             _announced(excerpt.text, quote, segments[position + 1 :][:_ANNOUNCED_SEGMENTS]),
         )
         number += 1
         is_lead = is_lead and is_remark
+
+
+def _interrupted(text: str, segments: Sequence[Segment]) -> dict[int, int]:
+    """The places of sentences that code interrupts, each with the place of its rest, which begins in lower
+    case: `When you run a module with`, a command, `the code in the module is executed.`"""
+    found: dict[int, int] = {}
+    before: int | None = None
+    for position, segment in enumerate(segments):
+        if segment.kind == "code":
+            continue
+        if segment.kind == "prose":
+            quote = text[segment.start : segment.end]
+            if before is not None and position > before + 1 and begins_within_sentence(quote):
+                found[before] = position
+            is_ended = quote.rstrip(CLOSING).endswith(ENDED) and not quote.endswith(":")
+            before = None if is_ended else position
+        else:
+            before = None
+    return found
 
 
 def _announced(text: str, quote: str, following: Sequence[Segment]) -> TextTerms | None:

@@ -343,6 +343,8 @@ class _Flow:
         self._kind: BlockKind = "paragraph"
         self._level = 0
         self._number = 0
+        self._describes = False
+        """Is the item the description of the term before it? It is nested below it."""
         self._anchor = ""
         """Of the heading that is being read."""
         self._section = ""
@@ -439,8 +441,9 @@ class _Flow:
             return HtmlBlock(self._kind, text, linked, self._level, self._anchor or self._section)
         if self._kind == "row":
             return HtmlBlock("row", text, linked, self._level)
-        level = max(1, self._depth) if self._kind == "item" else self._depth
-        return HtmlBlock(self._kind, text, linked, level, number=self._number if self._kind == "item" else 0)
+        if self._kind != "item":
+            return HtmlBlock(self._kind, text, linked, self._depth)
+        return HtmlBlock("item", text, linked, max(1, self._depth) + self._describes, number=self._number)
 
     @property
     def _in_layout(self) -> bool:
@@ -502,6 +505,7 @@ class _Flow:
         self._kind = "item" if is_item else "paragraph"
         if is_item:
             self._number = current.next_number(item) if current is not None else 0
+            self._describes = item.tag == "dd"
 
     def _open_heading(self, kind: BlockKind, level: int, *, begins: bool) -> None:
         self.flush()

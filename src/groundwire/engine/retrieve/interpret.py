@@ -81,7 +81,9 @@ def interpretations(query: str, words_with_prefix: WordsWithPrefix) -> Iterator[
 def spell_symbols(query: str) -> str:
     """The query, followed by the words for the symbols that are in it as words: `what does := mean`.
 
-    A symbol between two other words is only used, not asked about: `if __name__ == '__main__'`.
+    A symbol between two other words is only used, not asked about, unless the question asks what something
+    does or means: `what does a // b do`. Next to a special name, that is what it asks about:
+    `what does if __name__ == '__main__' do`.
     """
     tokens = [token.strip(_AROUND_SYMBOLS) or token for token in query.split()]
     asks = _ASKS_ABOUT_SYMBOL.search(query) is not None
@@ -90,6 +92,7 @@ def spell_symbols(query: str) -> str:
         _symbols()[token]
         for before, token, after in with_neighbours
         if token in _symbols() and (asks or not (_is_operand(before) and _is_operand(after)))
+        if not (before.startswith("__") or after.startswith("__"))
     )
     return " ".join((query, *words))
 
