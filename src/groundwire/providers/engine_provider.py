@@ -128,7 +128,8 @@ class EngineProvider:
             ]
             if compared:
                 composition = compose_comparison(composition, compared, max_sources=options.max_sources)
-                results += found.values()
+                # The first search has the warnings already, and says what was understood.
+                results += (replace(result, warnings=()) for result in found.values())
         return ExtractedAnswer(_merged(results), composition, len(results))
 
     async def _search(

@@ -71,6 +71,25 @@ def test_of_a_long_table_the_rows_that_answer_are_shown() -> None:
     assert answer("What is the rate for City17?", page) == "    City    Rate\n    City17  17 EUR\n"
 
 
+def test_of_a_long_table_that_is_announced_the_first_rows_are_shown() -> None:
+    rows = "".join(f"<tr><td>City{number}</td><td>{number} EUR</td></tr>" for number in range(40))
+    table = f"<table><tr><th>City</th><th>Rate</th></tr>{rows}</table>"
+    text = f"<main><h1>Business trips</h1><p>We pay travel rates:</p>{table}</main>"
+    page = page_of(text, "text/html", "https://a.example/trips")
+    shown = answer("Which travel rates do we pay?", page).split("\n")
+    assert shown[:4] == ["We pay travel rates:", "", "    City   Rate", "    City0  0 EUR"]
+    assert shown[-2:] == ["    City7  7 EUR", ""]
+
+
+def test_other_pages_that_a_page_refers_to_are_not_an_answer() -> None:
+    text = (
+        "<main><h1>Drills</h1><p>(Skip this if you know drills.)</p><p>A drill makes holes in a wall.</p>"
+        "<p>See also</p><dl><dt>Plugs</dt><dd>How to hang a picture on a wall with drills.</dd></dl></main>"
+    )
+    page = page_of(text, "text/html", "https://a.example/drills")
+    assert answer("How to hang a picture on a wall with drills?", page) == "A drill makes holes in a wall."
+
+
 def test_the_numbers_of_german_ordinals_do_not_end_a_sentence() -> None:
     text = answer("Bis wann ist der Antrag auf Urlaub zu stellen?")
     assert "Der Antrag ist bis zum 2. Werktag des Monats zu stellen." in text

@@ -333,6 +333,14 @@ def test_the_names_that_a_reference_documents_open_sections() -> None:
     ]
 
 
+def test_links_to_other_pages_are_left_out() -> None:
+    box = '<div class="admonition seealso"><p>See also</p><dl><dt>m.g</dt><dd>Another one.</dd></dl></div>'
+    assert outline_of(f"<main><p>A class.</p>{box}<p>The end.</p></main>") == [
+        ("paragraph", 0, "", 0, "A class."),
+        ("paragraph", 0, "", 0, "The end."),
+    ]
+
+
 def test_a_row_is_a_line_with_a_tab_between_cells() -> None:
     markup = "<table><tr><th>A</th><th>B<br>b</th></tr><tr><td></td><td><p>1</p><p>2</p></td></tr></table>"
     assert outline_of(f"<main>{markup}</main>") == [("row", 1, "", 0, "A\tB b"), ("row", 0, "", 0, "\t1 2")]

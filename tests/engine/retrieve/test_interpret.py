@@ -10,7 +10,9 @@ from groundwire.engine.retrieve.interpret import (
     spell_symbols,
 )
 from groundwire.engine.retrieve.names import with_public_names
+from groundwire.engine.retrieve.question import compared_things
 from groundwire.engine.retrieve.translate import is_german, translate
+from groundwire.engine.words import query_terms
 
 WORDS = ("error", "file", "json", "decode", "nonetype", "object", "subscriptable", "attribute", "directory")
 TRACEBACK = """Traceback (most recent call last):
@@ -79,6 +81,16 @@ def test_names_are_searched_as_they_are_documented(query: str, expected: str) ->
 def test_a_german_question_is_translated_word_by_word() -> None:
     words = translate("Wie lese ich eine Datei?").split()
     assert {"read", "file"} <= set(words)
+
+
+def test_a_german_comparison_is_one_in_english_too() -> None:
+    found = interpretations(
+        "Was ist der Unterschied zwischen einer Liste und einem Tupel?", words_with_prefix
+    )
+    translated = next(item.text for item in found if item.kind == "translated")
+    things = compared_things(translated)
+    assert things is not None
+    assert [set(query_terms(thing)) for thing in things] == [{"list"}, {"tupl"}]
 
 
 def test_separable_verbs_and_compounds_are_translated() -> None:

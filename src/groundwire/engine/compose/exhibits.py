@@ -23,7 +23,7 @@ _CELLS = re.compile(r"\t| {2,}| \| ")
 _LONGEST_EXHIBIT = 1600
 """Characters; a longer one is not shown. A passage is shorter, so this only excludes joined passages."""
 _MOST_ROWS = 8
-"""Rows of a table that are shown whole; of a longer one, the rows that answer."""
+"""Rows of a table that are shown whole; of a longer one, the rows that answer, or the first ones."""
 _LONGEST_CELL = 60
 
 
@@ -113,11 +113,8 @@ def _item_quotes(exhibit: Exhibit, text: str) -> Iterator[str]:
 def _table(exhibit: Exhibit, text: str, chosen: Sequence[int]) -> Layout | None:
     rows = list(exhibit.blocks)
     if len(rows) > _MOST_ROWS:
-        rows = [
-            row
-            for number, row in enumerate(rows)
-            if number == 0 or any(row.start <= offset < row.end for offset in chosen)
-        ][: _MOST_ROWS + 1]
+        answering = [row for row in rows[1:] if any(row.start <= offset < row.end for offset in chosen)]
+        rows = [rows[0], *(answering or rows[1:])[:_MOST_ROWS]]
     cells = [[_cell(cell) for cell in _CELLS.split(text[row.start : row.end])] for row in rows]
     if any(len(cell) > _LONGEST_CELL for line in cells for cell in line):
         body = "".join(f"{INDENT}{' | '.join(line)}\n" for line in cells)

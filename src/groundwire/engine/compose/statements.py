@@ -36,8 +36,12 @@ _ABOUT_THE_PAGE = re.compile(
     r"Beispiele?)\W*\Z"
 )
 """Lines of a reference that say nothing of their subject, and labels of remarks."""
-_HISTORY = re.compile(r"(?:New|Changed|Added|Deprecated|Removed) (?:in|since) version ", re.IGNORECASE)
-"""Remarks on versions: they do not introduce their subject."""
+_REMARK = re.compile(
+    r"(?:New|Changed|Added|Deprecated|Removed) (?:in|since) version |\([^()]*\)\.?\Z", re.IGNORECASE
+)
+"""Remarks on versions, and in parentheses: they do not introduce their subject."""
+_SEE_ALSO = re.compile(r"(?:See also|Siehe auch)\W*\Z", re.IGNORECASE)
+"""The label of a list of other pages."""
 
 
 @value
@@ -196,8 +200,10 @@ def _statements(excerpt: Excerpt, index: int) -> Iterator[Statement]:
     is_lead = excerpt.start == 0
     columns = ""
     interrupted = _interrupted(excerpt.text, segments)
+    refers_to_others = False
     for position, segment in enumerate(segments):
         quote = excerpt.text[segment.start : segment.end]
+        refers_to_others = segment.kind == "item" if refers_to_others else _SEE_ALSO.match(quote) is not None
         if segment.kind == "signature" and _begins_line(excerpt.text, segment):
             subject = _called(quote, named) or subject
             is_lead = True
@@ -206,9 +212,9 @@ def _statements(excerpt: Excerpt, index: int) -> Iterator[Statement]:
         elif segment.kind == "row" and (position == 0 or segments[position - 1].kind != "row"):
             columns = quote
             continue
-        if segment.kind not in ("prose", "item", "row") or _ABOUT_THE_PAGE.match(quote):
+        if segment.kind not in ("prose", "item", "row") or refers_to_others or _ABOUT_THE_PAGE.match(quote):
             continue
-        is_remark = _HISTORY.match(quote) is not None
+        is_remark = _REMARK.match(quote) is not None
         words = f"{columns} {quote}" if segment.kind == "row" else quote
         yield Statement(
             excerpt.url,

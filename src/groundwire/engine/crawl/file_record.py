@@ -20,7 +20,7 @@ from groundwire.errors import WireError
 from groundwire.files.text_file import make_private_folder, write_private
 from groundwire.model import Json
 
-READER_EDITION = "1"
+READER_EDITION = "2"
 """Changed when files are read differently: all are then read again."""
 _SAVE_INTERVAL = 10.0
 _SETTLED_NS = 1_000_000_000

@@ -19,7 +19,7 @@ RESERVED = frozenset(("python", "packages", "groundwire"))
 DOCUMENTATION = "python-docs"
 """The collection of Python's documentation, which `groundwire index add python` adds."""
 
-EDITION = 7
+EDITION = 8
 """Incremented with every change of the generated pages: pages of an older edition are then built again."""
 CORE_EDITION = f"This is the core of edition {EDITION} of what groundwire knows from the start."
 FULL_EDITION = f"This is edition {EDITION} of what groundwire knows from the start."

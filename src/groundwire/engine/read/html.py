@@ -174,6 +174,9 @@ LEFT_OUT = frozenset(
         *("textarea", "datalist", "dialog"),
     )
 )
+_REFERENCES = "seealso"
+"""Class of a box with links to other pages, in documentation that Sphinx made: what it says of them would be
+taken for what this page says."""
 _LEFT_OUT_ROLES = frozenset(
     (
         *("navigation", "banner", "contentinfo", "complementary", "search", "dialog", "menu"),
@@ -304,6 +307,7 @@ def _is_left_out(element: etree._Element, names: frozenset[str]) -> bool:
         element.get("hidden") is not None
         or element.get("aria-hidden") == "true"
         or element.get("role") in _LEFT_OUT_ROLES
+        or _REFERENCES in element.get("class", "").split()
         or _HIDING.search(element.get("style", "")) is not None
     )
 

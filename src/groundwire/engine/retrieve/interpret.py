@@ -15,6 +15,7 @@ from groundwire.engine.compiled import compiled_table
 from groundwire.engine.data_files import data_lines
 from groundwire.engine.knowledge.purposes import purpose_index
 from groundwire.engine.retrieve.names import with_public_names
+from groundwire.engine.retrieve.question import compared_things
 from groundwire.engine.retrieve.spelling import Dictionary, Speller, WordsWithPrefix, make_dictionary
 from groundwire.engine.retrieve.translate import (
     function_words,
@@ -73,9 +74,16 @@ def interpretations(query: str, words_with_prefix: WordsWithPrefix) -> Iterator[
     if corrected != typed:
         yield Interpretation(corrected, "corrected")
     if in_german:
-        translated = translate(corrected)
+        translated = _translated(corrected)
         if translated:
             yield Interpretation(translated, "translated")
+
+
+def _translated(query: str) -> str:
+    """The query in English; empty if no word changes. A comparison remains one."""
+    things = [translate(thing) or thing for thing in compared_things(query) or ()]
+    whole = translate(query)
+    return f"difference between {' and '.join(things)}" if whole and things else whole
 
 
 def spell_symbols(query: str) -> str:
