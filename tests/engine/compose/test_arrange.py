@@ -90,6 +90,22 @@ def test_other_pages_that_a_page_refers_to_are_not_an_answer() -> None:
     assert answer("How to hang a picture on a wall with drills?", page) == "A drill makes holes in a wall."
 
 
+def test_an_item_of_a_list_that_is_shown_is_not_repeated() -> None:
+    items = "- A master key opens all doors of a house.\n- A room key opens one door."
+    text = f"# Keys\n\nThe difference between master keys and room keys matters for visitors:\n\n{items}"
+    page = page_of(text, "text/markdown", "https://a.example/keys")
+    assert answer("Is a master key for visitors?", page) == text.partition("\n\n")[2]
+
+
+def test_a_sentence_about_the_text_does_not_open_the_answer() -> None:
+    text = (
+        "# Reading big files\n\nThe examples of this section assume a big file.\n\n"
+        "To read a big file from a share, copy it first."
+    )
+    page = page_of(text, "text/markdown", "https://a.example/files")
+    assert answer("How do I read a big file?", page) == "To read a big file from a share, copy it first."
+
+
 def test_the_numbers_of_german_ordinals_do_not_end_a_sentence() -> None:
     text = answer("Bis wann ist der Antrag auf Urlaub zu stellen?")
     assert "Der Antrag ist bis zum 2. Werktag des Monats zu stellen." in text

@@ -61,11 +61,13 @@ class _Arranger:
         for item in items:
             if item is not items[0] and self._is_later_example(item.statement, items[0].statement):
                 continue
+            if self._is_in_shown(item.statement):
+                continue
             entries += self._opening(item.statement)
             around = self._around(item.statement, items)
             if around is None:
                 entries += self._sentence(item)
-            elif not self._is_shown(item.statement.excerpt, around):
+            else:
                 offsets = [self._position(other.statement) for other in items if self._is_in(other, item)]
                 shown = self._show(item.statement.excerpt, around, offsets)
                 entries += shown or [Entry(item.statement.url, item)]
@@ -143,6 +145,13 @@ class _Arranger:
         above = [block.kind for block in decode_outline(outline) if block.end <= opening.start]
         opens = bool(outline) and all(kind == "heading" for kind in above)
         return self._show(statement.excerpt, opening) if opens else []
+
+    def _is_in_shown(self, statement: Statement) -> bool:
+        """Is it part of a list or a table that is shown already?"""
+        position = self._position(statement)
+        return any(
+            one.covers(position) and self._is_shown(statement.excerpt, one) for one in self._of(statement)
+        )
 
     def _around(self, statement: Statement, items: Sequence[SelectedStatement]) -> Exhibit | None:
         """The table, or the list, that is shown instead of the statement: a list if it is asked for, if its

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from groundwire.engine.compose.names import NameMatch, NameMatcher
-from groundwire.engine.compose.statements import Excerpt, Statement, leading_name
+from groundwire.engine.compose.statements import ABOUT_THE_TEXT, Excerpt, Statement, leading_name
 from groundwire.engine.words import TextTerms, analyse, query_terms, stem_synonyms, url_words, word_list
 from groundwire.model.value import replace
 
@@ -101,6 +101,7 @@ _CUES = (
     _opening(r"\*{0,2}[a-z_]\w*(?: \([^()]*\))?: ", 0.6),
     _cue(r"^(?:system|assistant|human|user|tool|data|event)\s*:|ignore (?:all|any|previous)|^\W*\{", 0.3),
     _opening(r"(?:for example|for instance|e\.g\.|zum beispiel|example)\b", 0.75),
+    Cue(ABOUT_THE_TEXT.search, 0.5),
 )
 _DEFINING = re.compile(
     r"\b(?:is|are|was|means|denotes|refers to|ist|sind|war|bezeichnet|heißt)\s+"

@@ -40,6 +40,12 @@ _REMARK = re.compile(
     r"(?:New|Changed|Added|Deprecated|Removed) (?:in|since) version |\([^()]*\)\.?\Z", re.IGNORECASE
 )
 """Remarks on versions, and in parentheses: they do not introduce their subject."""
+ABOUT_THE_TEXT = re.compile(
+    r"\b(?:this|the (?:next|following|previous|rest of the)) (?:section|chapter|document|tutorial|howto)s?\b"
+    r"|\bdiese[mrs]? (?:Abschnitt|Kapitel|Dokument)",
+    re.IGNORECASE,
+)
+"""A sentence about the text that it is in: what follows, or what is assumed."""
 _SEE_ALSO = re.compile(r"(?:See also|Siehe auch)\W*\Z", re.IGNORECASE)
 """The label of a list of other pages."""
 
@@ -214,7 +220,7 @@ def _statements(excerpt: Excerpt, index: int) -> Iterator[Statement]:
             continue
         if segment.kind not in ("prose", "item", "row") or refers_to_others or _ABOUT_THE_PAGE.match(quote):
             continue
-        is_remark = _REMARK.match(quote) is not None
+        is_remark = _REMARK.match(quote) is not None or ABOUT_THE_TEXT.search(quote) is not None
         words = f"{columns} {quote}" if segment.kind == "row" else quote
         yield Statement(
             excerpt.url,
