@@ -30,6 +30,14 @@ def answer(question: str, *pages: Page) -> str:
     return composition.text
 
 
+def answered(question: str, *pages: Page) -> str:
+    """The answer if the engine is sure that the passages have it."""
+    found = passages(*pages)
+    composition = compose_parts([QuestionPart(question, question, found, is_answer=True)])
+    check(composition, found)
+    return composition.text
+
+
 def test_a_how_to_question_gets_the_command() -> None:
     assert answer("How do I install the client?") == (
         "The client needs Python 3.11. To install it, run:\n\n"
@@ -95,6 +103,19 @@ def test_an_item_of_a_list_that_is_shown_is_not_repeated() -> None:
     text = f"# Keys\n\nThe difference between master keys and room keys matters for visitors:\n\n{items}"
     page = page_of(text, "text/markdown", "https://a.example/keys")
     assert answer("Is a master key for visitors?", page) == text.partition("\n\n")[2]
+
+
+def test_of_a_glossary_only_the_term_that_was_asked_about_is_explained() -> None:
+    text = (
+        "GLOSSARY\n\nBadger: the old server.\n\n"
+        "Hairball: an incident that affected patients. Each gets a review.\n\n"
+        "Litter box: the test system. Its data are scrambled every Sunday."
+    )
+    page = page_of(text, "text/plain", "https://a.example/glossary")
+    assert (
+        answered("hairball meaning", page)
+        == "Hairball: an incident that affected patients. Each gets a review."
+    )
 
 
 def test_a_sentence_about_the_text_does_not_open_the_answer() -> None:

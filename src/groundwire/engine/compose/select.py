@@ -48,6 +48,9 @@ _SHORT_STATEMENT = 220
 _FEW_WORDS = 4
 _WHOLE_SECTION = 500
 """Characters of the sentences of a section that is quoted as a whole. Chosen by reading answers."""
+_ENTRY = re.compile(r"[^\W\d_][^.:!?;,\n]{0,40}: \S")
+_FEWEST_ENTRIES = 3
+"""A sentence that explains a term, and how many make a section a list of terms."""
 _BRIEF_ANSWER = 70
 """Characters; a shorter answer gets the sentence that follows."""
 
@@ -158,11 +161,24 @@ def _rest_of_section(
     of_page = [item for item in statements if item.excerpt == first.excerpt]
     start = max((item.number for item in of_page if item.is_lead and item.number <= first.number), default=0)
     end = min((item.number for item in of_page if item.is_lead and item.number > first.number), default=None)
-    section = [item for item in of_page if start <= item.number and (end is None or item.number < end)]
+    section = _same_entry(
+        first, [item for item in of_page if start <= item.number and (end is None or item.number < end)]
+    )
     if sum(len(item.quote) for item in section) > _WHOLE_SECTION:
         return []
     taken = {(item.url, item.offset) for item in chosen}
     return [item for item in section if item.kind != "row" and (item.url, item.offset) not in taken]
+
+
+def _same_entry(statement: Statement, section: Sequence[Statement]) -> list[Statement]:
+    """Of a section that explains several terms (`Hairball: an incident. Each gets a review.`), the sentences
+    about the term of a statement; of another section all."""
+    entries = [item.number for item in section if _ENTRY.match(item.quote)]
+    own = [number for number in entries if number <= statement.number]
+    if not own or len(entries) < _FEWEST_ENTRIES:
+        return list(section)
+    end = next((number for number in entries if number > statement.number), None)
+    return [item for item in section if own[-1] <= item.number and (end is None or item.number < end)]
 
 
 def _rest_of_reply(
