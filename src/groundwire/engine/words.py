@@ -290,10 +290,8 @@ def fingerprint_of_tokens(tokens: str) -> int:
 
 
 def _has_camel_case(text: str) -> bool:
-    if text.islower():
-        return False
     if not text.isascii():
-        return _CAMEL_CASE.search(text) is not None
+        return not text.islower() and _CAMEL_CASE.search(text) is not None
     # The same for ASCII, in a seventh of the time: few passages have such a name.
     cases = text.encode().translate(_LETTER_CASES)
     return b"aA" in cases or b"AAa" in cases

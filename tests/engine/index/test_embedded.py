@@ -190,6 +190,18 @@ def test_pages_of_one_batch_are_stemmed_by_their_languages(tmp_path: Path) -> No
             assert index.stats().passages == 4
 
 
+def test_pages_of_several_batches_are_found_after_one_put(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "_BATCH_PAGES", 12)
+    with open_index(tmp_path) as index:
+        assert index.put(PAGES).added == 30
+        assert index.stats().passages == 30
+    assert_whole(tmp_path)
+    # A batch is one segment.
+    assert len([*passages_of(tmp_path).glob("*.store")]) == 3
+
+
 def test_a_dotted_name_is_found_exactly(tmp_path: Path) -> None:
     names = ("json.load", "json.loads", "os.path_join", "os.path.join")
     with open_index(tmp_path) as index:

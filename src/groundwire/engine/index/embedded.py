@@ -101,8 +101,10 @@ STORE = "pages.sqlite3"
 REBUILT = "The index is from another version of groundwire. It was built again from its pages."
 _LOCK = "write.lock"
 _LOCK_TIMEOUT = 60.0
-_BATCH_PAGES = 10_000
-_BATCH_CHARACTERS = 8_000_000
+_BATCH_PAGES = 40_000
+_BATCH_CHARACTERS = 32_000_000
+"""A batch is one segment of the search index. Merging smaller segments takes more time, and as much memory as
+the larger batches; more segments make queries slower."""
 _DEEPEST = 4096
 _SPARE = 8
 _MOST_WORDS = 50_000

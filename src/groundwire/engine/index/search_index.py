@@ -123,7 +123,8 @@ def _unspaced() -> re.Pattern[str]:
     return re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
 
-_HEAP = 50_000_000
+_HEAP = 100_000_000
+"""Bytes that tantivy may use before it writes a segment: enough for a whole batch of pages."""
 _TERM_BITS = 32
 _ADDED_AT_ONCE = 256
 _TITLE_WEIGHT = 3
