@@ -32,6 +32,7 @@ from groundwire.model import (
     ToolCallDelta,
     Warned,
 )
+from groundwire.text.lazy_pattern import lazy_pattern
 from groundwire.text.urls import canonical_url, safe_url
 
 _Path: TypeAlias = "tuple[_Path, str] | None"
@@ -42,18 +43,18 @@ _MAX_SOURCES = 1_000
 _MAX_PATHS = 3
 _MAX_PATH_LENGTH = 160
 
-_URL = re.compile(r"https?://[^\s/]\S*")
-_SOURCE_FIELD = re.compile(
+_URL = lazy_pattern(r"https?://[^\s/]\S*")
+_SOURCE_FIELD = lazy_pattern(
     r"cit(?:ation|e)|sourc|referenc|search|ground|result|annotat|evidence|footnote|retriev|web|link"
     r"|pages?$|docs?$|documents?$",
     re.IGNORECASE,
 )
-_MEDIA_FIELD = re.compile(
+_MEDIA_FIELD = lazy_pattern(
     r"image|icon|thumb|logo|avatar|picture|video|audio|media|photo|file|schema|server|endpoint|webhook|live",
     re.IGNORECASE,
 )
 _TITLES = frozenset({"title", "snippet", "site_name", "domain", "cited_text", "page_age"})
-_URL_IN_JSON = re.compile(rb'"(https?:[^"\s]+)"')
+_URL_IN_JSON = lazy_pattern(rb'"(https?:[^"\s]+)"')
 # Fields that repeat the request, or that groundwire itself wrote.
 _IGNORED_FIELDS = frozenset(
     {

@@ -11,21 +11,22 @@ from __future__ import annotations
 import re
 
 from groundwire.model import Warned
+from groundwire.text.lazy_pattern import lazy_pattern
 
 ADDRESS_REMOVED = Warned(
     "address_removed", "The URL of a source was not a web URL (http, https) and was removed."
 )
 
 _URL_FIELD = rb'"(?:url|uri|source|document_uri|source_uri|sourceUri|retrieved_url|retrievedUrl)"\s*:\s*'
-_FIELD_AND_VALUE = re.compile(rb"(" + _URL_FIELD + rb')"((?:[^"\\]|\\.)*)"')
-_NOT_WEB_URL = re.compile(_URL_FIELD + rb'"(?!https?:)')
-_INVISIBLE = re.compile("[\x00-\x20\x7f-\x9f\u200b\u2060\ufeff]")
-_UNSAFE_SCHEME = re.compile(
+_FIELD_AND_VALUE = lazy_pattern(rb"(" + _URL_FIELD + rb')"((?:[^"\\]|\\.)*)"')
+_NOT_WEB_URL = lazy_pattern(_URL_FIELD + rb'"(?!https?:)')
+_INVISIBLE = lazy_pattern("[\x00-\x20\x7f-\x9f\u200b\u2060\ufeff]")
+_UNSAFE_SCHEME = lazy_pattern(
     "(?:javascript|vbscript|livescript|file|blob|filesystem|about|view-source|jar|intent|ms-[a-z-]+"
     "|data(?!:image/(?:png|jpe?g|gif|webp|avif)[;,])):",
     re.IGNORECASE,
 )
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_ESCAPE = lazy_pattern(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _SHORT_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _MAX_SCHEME = 512
 """How many bytes of a URL are examined."""

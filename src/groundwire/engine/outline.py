@@ -10,9 +10,10 @@ and compared like any other field, and is decoded only where it is needed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
+
+from groundwire.text.lazy_pattern import lazy_pattern
 
 BlockKind: TypeAlias = Literal["heading", "signature", "paragraph", "code", "item", "row"]
 """signature: the declaration of a documented name, which opens a section like a heading."""
@@ -53,8 +54,8 @@ _LETTERS: dict[str, BlockKind] = {
     "r": "row",
 }
 _LETTER_OF = {kind: letter for letter, kind in _LETTERS.items()}
-_LINE = re.compile(r"([hspcir])(\d{0,2}),(\d{1,8}),(\d{1,8})(?:,(\d{1,8}))?(?:#(\S{1,200}))?")
-_ANCHOR = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff]{1,200}")
+_LINE = lazy_pattern(r"([hspcir])(\d{0,2}),(\d{1,8}),(\d{1,8})(?:,(\d{1,8}))?(?:#(\S{1,200}))?")
+_ANCHOR = lazy_pattern(r"[^\s\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 _MOST_LEVELS = 99
 
 

@@ -24,6 +24,7 @@ from groundwire.model import Event, Json, Request, Warned
 from groundwire.model.value import replace, value
 from groundwire.providers.policy import Capabilities
 from groundwire.providers.spec import Batches, Provider, ProviderSpec
+from groundwire.text.lazy_pattern import lazy_pattern
 from groundwire.transport.http import LOOP_HEADER, Deadlines, Http, HttpRequest
 
 CHECKED = "2026-11-16"
@@ -84,9 +85,9 @@ _LISTS: Mapping[str, str] = {
 }
 """Path of the model list for each dialect, after the base URL."""
 _LIST_DEADLINES = Deadlines(connect=5.0, first_byte=10.0, idle=10.0, total=15.0)
-_NO_CHAT = re.compile(r"embed|rerank|whisper|tts", re.IGNORECASE)
+_NO_CHAT = lazy_pattern(r"embed|rerank|whisper|tts", re.IGNORECASE)
 """Models that write no text."""
-_SHUT_DOWN = re.compile(
+_SHUT_DOWN = lazy_pattern(
     r"not (?:found|exist|a valid model|supported|available)|does not exist|deprecated|retired|shut ?down",
     re.IGNORECASE,
 )

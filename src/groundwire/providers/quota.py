@@ -7,15 +7,15 @@ may send 0 or -1 as the reset, which says nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from time import time
 
 from groundwire.model.value import value
+from groundwire.text.lazy_pattern import lazy_pattern
 
 KINDS = ("requests", "tokens", "input-tokens", "output-tokens")
-_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
+_DURATION = lazy_pattern(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
 _SCALES = (86_400.0, 3600.0, 60.0, 1.0, 0.001)
 _LONGEST = 366 * 86_400.0
 _MOST = 10**15

@@ -37,6 +37,7 @@ from groundwire.providers.passthrough.scan import (
     trailing_frames,
 )
 from groundwire.providers.spec import Batches
+from groundwire.text.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from groundwire.transport.response import Response
@@ -388,7 +389,7 @@ def _with_failure(rest: list[Event], failure: GroundwireError | None) -> list[Ev
     return [Failed(failure) if isinstance(event, Failed) else event for event in rest]
 
 
-_MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_MARKUP = lazy_pattern(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _PAGE = 8192
 
 

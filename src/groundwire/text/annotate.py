@@ -29,16 +29,17 @@ from typing import NamedTuple, TypeAlias
 
 from groundwire.model import Answer, Citation, Source, Span, Text
 from groundwire.model.value import replace, value
+from groundwire.text.lazy_pattern import lazy_pattern
 from groundwire.text.links import find_links
 
 # Internal markers that leak from providers: `【3:2†source】` (Assistants, Copilot), `【4†L12-L15】` (gpt-oss)
 # and U+E200 cite … U+E201 (ChatGPT). None of them spans lines.
 DAGGER = "【\\d{1,8}(?::\\d{1,8})?†[^】\ue200\ue201\n]{0,40}】"
-_PRIVATE = re.compile("\ue200[^\ue200\ue201\n]{0,200}\ue201")
-_DAGGER = re.compile(DAGGER)
-_FOREIGN = re.compile(f"{_PRIVATE.pattern}|{DAGGER}")
-_UNFINISHED = re.compile("\ue200[^\ue200\ue201\n]{0,200}$|【[^】\ue200\ue201\n]{0,60}$")
-_UNFINISHED_PRIVATE = re.compile("\ue200[^\ue200\ue201\n]{0,200}$")
+_PRIVATE = lazy_pattern("\ue200[^\ue200\ue201\n]{0,200}\ue201")
+_DAGGER = lazy_pattern(DAGGER)
+_FOREIGN = lazy_pattern(f"{_PRIVATE.pattern}|{DAGGER}")
+_UNFINISHED = lazy_pattern("\ue200[^\ue200\ue201\n]{0,200}$|【[^】\ue200\ue201\n]{0,60}$")
+_UNFINISHED_PRIVATE = lazy_pattern("\ue200[^\ue200\ue201\n]{0,200}$")
 
 # How answers number the sources they list: `[1]` (Perplexity, Qwen), `[ref_1]` (GLM, Qwen), `[doc1]` (Azure),
 # `[citation:1]` (DeepSeek), `^[1]^` (Baidu), `[^1^]` (Kimi), `【1】`, `[1, 2]`, and `[1,2](@ref)` (Hunyuan).
@@ -59,15 +60,15 @@ _CITED_NUMBERS = rf"(?<![ \t=(\[{{+*/<>])[ \t]*(?:{_ONE})(?:[ \t]?(?:{_ONE})){{0
 _UNFINISHED_NUMBERS = (
     rf"(?<![ \t])[ \t]*(?:(?:{_ONE})[ \t]?){{0,40}}(?:\[[\d\s,;–^-]{{0,40}}|【[^】\n]{{0,50}})?$"
 )
-_NUMBER_OR_RANGE = re.compile(r"(\d{1,4})(?:\s*[–-]\s*\^?(\d{1,4}))?")
-_DAGGER_LABEL = re.compile(r"†[^】\n]*")
+_NUMBER_OR_RANGE = lazy_pattern(r"(\d{1,4})(?:\s*[–-]\s*\^?(\d{1,4}))?")
+_DAGGER_LABEL = lazy_pattern(r"†[^】\n]*")
 _LONGEST_RANGE = 20
 _FENCES = ("```", "~~~")
 
-_LINE_PREFIX = re.compile(r"[\s>#|*+-]*(?:\d+[.)])?\s*")
+_LINE_PREFIX = lazy_pattern(r"[\s>#|*+-]*(?:\d+[.)])?\s*")
 """Markdown block syntax before the first word of a line."""
 # Links that are not to the web, such as `[plot.png](sandbox:/mnt/data/plot.png)` for a file of OpenAI.
-_OTHER_LINK = re.compile(r"\[[^\[\]\n]{0,300}\]\((?!https?:)[^()\s]{1,500}\)")
+_OTHER_LINK = lazy_pattern(r"\[[^\[\]\n]{0,300}\]\((?!https?:)[^()\s]{1,500}\)")
 _BRACKETS = ("⸨⸩", "⦗⦘", "⧼⧽", "⟮⟯")
 
 

@@ -5,18 +5,18 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
 from groundwire.model import Json, JsonObject, Source
 from groundwire.text.domains import display_domain
+from groundwire.text.lazy_pattern import lazy_pattern
 from groundwire.text.sanitise import one_line
 from groundwire.text.sources import label_of
 from groundwire.text.urls import shown_address
 
-_DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?(?:$|[T ])")
-_KEY_WORD = re.compile(r"[a-z0-9]+")
+_DATE = lazy_pattern(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?(?:$|[T ])")
+_KEY_WORD = lazy_pattern(r"[a-z0-9]+")
 # BibTeX counts braces whether or not a backslash is before them, so braces are written by name.
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -31,7 +31,7 @@ _LATEX = {
     "_": r"\_",
 }
 _URL_CHARACTERS = {"{": "%7B", "}": "%7D", "\\": "%5C", "^": "%5E", "~": "%7E"}
-_MARKUP = re.compile(r"([\\\[\]`*_<>])")
+_MARKUP = lazy_pattern(r"([\\\[\]`*_<>])")
 
 
 def bibtex(sources: Sequence[Source], accessed: str) -> str:

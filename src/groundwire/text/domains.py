@@ -8,12 +8,11 @@ domain; the path is then unknown, and an entry with a path counts against the pa
 
 from __future__ import annotations
 
-import re
-
 from groundwire.model import SearchOptions, Source
+from groundwire.text.lazy_pattern import lazy_pattern
 from groundwire.text.urls import canonical_url, domain_of, is_same_or_subdomain
 
-_ENTRY = re.compile(r"(?:\*\.)?[^\W_](?:[\w-]*[^\W_])?(?:\.[\w-]*[^\W_])*\.?(?:/[^\s\"'<>\\]*)?")
+_ENTRY = lazy_pattern(r"(?:\*\.)?[^\W_](?:[\w-]*[^\W_])?(?:\.[\w-]*[^\W_])*\.?(?:/[^\s\"'<>\\]*)?")
 
 
 def is_domain_entry(entry: str) -> bool:

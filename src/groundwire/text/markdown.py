@@ -11,13 +11,13 @@ line are preformatted: code and tables.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 
 from groundwire.model import Answer, Extras, Part, Source, Text
 from groundwire.model.value import replace
 from groundwire.text.annotate import NumberWriter, annotate_numbers, map_citation, paragraph_breaks
+from groundwire.text.lazy_pattern import lazy_pattern
 from groundwire.text.sources import Numbering, label_of, number_answer
 
 
@@ -48,8 +48,8 @@ PLAIN_TEXT_EXTRAS: Extras = {NAME: {"format": "plain"}}
 """The extras of a text part that is plain text."""
 
 # In CommonMark `_` between letters is never emphasis, and `&` means itself unless a reference follows.
-_INLINE = re.compile(r"[\\`*\[\]<~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
-_LINE_START = re.compile(r"(?P<indent>[ \t]*)(?:(?P<block>[#>|+=-])|\d+(?P<item>[.)]))?")
+_INLINE = lazy_pattern(r"[\\`*\[\]<~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
+_LINE_START = lazy_pattern(r"(?P<indent>[ \t]*)(?:(?P<block>[#>|+=-])|\d+(?P<item>[.)]))?")
 _SPACE = "&#32;"
 _CODE_INDENT = "    "
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 
+from groundwire.text.lazy_pattern import lazy_pattern
+
 # One parser for everything: the host that is displayed is the host that is compared. A backslash counts as a
 # slash, as in browsers, so that a URL cannot show one host and lead to another.
-_URL = re.compile(r"(https?)://([^/?#]*)([^?#]*)(?:\?([^#]*))?", re.IGNORECASE)
+_URL = lazy_pattern(r"(https?)://([^/?#]*)([^?#]*)(?:\?([^#]*))?", re.IGNORECASE)
 # URLs that need no change: all of them lower-case hosts, and no character that is invisible or encoded.
-_PLAIN_URL = re.compile(r"https?://[a-z0-9.-]*[a-z0-9](?::[0-9]+)?(?:[/?#][!#-;=?-\[\]-~]*)?")
-_HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(?::(.*))?", re.DOTALL)
+_PLAIN_URL = lazy_pattern(r"https?://[a-z0-9.-]*[a-z0-9](?::[0-9]+)?(?:[/?#][!#-;=?-\[\]-~]*)?")
+_HOST = lazy_pattern(r"(\[[^\]]*\]|[^:]*)(?::(.*))?", re.DOTALL)
 _RESERVED = frozenset(' <>"')
-_TRACKING = re.compile(
+_TRACKING = lazy_pattern(
     r"utm_\w+|fbclid|gclid|gclsrc|dclid|gbraid|wbraid|msclkid|yclid|igshid|mc_[ce]id|_hs(?:enc|mi)|srsltid",
     re.IGNORECASE,
 )

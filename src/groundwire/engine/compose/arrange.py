@@ -10,14 +10,15 @@ from groundwire.engine.compose.exhibits import Exhibit, Layout, lay_out
 from groundwire.engine.compose.select import SelectedStatement, Selection
 from groundwire.engine.compose.statements import Excerpt, Statement, exhibits_of
 from groundwire.engine.outline import decode_outline
+from groundwire.text.lazy_pattern import lazy_pattern
 
-_WANTS_CODE = re.compile(
+_WANTS_CODE = lazy_pattern(
     r"^\W*(?:how (?:do|to|can|could|should|would|is|are)\b"
     r"|wie (?!viele?\b|lange\b|alt\b|groß\b|hoch\b|oft\b)\w)"
     r"|\b(?:examples?|code|snippet|command|syntax|usage|beispiele?|befehl|quelltext)\b",
     re.IGNORECASE,
 )
-_WANTS_LIST = re.compile(
+_WANTS_LIST = lazy_pattern(
     r"^\W*(?:how (?:do|to|can|should)\b|which\b|what are\b|list\b|wie (?!viele?\b|lange\b)\w"
     r"|what (?:do|must|should|have|has) |welche\b|was sind\b|was (?:muss|soll|tun|mache))"
     r"|\b(?:steps?|kinds|types|options|schritte?|arten)\b",

@@ -8,21 +8,23 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from groundwire.text.lazy_pattern import lazy_pattern
+
 # Invisible characters that change what a program or a model reads: controls, bidi marks, tags, fillers, and
 # private-use citation markers of other products. Joiners stay where scripts and emoji need them.
-_HIDDEN = re.compile(
+_HIDDEN = lazy_pattern(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ue000-\uf8ff"
     "\U000e0000-\U000e0fff\U000f0000-\U0010ffff\U0001d173-\U0001d17a]"
 )
-_BREAKS = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029]")
-_CONTROLS = re.compile("[\x00-\x08\x0e-\x1b\x7f]")
-_LOOSE_JOINERS = re.compile("(?<![^\\s\x00-\x7f])[\u200c\u200d]+|[\u200c\u200d]+(?![^\\s\x00-\x7f])")
-_SELECTORS = re.compile("([\ufe00-\ufe0f])[\ufe00-\ufe0f]+")
-_HALF_PAIRS = re.compile("[\ud800-\udfff]")
-_FOREIGN = re.compile(r"【[^】\n]{0,60}】")
+_BREAKS = lazy_pattern("\r\n|[\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029]")
+_CONTROLS = lazy_pattern("[\x00-\x08\x0e-\x1b\x7f]")
+_LOOSE_JOINERS = lazy_pattern("(?<![^\\s\x00-\x7f])[\u200c\u200d]+|[\u200c\u200d]+(?![^\\s\x00-\x7f])")
+_SELECTORS = lazy_pattern("([\ufe00-\ufe0f])[\ufe00-\ufe0f]+")
+_HALF_PAIRS = lazy_pattern("[\ud800-\udfff]")
+_FOREIGN = lazy_pattern(r"【[^】\n]{0,60}】")
 
-_MARKUP = re.compile(
+_MARKUP = lazy_pattern(
     r"(?P<literal>``(?P<literal_text>[^`]+)``)"
     r"|(?P<role>(?<![\w`]):[\w+.-]+(?::[\w+.-]+)*:`(?P<role_text>[^`]+)`)"
     r"|(?P<reference>`(?P<reference_text>[^`<>]+?)\s*(?:<[^<>`]*>)?`__?(?!\w))"
@@ -35,9 +37,9 @@ _MARKUP = re.compile(
     r"|(?P<number>(?:(?<=[\s.,;:!?)\"”’»])|^)\[\^?\d{1,4}\](?!\())"
 )
 _MARKUP_CHARACTERS = frozenset("`*[<")
-_LEADING = re.compile(r"\A(?:#{1,6}|>+|\|)\s+")
-_SPACE = re.compile(r"\s+")
-_SPACE_BEFORE = re.compile(r"\s+(?=[,;:.!?](?:\s|$))")
+_LEADING = lazy_pattern(r"\A(?:#{1,6}|>+|\|)\s+")
+_SPACE = lazy_pattern(r"\s+")
+_SPACE_BEFORE = lazy_pattern(r"\s+(?=[,;:.!?](?:\s|$))")
 _LOOSE_ENDS = (" ,", " ;", " :", " .", " !", " ?")
 ENDED = tuple(".!?…:。！？;")
 CLOSING = "\"'”’»)]*_`"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -12,6 +11,7 @@ from groundwire.engine.compose.statements import Excerpt, Statement
 from groundwire.engine.knowledge.addresses import is_built_in
 from groundwire.engine.words import TextTerms
 from groundwire.model.value import value
+from groundwire.text.lazy_pattern import lazy_pattern
 
 # Chosen by hand on the tuned questions of tests/engine/questions.py.
 MOST_STATEMENTS = 5
@@ -27,7 +27,7 @@ _NEAR_BEST = 0.95
 tuning questions of tests/engine/questions."""
 _NEARLY_BEST, _MORE_COVERAGE = 0.9, 1.3
 """A lower score is enough for a statement that covers so many times more of the query."""
-_REFERENCE = re.compile(r"(?:See|Siehe) (?:also )?\S+(?: \S+){0,4}\.?$")
+_REFERENCE = lazy_pattern(r"(?:See|Siehe) (?:also )?\S+(?: \S+){0,4}\.?$")
 _FURTHER_PAGE = 0.7
 _FURTHER_COVERAGE = 0.85
 """The same for a further page of the answer, and the coverage of its statement relative to the first one's.
@@ -48,7 +48,7 @@ _SHORT_STATEMENT = 220
 _FEW_WORDS = 4
 _WHOLE_SECTION = 500
 """Characters of the sentences of a section that is quoted as a whole. Chosen by reading answers."""
-_ENTRY = re.compile(r"[^\W\d_][^.:!?;,\n]{0,40}: \S")
+_ENTRY = lazy_pattern(r"[^\W\d_][^.:!?;,\n]{0,40}: \S")
 _FEWEST_ENTRIES = 3
 """A sentence that explains a term, and how many make a section a list of terms."""
 _BRIEF_ANSWER = 70

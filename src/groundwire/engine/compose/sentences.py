@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from groundwire.engine.outline import Block
 from groundwire.engine.words import MONTHS, word_list
+from groundwire.text.lazy_pattern import lazy_pattern
 
 SegmentKind: TypeAlias = Literal["prose", "item", "heading", "code", "signature", "bullet", "rule", "row"]
 """item: a sentence of a list; bullet: the character before it; rule: a decoration or a directive; row: of a
@@ -40,17 +41,17 @@ class _SourceLine(NamedTuple):
     """Does it begin an item of a list?"""
 
 
-_BULLET = re.compile(r"(?:[-*+•‣◦–·]|\(?\d{1,3}[.)]|\(?[a-z]\)|#\.)\s+(?=\S)")
-_RULE = re.compile(r"[=\-~^\"'`#*+_.:|\s<>]{3,}$|[+|](?:[-=+|\s]+)$|\.\. .*$|:\w[\w ]*:$|(?:```|~~~).*$")
-_HEADING = re.compile(r"#{1,6}\s+\S")
-_FENCE = re.compile(r"(?:```|~~~)")
-_LABEL = re.compile(r"[A-Z]\w+(?: \w+)?:$")
-_DEFINITION = re.compile(
+_BULLET = lazy_pattern(r"(?:[-*+•‣◦–·]|\(?\d{1,3}[.)]|\(?[a-z]\)|#\.)\s+(?=\S)")
+_RULE = lazy_pattern(r"[=\-~^\"'`#*+_.:|\s<>]{3,}$|[+|](?:[-=+|\s]+)$|\.\. .*$|:\w[\w ]*:$|(?:```|~~~).*$")
+_HEADING = lazy_pattern(r"#{1,6}\s+\S")
+_FENCE = lazy_pattern(r"(?:```|~~~)")
+_LABEL = lazy_pattern(r"[A-Z]\w+(?: \w+)?:$")
+_DEFINITION = lazy_pattern(
     r"\*{0,2}[a-z_]\w*(?:\.\w+)*(?: \([^()]*\))?:\s+(?=\S)|[A-Za-z_][\w.]*(?:\([^()]*\))?\s+--\s+(?=\S)"
 )
-_TERM = re.compile(r"[a-z_]\w*$")
-_PROMPT = re.compile(r">>>|\.\.\.(?:\s|$)|[$%] \S|\$ ")
-_CODE = re.compile(
+_TERM = lazy_pattern(r"[a-z_]\w*$")
+_PROMPT = lazy_pattern(r">>>|\.\.\.(?:\s|$)|[$%] \S|\$ ")
+_CODE = lazy_pattern(
     r"(?:from\s+[\w.]+\s+import\s|import\s+[\w.]+(?:\s+as\s+\w+)?(?:,\s*[\w.]+)*$|@\w[\w.]*(?:\(.*\))?$"
     r"|(?:def|class|for|while|if|elif|else|try|except|with|async|return|raise)\b.*:$|return\b[^.]*$"
     r"|[\w.\[\]'\"]+\s*(?:[-+*/|&]?=)\s*\S.*$|[\w.]+\(.*\)\s*(?:#.*)?$|[{}()\[\];]+$|.*[{}]$|</?\w+.*>$"
@@ -59,21 +60,21 @@ _CODE = re.compile(
     r"|\|.*\|$|\[[^()]*\)$|->\s|\"{3}|'{3})"
 )
 # A shell command: a program with options, or a well-known program.
-_COMMAND = re.compile(
+_COMMAND = lazy_pattern(
     r"[a-z][\w.-]*(?:\s\S+)*?\s--?[a-z][\w-]*(?:[=\s].*)?(?<![.:,])$"
     r"|(?:pip|pipx|uv|npm|npx|apt|brew|docker|git|curl|sudo)\s[a-z-]+\s\S.*(?<![.:,])$"
 )
 # `repeat(object) -> create an iterator which …`: a sentence follows the arrow, not a type.
-_DESCRIPTION_AFTER_ARROW = re.compile(r"\)\s*-+>\s*(?:\w+,\s+)?(?=[A-Za-z][a-z]*\s+(?:[a-z]+\s+){2}[a-z])")
+_DESCRIPTION_AFTER_ARROW = lazy_pattern(r"\)\s*-+>\s*(?:\w+,\s+)?(?=[A-Za-z][a-z]*\s+(?:[a-z]+\s+){2}[a-z])")
 # Most lines are plain words and need no further checks.
-_PLAIN = re.compile(r"(?!(?:import|from|return|raise)\b)[^\W\d_][^=(){}\[\];:|<>@$%`~^#*\\]+[\w.,]$")
-_SIGNATURE = re.compile(r"(?:class |def |async def )?([A-Za-z_][\w.]*)\((?![\"'\d])")
-_UNFINISHED = re.compile(r"\w=[^\s,()]+,$|\*, |\*\w+,$")
-_ARROW = re.compile(r"\s*(?:(?:->|-->)\s*\S.*|:)?$")
-_END = re.compile(r"([.!?…]+)[\"'”’»)\]*_`]*(?=\s)|[。！？]+[」』”）]*")
-_CODE_SPAN = re.compile(r"``[^`]+``|`[^`\n]+`")
-_WORD_BEFORE = re.compile(r"[\w.]+$")
-_PAIR = re.compile(r"\b[^\W\d_]\.\s?[^\W\d_]$")  # `d. h`, `u. a`
+_PLAIN = lazy_pattern(r"(?!(?:import|from|return|raise)\b)[^\W\d_][^=(){}\[\];:|<>@$%`~^#*\\]+[\w.,]$")
+_SIGNATURE = lazy_pattern(r"(?:class |def |async def )?([A-Za-z_][\w.]*)\((?![\"'\d])")
+_UNFINISHED = lazy_pattern(r"\w=[^\s,()]+,$|\*, |\*\w+,$")
+_ARROW = lazy_pattern(r"\s*(?:(?:->|-->)\s*\S.*|:)?$")
+_END = lazy_pattern(r"([.!?…]+)[\"'”’»)\]*_`]*(?=\s)|[。！？]+[」』”）]*")
+_CODE_SPAN = lazy_pattern(r"``[^`]+``|`[^`\n]+`")
+_WORD_BEFORE = lazy_pattern(r"[\w.]+$")
+_PAIR = lazy_pattern(r"\b[^\W\d_]\.\s?[^\W\d_]$")  # `d. h`, `u. a`
 _OPENING = "\"'“”‘’«»([{*_`„"
 
 

@@ -18,35 +18,36 @@ from groundwire.engine.outline import decode_outline
 from groundwire.engine.pages import ClosestSentence, Passage
 from groundwire.engine.words import TextTerms, analyse, word_list
 from groundwire.model.value import replace, value
+from groundwire.text.lazy_pattern import lazy_pattern
 
-_SEPARATOR = re.compile(r"\s+[—–|·:»-]\s+|\s+\(|:\s+")
-_NAME = re.compile(r"[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*(?:\(\))?")
+_SEPARATOR = lazy_pattern(r"\s+[—–|·:»-]\s+|\s+\(|:\s+")
+_NAME = lazy_pattern(r"[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*(?:\(\))?")
 _LONGEST_NAME = 80
 _ANNOUNCED_SEGMENTS = 60
 """Lines of code, items or rows that are read after a colon: more than a passage has."""
-_FIRST_WORD = re.compile(r"[^\W\d_]+")
-_DECLARED = re.compile(r"^(?:class|def|async def) |^\w+\.|[=*/,>]|\(\)")
-_LISTED = re.compile(r"([A-Za-z_]\w*(?:\.\w+)+): ")
-_CALLED = re.compile(r"(?:class |def |async def )?([A-Za-z_][\w.]*)\(")
+_FIRST_WORD = lazy_pattern(r"[^\W\d_]+")
+_DECLARED = lazy_pattern(r"^(?:class|def|async def) |^\w+\.|[=*/,>]|\(\)")
+_LISTED = lazy_pattern(r"([A-Za-z_]\w*(?:\.\w+)+): ")
+_CALLED = lazy_pattern(r"(?:class |def |async def )?([A-Za-z_][\w.]*)\(")
 
 
-_ABOUT_THE_PAGE = re.compile(
+_ABOUT_THE_PAGE = lazy_pattern(
     r"(?:Source code|Quelltext): \S+|Availability: |This module is part of |See also\b"
     r"|(?:Note|Warning|Caution|Important|Attention|Tip|Hint|Examples?|Hinweis|Warnung|Achtung|Wichtig|Tipp|"
     r"Beispiele?)\W*\Z"
 )
 """Lines of a reference that say nothing of their subject, and labels of remarks."""
-_REMARK = re.compile(
+_REMARK = lazy_pattern(
     r"(?:New|Changed|Added|Deprecated|Removed) (?:in|since) version |\([^()]*\)\.?\Z", re.IGNORECASE
 )
 """Remarks on versions, and in parentheses: they do not introduce their subject."""
-ABOUT_THE_TEXT = re.compile(
+ABOUT_THE_TEXT = lazy_pattern(
     r"\b(?:this|the (?:next|following|previous|rest of the)) (?:section|chapter|document|tutorial|howto)s?\b"
     r"|\bdiese[mrs]? (?:Abschnitt|Kapitel|Dokument)",
     re.IGNORECASE,
 )
 """A sentence about the text that it is in: what follows, or what is assumed."""
-_SEE_ALSO = re.compile(r"(?:See also|Siehe auch)\W*\Z", re.IGNORECASE)
+_SEE_ALSO = lazy_pattern(r"(?:See also|Siehe auch)\W*\Z", re.IGNORECASE)
 """The label of a list of other pages."""
 
 

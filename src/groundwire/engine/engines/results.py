@@ -7,7 +7,6 @@ snippet of the service is used. All pages share one deadline.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from threading import Thread
@@ -17,6 +16,7 @@ from groundwire.engine.pages import EngineResult, Page, Passage, page_passages
 from groundwire.errors import GroundwireError, NotFound, TimedOut
 from groundwire.model import SearchOptions, Source, Warned
 from groundwire.model.value import replace, value
+from groundwire.text.lazy_pattern import lazy_pattern
 from groundwire.text.urls import domain_of, safe_url
 from groundwire.transport.fetch import Fetched, Fetcher, fetch_all
 from groundwire.transport.threads import run_in_thread
@@ -24,10 +24,10 @@ from groundwire.transport.threads import run_in_thread
 Admits: TypeAlias = Callable[[SearchOptions, Source], bool]
 """Do the domain lists allow this source?"""
 
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_NAMED_DAY = re.compile(r"([A-Z][a-z]{2})[a-z]*\.? (\d{1,2}), (\d{4})")
+_DAY = lazy_pattern(r"\d{4}-\d\d-\d\d")
+_NAMED_DAY = lazy_pattern(r"([A-Z][a-z]{2})[a-z]*\.? (\d{1,2}), (\d{4})")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_TAG = lazy_pattern(r"</?[a-zA-Z][^<>]*>")
 
 
 @value

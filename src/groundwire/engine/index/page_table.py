@@ -373,49 +373,83 @@ def short_fingerprint(tokens: str) -> int:
 
 
 def add_pages(
-    store: sqlite3.Connection, pages: Iterable[Page], index_page: Callable[[StoredPage], None] | None = None
+    store: sqlite3.Connection,
+    pages: Iterable[Page],
+    index_page: Callable[[StoredPage], None] | None = None,
 ) -> Stored:
     """Adds or updates pages, within a transaction; returns their counts. `index_page` is called with every
     page that is new or changed as soon as it is cut, while the search index has time for it."""
-    batch = [(page_key(page.url), _mark_number(_hash(page)), page) for page in map(_clean, pages)]
-    known: dict[int, tuple[int, int]] = {
-        key: (page, mark)
-        for page, key, mark in _select(store, "id, key, hash", "key", [key for key, _, _ in batch])
-    }
-    changes: dict[int, tuple[int, int, Page, bool]] = {}
-    replaced: set[int] = set()
-    following = _next_id(store)
-    for key, mark, page in batch:
-        old = known.get(key)
-        if old is not None and old[1] == mark:
-            continue
-        if old is not None:
-            replaced.add(old[0])
-        changes[following] = (key, mark, page, old is not None)
-        known[key] = (following, mark)
-        following += 1
+    batch = [(page_key(page.url), page) for page in map(_clean, pages)]
+    changes, replaced = _changes(store, batch)
     fingerprints: list[int] = []
 
     def records() -> Iterator[PageRecord]:
-        for number, (key, mark, page, _) in changes.items():
-            cut = _cut(number, page)
-            fingerprints.append(cut.words if page.text.strip() else 0)
+        for number, change in changes.items():
+            cut = _cut(number, change.page)
+            fingerprints.append(cut.words if change.page.text.strip() else 0)
             if number in replaced:  # by a later page of this batch
                 continue
             if index_page is not None:
                 index_page(cut)
-            yield _record(key, mark, cut)
+            yield _record(change.key, change.mark, cut)
 
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  most processes only search
 
     # Compressing does not hold the GIL: a block is compressed while the next pages are cut.
     with ThreadPoolExecutor(1, "groundwire-index") as threads:
         blocks = [(block, threads.submit(_close_block, block)) for block in _blocks(records())]
-    counts = _counted(store, fingerprints, [is_update for *_, is_update in changes.values()])
+    counts = _counted(store, fingerprints, [change.is_update for change in changes.values()])
     _forget(store, replaced - changes.keys())
     for block, closed in blocks:
         _insert_block(store, block, *closed.result())
     return replace(counts, unchanged=len(batch) - len(changes))
+
+
+class _Change:
+    """A page that is new or changed. Its hash is computed when it is needed: for new pages, only when the
+    page is cut and stored, while the search index is busy with the pages before it."""
+
+    __slots__ = ("_mark", "is_update", "key", "page")
+
+    def __init__(self, key: int, page: Page, *, is_update: bool) -> None:
+        self.key = key
+        self.page = page
+        self.is_update = is_update
+        self._mark: int | None = None
+
+    @property
+    def mark(self) -> int:
+        """The hash of the page."""
+        if self._mark is None:
+            self._mark = _mark_number(_hash(self.page))
+        return self._mark
+
+
+def _changes(
+    store: sqlite3.Connection, batch: Sequence[tuple[int, Page]]
+) -> tuple[dict[int, _Change], set[int]]:
+    """The pages that are new or changed, by their new ids; and the ids that they replace, of stored pages and
+    of earlier pages of the batch."""
+    stored: dict[int, tuple[int, int]] = {
+        key: (page, mark)
+        for page, key, mark in _select(store, "id, key, hash", "key", [key for key, _ in batch])
+    }
+    latest: dict[int, int] = {}
+    changes: dict[int, _Change] = {}
+    replaced: set[int] = set()
+    following = _next_id(store)
+    for key, page in batch:
+        change = _Change(key, page, is_update=key in stored or key in latest)
+        if change.is_update:
+            earlier = latest.get(key)
+            old, mark = (earlier, changes[earlier].mark) if earlier is not None else stored[key]
+            if mark == change.mark:
+                continue
+            replaced.add(old)
+        changes[following] = change
+        latest[key] = following
+        following += 1
+    return changes, replaced
 
 
 def remove_pages(store: sqlite3.Connection, keys: Iterable[int], collection: str) -> int:

@@ -31,6 +31,7 @@ from groundwire.engine.words import (
     tokenize,
     word_list,
 )
+from groundwire.text.lazy_pattern import lazy_pattern
 
 InterpretationKind: TypeAlias = Literal["typed", "error", "corrected", "translated"]
 
@@ -42,20 +43,20 @@ class Interpretation(NamedTuple):
     kind: InterpretationKind = "typed"
 
 
-_ERROR_NAME = re.compile(
+_ERROR_NAME = lazy_pattern(
     r"\b(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Exit|Iteration|Group|Expired)\b"
     r"|\b(?:[a-z_]\w*\.)+(?:error|[A-Z]\w*)(?=: |$)",
     re.MULTILINE,
 )
-_ERROR = re.compile(rf"(?P<name>{_ERROR_NAME.pattern})(?:\s*:\s*(?P<message>[^\n]*))?", re.MULTILINE)
-_TRACEBACK = re.compile(r"Traceback \(most recent call last\)|^\s*File \"[^\"]+\", line \d+", re.MULTILINE)
-_NOISE = re.compile(
+_ERROR = lazy_pattern(rf"(?P<name>{_ERROR_NAME.pattern})(?:\s*:\s*(?P<message>[^\n]*))?", re.MULTILINE)
+_TRACEBACK = lazy_pattern(r"Traceback \(most recent call last\)|^\s*File \"[^\"]+\", line \d+", re.MULTILINE)
+_NOISE = lazy_pattern(
     r"\[Errno -?\d+\]|0x[0-9a-fA-F]+|(?:[A-Za-z]:)?[\\/][\w.\\/-]+"
     r"|\bline \d+(?:,? column \d+)?(?: \(char \d+\))?|\bposition \d+|\b\d+\b|<[^<>]*>"
 )
-_QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+_QUOTED = lazy_pattern(r"'([^']*)'|\"([^\"]*)\"")
 _AROUND_SYMBOLS = "`'\"“”„?,;"
-_ASKS_ABOUT_SYMBOL = re.compile(
+_ASKS_ABOUT_SYMBOL = lazy_pattern(
     r"\b(?:(?:what|how) does|mean|means|meaning|operator|symbol|sign|called|stands?"
     r"|bedeutet|heißt|macht|zeichen)\b",
     re.IGNORECASE,

@@ -6,27 +6,28 @@ import re
 from functools import cache
 
 from groundwire.engine.words import ignored_words, split_words, stem_word, word_list
+from groundwire.text.lazy_pattern import lazy_pattern
 
 _QUESTION_WORD = (
     r"how|what|why|when|where|who|which|whose|is|are|can|could|do|does|did|should|will|"
     r"wie|was|warum|wieso|wann|wo|wer|welche[rsnm]?|ist|sind|kann|können|soll|sollte|darf|dürfen|muss|gibt"
 )
-_SECOND_QUESTION = re.compile(
+_SECOND_QUESTION = lazy_pattern(
     rf",?;?\s+(?:and|und|also|as well as|sowie)\s+(?:also\s+|auch\s+)?(?=(?:{_QUESTION_WORD})\b)",
     re.IGNORECASE,
 )
-_QUESTION_END = re.compile(r"(?<=\?)\s+(?=\S)")
-_BEGINS_QUESTION = re.compile(rf"^\W*(?:{_QUESTION_WORD})\b", re.IGNORECASE)
-_FOLLOW_UP = re.compile(
+_QUESTION_END = lazy_pattern(r"(?<=\?)\s+(?=\S)")
+_BEGINS_QUESTION = lazy_pattern(rf"^\W*(?:{_QUESTION_WORD})\b", re.IGNORECASE)
+_FOLLOW_UP = lazy_pattern(
     r"^\W*(?:and|und|but|aber|also|what about|how about|was ist mit|wie ist es mit|wie sieht es)\b"
     r"|\b(?:it|that|this|them|they|those|these|there|the same|undo|instead|dafür|damit|davon|darin|das|dies|"
     r"diese[rsnm]?|ihn|ihm|es|sie|rückgängig|stattdessen)\W*(?:\w+\W*){0,2}$"
     r"|\b(?:ones?|eine[nrs]?|welche)\W*$",
     re.IGNORECASE,
 )
-_ACTION = re.compile(r"\bhow (?:(?:do|can|should|would|could) (?:I|you|we|one)|to) (\w+)", re.IGNORECASE)
+_ACTION = lazy_pattern(r"\bhow (?:(?:do|can|should|would|could) (?:I|you|we|one)|to) (\w+)", re.IGNORECASE)
 """The verb of a question about how something is done."""
-_ANOTHER_ACTION = re.compile(rf"{_ACTION.pattern}(?: \w+)? ones?\W*$", re.IGNORECASE)
+_ANOTHER_ACTION = lazy_pattern(rf"{_ACTION.pattern}(?: \w+)? ones?\W*$", re.IGNORECASE)
 _COMPARING = frozenset(
     (
         *(

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 from groundwire.faces.cli.arguments import UsageError
+from groundwire.text.lazy_pattern import lazy_pattern
 from groundwire.text.sanitise import sanitise
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 _PLAIN = ("", "dumb", "unknown")
 _LINKING_PROGRAMS = frozenset({"iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "zed", "WarpTerminal"})
-_LINKING_TERMINALS = re.compile(r"xterm-(?:kitty|ghostty)|alacritty.*|foot.*|wezterm|contour.*|rio")
+_LINKING_TERMINALS = lazy_pattern(r"xterm-(?:kitty|ghostty)|alacritty.*|foot.*|wezterm|contour.*|rio")
 _LINKING_VARIABLES = ("WT_SESSION", "KONSOLE_VERSION", "DOMTERM", "KITTY_WINDOW_ID")
 _FIRST_LINKING_VTE = 5000
 _FIRST_LINKING_TMUX = (3, 4)

@@ -38,6 +38,7 @@ from groundwire.text.annotate import (
     paragraph_breaks,
     unfinished_marker,
 )
+from groundwire.text.lazy_pattern import lazy_pattern
 from groundwire.text.links import find_markdown_links
 from groundwire.text.markdown import is_plain_text_part
 from groundwire.text.sanitise import one_line
@@ -132,7 +133,7 @@ MAX_WIDTH = 100
 """Columns; longer lines are hard to read."""
 
 _LONGEST_WAIT = 600
-_LINK_BEGUN = re.compile(r"\(?\[[^\[\]\n]{0,400}(?:\](?:\((?:[^\s()]|\([^\s()]*\))*\)?)?)?$")
+_LINK_BEGUN = lazy_pattern(r"\(?\[[^\[\]\n]{0,400}(?:\](?:\((?:[^\s()]|\([^\s()]*\))*\)?)?)?$")
 
 
 class ProgressLine:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from groundwire.faces.cli.console import BOLD, CYAN, DIM, linked, styled, wrap_words
 from groundwire.model.value import value
 from groundwire.text.annotate import Placeholders
+from groundwire.text.lazy_pattern import lazy_pattern
 from groundwire.text.sanitise import sanitise
 from groundwire.text.urls import safe_url
 
@@ -22,7 +23,7 @@ _BOLD = r"(?<![\w*])\*\*(?=[^\s*])(?P<bold>[^\n]+?)(?<=[^\s*])\*\*(?!\*)"
 _CODE = r"`(?P<code>[^`\n]+)`"
 _LINK = r"\[(?P<label>[^\[\]\n]{1,400})\]\((?P<url>https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\)"
 _MARKUP = f"{_CODE}|{_LINK}|{_BOLD}"
-_HEADING = re.compile(r"(?m)^#{1,6} +([^\n]*)$")
+_HEADING = lazy_pattern(r"(?m)^#{1,6} +([^\n]*)$")
 
 
 class Run(NamedTuple):
@@ -104,8 +105,8 @@ class _Styling:
             yield Run(match[0], style)
 
 
-_ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+")
-_PIECES = re.compile(r"\n|[ \t]+|[^\s]+|\s")
+_ITEM = lazy_pattern(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+")
+_PIECES = lazy_pattern(r"\n|[ \t]+|[^\s]+|\s")
 _LONGEST_INDENT = 12
 
 

@@ -9,12 +9,12 @@ The environment is an allow-list: the path, the language, the proxies, and one t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 
 from groundwire.errors import InvalidArguments, InvalidQuery
 from groundwire.model import Request
 from groundwire.model.value import value
+from groundwire.text.lazy_pattern import lazy_pattern
 
 DEFAULT_MODEL = "gpt-4.1"
 DEFAULT_SECONDS = 60.0
@@ -25,8 +25,8 @@ _PATH = "/usr/local/bin:/usr/bin:/bin"
 _PASSED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE")
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 _MIN_TOKEN = 16
-_MODEL = re.compile(r"[A-Za-z0-9][\w.:/-]{0,99}")
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_MODEL = lazy_pattern(r"[A-Za-z0-9][\w.:/-]{0,99}")
+_LONE_SURROGATE = lazy_pattern("[\ud800-\udfff]")
 _FALSE = frozenset({"false", "0", "no", "off"})
 _TOOL_OPTIONS = (
     *("--available-tools", "web_search", "--allow-tool", "web_search"),

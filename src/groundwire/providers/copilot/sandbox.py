@@ -23,10 +23,11 @@ from groundwire.errors import ConfigError, UpstreamWireError
 from groundwire.model.value import value
 from groundwire.providers.copilot import relay
 from groundwire.providers.copilot.command import CopilotSettings
+from groundwire.text.lazy_pattern import lazy_pattern
 from groundwire.transport.process import ResourceLimits, with_resource_limits
 
 _LOGIN_FILES = ("config.json", "settings.json")
-_LOGIN_KEYS = re.compile(r"log(?:ged)?_?in|token|auth|user|host", re.IGNORECASE)
+_LOGIN_KEYS = lazy_pattern(r"log(?:ged)?_?in|token|auth|user|host", re.IGNORECASE)
 _MAX_LOGIN_BYTES = 256 * 1024
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = (
