@@ -32,6 +32,7 @@ Part: TypeAlias = Literal[
     "held_out",
     "held_out_2",
     "held_out_3",
+    "held_out_4",
 ]
 Subject: TypeAlias = Literal["python", "handbook", "unanswerable"]
 
@@ -60,6 +61,8 @@ HANDBOOK_9 = Path(__file__).parent / "handbook_9"
 """Those of a ninth one."""
 HANDBOOK_10 = Path(__file__).parent / "handbook_10"
 """Those of a tenth one."""
+HANDBOOK_11 = Path(__file__).parent / "handbook_11"
+"""Those of an eleventh one."""
 _HANDBOOK_OF: dict[Part, Path] = {
     "tuning_5": HANDBOOK_2,
     "tuning_6": HANDBOOK_3,
@@ -70,6 +73,7 @@ _HANDBOOK_OF: dict[Part, Path] = {
     "tuning_10": HANDBOOK_8,
     "held_out_2": HANDBOOK_9,
     "held_out_3": HANDBOOK_10,
+    "held_out_4": HANDBOOK_11,
 }
 """The handbook that the questions of a part are about, if it is not the first."""
 WITHOUT: frozenset[tuple[Part, Subject]] = frozenset(
@@ -79,14 +83,14 @@ WITHOUT: frozenset[tuple[Part, Subject]] = frozenset(
         ("tuning_8", "unanswerable"),
         *(("tuning_9", "python"), ("tuning_9", "unanswerable")),
         *(("tuning_10", "python"), ("tuning_10", "unanswerable")),
-        *(("held_out_2", "python"), ("held_out_2", "unanswerable")),
         *(("held_out_3", "python"), ("held_out_3", "unanswerable")),
+        *(("held_out_4", "python"), ("held_out_4", "unanswerable")),
     ]
 )
 """Parts without questions about a subject."""
 HANDBOOKS = (
     *(HANDBOOK, HANDBOOK_2, HANDBOOK_3, HANDBOOK_4, HANDBOOK_5),
-    *(HANDBOOK_6, HANDBOOK_7, HANDBOOK_8, HANDBOOK_9, HANDBOOK_10),
+    *(HANDBOOK_6, HANDBOOK_7, HANDBOOK_8, HANDBOOK_9, HANDBOOK_10, HANDBOOK_11),
 )
 """All handbooks. A file name is in one of them only."""
 
