@@ -7,6 +7,8 @@ vectors.
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
@@ -20,7 +22,7 @@ from groundwire.engine.dense.encoder import FindEncoders, SentenceEncoder, find_
 from groundwire.engine.dense.stored_vectors import StoredVectors
 from groundwire.engine.dense.texts import PASSAGES, PHRASES, VectorKey, passage_text, vector_key
 from groundwire.engine.index.base import PassageStore
-from groundwire.engine.knowledge.purposes import Purpose, PurposeMatch, purpose_index
+from groundwire.engine.knowledge.purposes import Purpose, PurposeMatch, purpose_index, soft_maximum
 from groundwire.engine.outline import decode_outline
 from groundwire.engine.pages import ClosestSentence, Passage
 from groundwire.engine.retrieve.translate import gloss, is_german
@@ -31,6 +33,9 @@ _SPARE = 4
 """Vectors that are looked up for each passage that is returned: some are of one page, or have equal text."""
 _FILTERED = 2000
 """Vectors that are looked up if filters restrict the passages."""
+_SOFTNESS = 0.08
+"""Similarities of phrases that differ by this count in the ratio 1 to e. Of 470 tuning questions in English,
+the best target is right for 327 (300 with the maximum; 321 with .05, 317 with .12)."""
 _CACHED_QUESTIONS = 64
 _MOST_ENCODED = 32
 """Passages that are encoded for one question: a quarter of a second."""
@@ -162,13 +167,17 @@ class DenseStage:
 
     def purposes(self, query: str, limit: int) -> list[PurposeMatch]:
         """The names and pages whose purposes are closest in meaning, best first."""
-        best: dict[str, PurposeMatch] = {}
+        best: dict[str, tuple[str, float]] = {}
+        exponentials: dict[str, float] = defaultdict(float)
         for key, similarity in self._nearest(query, _SPARE * limit, phrases=True):
-            for purpose in _purposes_with(key):
-                match = PurposeMatch(purpose.target, purpose.phrase, similarity)
-                if purpose.target not in best or similarity > best[purpose.target].similarity:
-                    best[purpose.target] = match
-        return sorted(best.values(), key=lambda match: -match.similarity)[:limit]
+            for target, phrase in _purposes_with(key):
+                best.setdefault(target, (phrase, similarity))
+                exponentials[target] += math.expm1(similarity / _SOFTNESS)
+        matches = [
+            PurposeMatch(target, *closest, strength=soft_maximum(exponentials[target], _SOFTNESS))
+            for target, closest in best.items()
+        ]
+        return sorted(matches, key=lambda match: -match.strength)[:limit]
 
     def _nearest(
         self, query: str, limit: int, admitted: Sequence[VectorKey] | None = None, *, phrases: bool = False

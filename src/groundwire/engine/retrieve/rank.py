@@ -467,7 +467,7 @@ _NO_MATCH = PurposeMatch("", "", 0.0)
 def _by_words(query: str) -> Targets:
     matches = purpose_index().match(query, _MOST_TARGETS)
     return {
-        match.target: Target(_PURPOSE * match.similarity, match.phrase, match.coverage) for match in matches
+        match.target: Target(_PURPOSE * match.strength, match.phrase, match.coverage) for match in matches
     }
 
 
@@ -479,8 +479,8 @@ def _by_words_and_meaning(query: str, meaning: MeaningSearch) -> Targets:
     targets: Targets = {}
     for target in by_words | by_meaning:
         words, meant = by_words.get(target, _NO_MATCH), by_meaning.get(target, _NO_MATCH)
-        similarity = max(0.0, (meant.similarity - _UNRELATED) / (1 - _UNRELATED))
-        strength = _PURPOSE * (words.similarity + _MEANT * similarity) / (1 + _MEANT)
+        similarity = max(0.0, (meant.strength - _UNRELATED) / (1 - _UNRELATED))
+        strength = _PURPOSE * (words.strength + _MEANT * similarity) / (1 + _MEANT)
         targets[target] = Target(strength, words.phrase or meant.phrase, words.coverage, meant.similarity)
     best = sorted(targets, key=lambda target: -targets[target].strength)[:_MOST_TARGETS]
     return {target: targets[target] for target in best}
