@@ -1,21 +1,22 @@
 """Compiled tables: what takes long to make from the data files is made once, and kept next to the index.
 
 A table is some sections of lines. Its file has a mark that changes with the files it is made of, the number
-of lines of each section, the lines, and an end; a file that is damaged or of other sources is replaced. Most
-sections are sorted, and looked up by bisection: to make a dictionary of one would take longer than a question
-has time.
+of lines of each section, where each line ends, the lines, and an end; a file that is damaged or of other
+sources is replaced. It is mapped into memory, and a line is decoded when it is looked up: a question needs
+few of them. Most sections are sorted, and looked up by bisection.
 """
 
 from __future__ import annotations
 
+import mmap
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, overload
 
 from groundwire.errors import GroundwireError
 from groundwire.files.lock import locked
@@ -56,7 +57,7 @@ def compiled_table(name: str, make: Callable[[], Sections]) -> Sections:
         found = make()
         # If another process writes tables now, it or the next question writes this one.
         with suppress(OSError, GroundwireError), locked(_KEPT_IN[0] / "tables.lock", 0.0):
-            write_private(str(path), "\n".join(_encode(mark, found)), synced=False)
+            write_private(str(path), _encode(mark, found), synced=False)
     return found
 
 
@@ -79,23 +80,78 @@ def lines_with_initial(lines: Lines, initial: str) -> Lines:
     return lines[start : bisect_right(lines, initial, start, key=lambda line: line[:1])]
 
 
-def _encode(mark: str, sections: Sections) -> Iterator[str]:
-    yield mark
-    yield " ".join(str(len(section)) for section in sections)
-    yield from chain.from_iterable(sections)
-    yield _END
+_DIGITS = 9
+"""Of the position where a line ends. All have as many, so that each can be read alone."""
+
+
+class _StoredLines(Sequence[str]):
+    """The lines of a section in a file."""
+
+    __slots__ = ("_content", "_ends", "_first", "_length", "_start")
+
+    def __init__(self, content: mmap.mmap, ends: int, start: int, lines: range) -> None:
+        self._content = content
+        self._ends = ends
+        """Where the positions of all sections begin, of which the first is 0."""
+        self._start = start
+        """Where the lines of all sections begin."""
+        self._first = lines.start
+        self._length = len(lines)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+    def __getitem__(self, at: int | slice) -> str | list[str]:
+        if isinstance(at, slice):
+            return [self[number] for number in range(*at.indices(self._length))]
+        if not -self._length <= at < self._length:
+            raise IndexError(at)
+        position = self._ends + _DIGITS * (self._first + at % self._length)
+        content, start = self._content, self._start
+        begin = int(content[position : position + _DIGITS])
+        end = int(content[position + _DIGITS : position + 2 * _DIGITS])
+        return content[start + begin : start + end - 1].decode()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _encode(mark: str, sections: Sections) -> str:
+    lines = [*chain.from_iterable(sections)]
+    ends = accumulate((len(line.encode()) + 1 for line in lines), initial=0)
+    return "\n".join(
+        (
+            mark,
+            " ".join(str(len(section)) for section in sections),
+            "".join(f"{end:0{_DIGITS}}" for end in ends),
+            *lines,
+            _END,
+        )
+    )
 
 
 def _read(path: Path, mark: str) -> Sections | None:
     """The sections in a file; None if there is none, or one that is not whole or has another mark."""
     try:
-        found, counts, *lines, end = path.read_bytes().decode().split("\n")
-        ends = list(accumulate(map(int, counts.split()), initial=0))
+        with path.open("rb") as file:
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        if content.readline() != f"{mark}\n".encode():
+            return None
+        cuts = [*accumulate(map(int, content.readline().split()), initial=0)]
+        ends = content.tell()
+        start = ends + _DIGITS * (cuts[-1] + 1) + 1
+        last = start + int(content[start - 1 - _DIGITS : start - 1])
     except (OSError, ValueError):
         return None
-    if (found, len(lines), end) != (mark, ends[-1], _END):
+    if content[start - 1 : start] != b"\n" or content[last - 1 :] != f"\n{_END}".encode():
         return None
-    return [lines[start:stop] for start, stop in pairwise(ends)]
+    return [_StoredLines(content, ends, start, range(*cut)) for cut in pairwise(cuts)]
 
 
 @cache

@@ -63,6 +63,11 @@ def test_the_kept_index_matches_like_the_compiled_one(
     assert purpose_index.__wrapped__().terms == made.terms
     monkeypatch.setattr(purposes, "_analysed", None)  # nothing is analysed again
     kept = purpose_index.__wrapped__()
-    assert (kept.phrases, kept.terms) == (made.phrases, made.terms)
+    assert (kept.phrases, kept.targets, kept.terms, kept.records) == (
+        made.phrases,
+        made.targets,
+        made.terms,
+        made.records,
+    )
     assert kept.match("walk a directory tree") == made.match("walk a directory tree")
     assert kept.purposes[0].phrase

@@ -30,6 +30,9 @@ _NAME_SHARE = 0.6
 _TOGETHER = 0.5
 """Weight of what all phrases about a target have together, relative to the strength of the match, when
 targets are chosen. Chosen on the tuning questions of tests/engine/questions."""
+_DIGITS = 6
+_WEIGHT_UNITS = 1000
+"""Digits of each number of a record, and the units of a weight of 1."""
 _SOFTNESS = 0.1
 """Similarities that differ by this count in the ratio 1 to e. Of 556 tuning questions, the best target is
 right for 371 (348 with the maximum; 368 and 369 with half and with one and a half times as much)."""
@@ -63,12 +66,17 @@ class PurposeMatch(NamedTuple):
 
 
 class PurposeIndex:
-    """The index of phrases. The line of a phrase has the weight of its terms, its target and the phrase. The
-    lines of terms are sorted, and have the numbers of the phrases, and of targets that are named so."""
+    """The index of phrases.
 
-    def __init__(self, phrases: Lines, terms: Lines) -> None:
+    The lines of terms are sorted, and have the numbers of the phrases with the term, and of those whose target
+    has it in its name. A record for each phrase, all in one line, has the weight of its terms and the number
+    of its target: a question shares words with thousands of phrases, of which few are read."""
+
+    def __init__(self, phrases: Lines, targets: Lines, terms: Lines, records: Lines) -> None:
         self.phrases = phrases
+        self.targets = targets
         self.terms = terms
+        self.records = records[0]
 
     @property
     def purposes(self) -> list[Purpose]:
@@ -77,8 +85,7 @@ class PurposeIndex:
 
     def purpose(self, number: int) -> Purpose:
         """A phrase with its target."""
-        _, target, phrase = self.phrases[number].split("\t")
-        return Purpose(target, phrase)
+        return Purpose(self.targets[self._record(number)[1]], self.phrases[number])
 
     def match(self, query: str, limit: int = 8) -> list[PurposeMatch]:
         """The targets whose phrases are most similar to the query, best first."""
@@ -92,33 +99,39 @@ class PurposeIndex:
             for number, share in of_phrases.items():
                 matched[number] = matched.get(number, 0.0) + weight * share
                 present[number] = present.get(number, 0.0) + weight
-        best: dict[str, tuple[float, str]] = {}
-        exponentials: dict[str, float] = defaultdict(float)
-        targets: dict[int, str] = {}
+        best: dict[int, tuple[float, int]] = {}
+        exponentials: dict[int, float] = defaultdict(float)
+        targets: dict[int, int] = {}
         for number, weight in matched.items():
-            of_phrase, target, phrase = self.phrases[number].split("\t")
+            of_phrase, target = self._record(number)
             targets[number] = target
             # The square root: what the question has beyond the phrase counts more, as people add
             # circumstances.
-            similarity = (weight / total) * math.sqrt(min(1.0, present[number] / float(of_phrase)))
+            similarity = (weight / total) * math.sqrt(min(1.0, present[number] / of_phrase))
             exponentials[target] += math.expm1(similarity / _SOFTNESS)
             if target not in best or similarity > best[target][0]:
-                best[target] = similarity, phrase
+                best[target] = similarity, number
         covered = dict.fromkeys(best, 0.0)
         for term, of_phrases in shares.items():
             for target, share in _best_shares(of_phrases, targets).items():
-                covered[target] += weights[term] * share
-        matches = [
+                covered[target] += weights[term] * share / total
+        strengths = {target: soft_maximum(found, _SOFTNESS) for target, found in exponentials.items()}
+        chosen = sorted(best, key=lambda target: -(strengths[target] + _TOGETHER * covered[target]))[:limit]
+        return [
             PurposeMatch(
-                target,
-                phrase,
-                similarity,
-                covered[target] / total,
-                soft_maximum(exponentials[target], _SOFTNESS),
+                self.targets[target],
+                self.phrases[best[target][1]],
+                best[target][0],
+                covered[target],
+                strengths[target],
             )
-            for target, (similarity, phrase) in best.items()
+            for target in chosen
         ]
-        return sorted(matches, key=lambda match: -(match.strength + _TOGETHER * match.coverage))[:limit]
+
+    def _record(self, number: int) -> tuple[float, int]:
+        """The weight of the terms of a phrase, and the number of its target."""
+        record = self.records[2 * _DIGITS * number : 2 * _DIGITS * (number + 1)]
+        return int(record[:_DIGITS]) / _WEIGHT_UNITS, int(record[_DIGITS:])
 
     def _shares(self, term: str) -> dict[int, float]:
         """The share of a term that each phrase has."""
@@ -142,9 +155,9 @@ class PurposeIndex:
         return [*map(int, in_phrase.split())], [*map(int, in_name.split())]
 
 
-def _best_shares(of_phrases: Mapping[int, float], targets: Mapping[int, str]) -> dict[str, float]:
+def _best_shares(of_phrases: Mapping[int, float], targets: Mapping[int, int]) -> dict[int, float]:
     """The share of a term that the phrases about each target have."""
-    best: dict[str, float] = {}
+    best: dict[int, float] = {}
     for number, share in of_phrases.items():
         target = targets[number]
         if best.get(target, -1.0) < share:
@@ -185,16 +198,22 @@ def compile_purposes(phrases: Iterable[AnalysedPhrase]) -> PurposeIndex:
         for term in phrase.named - phrase.terms:
             numbers[term][1].append(number)
     weights = {term: _weight(len(analysed), sum(map(len, found))) for term, found in numbers.items()}
+    targets = {
+        target: number for number, target in enumerate(dict.fromkeys(item.target for item in analysed))
+    }
+    records = (
+        f"{int(_WEIGHT_UNITS * sum(map(weights.__getitem__, item.terms))):0{_DIGITS}}"
+        f"{targets[item.target]:0{_DIGITS}}"
+        for item in analysed
+    )
     return PurposeIndex(
-        [
-            # Sorted, so that rounding does not depend on the order of a set.
-            f"{sum(map(weights.__getitem__, sorted(item.terms)))!r}\t{item.target}\t{item.phrase}"
-            for item in analysed
-        ],
+        [item.phrase for item in analysed],
+        list(targets),
         sorted(
             "\t".join((term, *(" ".join(map(str, found)) for found in in_both)))
             for term, in_both in numbers.items()
         ),
+        ["".join(records)],
     )
 
 
@@ -206,4 +225,4 @@ def purpose_index() -> PurposeIndex:
 
 def _compile_all() -> Sections:
     found = compile_purposes(phrase for table in _TABLES for phrase in _analysed(table))
-    return found.phrases, found.terms
+    return found.phrases, found.targets, found.terms, [found.records]
