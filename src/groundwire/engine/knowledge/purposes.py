@@ -68,9 +68,9 @@ class PurposeMatch(NamedTuple):
 class PurposeIndex:
     """The index of phrases.
 
-    The lines of terms are sorted, and have the numbers of the phrases with the term, and of those whose target
-    has it in its name. A record for each phrase, all in one line, has the weight of its terms and the number
-    of its target: a question shares words with thousands of phrases, of which few are read."""
+    The lines of terms are sorted, and have the numbers of the phrases with the term, and of those whose
+    target has it in its name. A record for each phrase, all in one line, has the weight of its terms and the
+    number of its target: a question shares words with thousands of phrases, of which few are read."""
 
     def __init__(self, phrases: Lines, targets: Lines, terms: Lines, records: Lines) -> None:
         self.phrases = phrases

@@ -83,7 +83,7 @@ _UNRELATED = 0.2
 that have nothing in common. Chosen likewise."""
 _MISSING = 0.5
 """How much a purpose loses if the passage has none of the question's other known words. Chosen likewise."""
-_DESCRIBED, _LEAST_DESCRIBED, _DESCRIBED_WORDS = 0.6, 0.6, 2
+_DESCRIBED, _LEAST_DESCRIBED, _DESCRIBED_WORDS = 0.7, 0.6, 2
 _SUMMARY = 160
 """How much the summary of a package counts as its purpose, from which share of the question on, and in how
 many characters it is looked for. Chosen on the package questions of tests/engine/fresh_questions.py."""
