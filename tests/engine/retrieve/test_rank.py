@@ -179,7 +179,7 @@ def test_a_section_of_the_documentation_that_the_index_lacks_is_known_by_its_add
 
 
 def test_a_section_without_text_of_its_own_is_quoted_from_the_first_object_in_it(index: Index) -> None:
-    question = "call blocking code from a coroutine in a thread"
+    question = "run a blocking function in a thread in asyncio"
     url = f"{DOCS_URL}library/asyncio-task.html#asyncio.to_thread"
     index.put([Page(CONTENTS_URL, "Contents", "What is known about Python.")])
     heading = f"{DOCS_URL}library/asyncio-task.html#running-in-threads"
