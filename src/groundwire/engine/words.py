@@ -12,7 +12,7 @@ The word lists are data files (`data/*.txt`), read when they are first needed. E
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -107,23 +107,28 @@ def ignored_words() -> frozenset[str]:
 
 @cache
 def synonyms() -> Mapping[str, tuple[str, ...]]:
-    """Words with the other words of their synonym group."""
-    groups = [line.split() for line in data_lines(_FOLDER, "synonyms")]
-    return {word: tuple(other for other in group if other != word) for group in groups for word in group}
+    """Words with the other words of their synonym groups."""
+    return _synonyms_of(line.split() for line in data_lines(_FOLDER, "synonyms"))
+
+
+def _synonyms_of(groups: Iterable[Iterable[str]]) -> dict[str, tuple[str, ...]]:
+    """Words with the other words of all groups that they are in: a word may have several meanings."""
+    found: dict[str, dict[str, None]] = {}
+    for group in map(tuple, groups):
+        for word in group:
+            found.setdefault(word, {}).update(dict.fromkeys(group))
+    return {word: tuple(other for other in others if other != word) for word, others in found.items()}
 
 
 @cache
 def stem_synonyms() -> Mapping[str, tuple[str, ...]]:
-    """Stems with the stems of the other words of their synonym group."""
+    """Stems with the stems of the other words of their synonym groups."""
     (lines,) = compiled_table("synonyms", _compile_stem_synonyms)
     return {stem: tuple(others) for stem, *others in map(str.split, lines)}
 
 
 def _compile_stem_synonyms() -> Sections:
-    found: dict[str, tuple[str, ...]] = {}
-    for line in data_lines(_FOLDER, "synonyms"):
-        stems = tuple(dict.fromkeys(map(stem_word, line.split())))
-        found |= {stem: tuple(other for other in stems if other != stem) for stem in stems}
+    found = _synonyms_of(map(stem_word, line.split()) for line in data_lines(_FOLDER, "synonyms"))
     return ([" ".join((stem, *others)) for stem, others in found.items()],)
 
 
