@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from groundwire.engine.retrieve.query import ParsedQuery, joined_pairs, parse_query
 from groundwire.engine.words import (
+    _synonyms_of,
     analyse,
     camel_parts,
     code_names,
@@ -25,6 +26,13 @@ from groundwire.engine.words import (
     tokenize,
     url_words,
 )
+
+
+def test_a_word_with_two_meanings_has_the_synonyms_of_both() -> None:
+    found = _synonyms_of([("bank", "shore"), ("bank", "branch"), ("branch", "twig")])
+    assert found["bank"] == ("shore", "branch")
+    assert found["branch"] == ("bank", "twig")
+    assert found["twig"] == ("branch",)
 
 
 def test_names_are_taken_apart_at_dots_underscores_and_camel_case() -> None:

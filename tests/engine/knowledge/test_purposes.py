@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from groundwire.engine import compiled
 from groundwire.engine.compiled import keep_tables
 from groundwire.engine.knowledge import purposes
-from groundwire.engine.knowledge.purposes import AnalysedPhrase, compile_purposes, purpose_index
+from groundwire.engine.knowledge.purposes import (
+    AnalysedPhrase,
+    compile_purposes,
+    purpose_index,
+    soft_maximum,
+)
 from groundwire.engine.words import query_terms
 
 
@@ -36,6 +44,32 @@ def test_the_phrases_of_a_target_cover_a_question_together() -> None:
     found = {match.target: match for match in index.match("hash a large file in chunks")}
     assert found["a"].coverage == pytest.approx(1.0)
     assert found["b"].similarity <= found["b"].coverage < 1.0
+
+
+def test_several_phrases_that_match_count_more_than_one() -> None:
+    index = compile_purposes(
+        [
+            purpose("one", "read a file"),
+            purpose("many", "read a log"),
+            purpose("many", "read a table"),
+            purpose("many", "read a letter"),
+        ]
+    )
+    found = {match.target: match for match in index.match("read a book")}
+    assert found["one"].similarity == pytest.approx(found["many"].similarity, rel=0.2)
+    assert found["one"].strength == pytest.approx(found["one"].similarity)
+    assert found["many"].strength > found["many"].similarity
+    assert next(iter(found)) == "many"
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20), st.floats(0.05, 0.5))
+def test_a_soft_maximum_is_at_least_the_maximum_and_that_of_one_value_is_the_value(
+    similarities: list[float], softness: float
+) -> None:
+    together = soft_maximum(sum(math.expm1(one / softness) for one in similarities), softness)
+    highest = max(similarities)
+    assert highest - 1e-9 <= together <= highest + softness * math.log(len(similarities)) + 1e-9
+    assert soft_maximum(math.expm1(highest / softness), softness) == pytest.approx(highest, abs=1e-9)
 
 
 def test_an_empty_question_matches_nothing() -> None:
