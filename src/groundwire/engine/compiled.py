@@ -55,9 +55,10 @@ def compiled_table(name: str, make: Callable[[], Sections]) -> Sections:
     found = _read(path, mark)
     if found is None:
         found = make()
-        # If another process writes tables now, it or the next question writes this one.
+        # If another process writes tables now, it or the next question writes this one. The file is on disk
+        # before it has its name: only its beginning and its end are checked when it is read.
         with suppress(OSError, GroundwireError), locked(_KEPT_IN[0] / "tables.lock", 0.0):
-            write_private(str(path), _encode(mark, found), synced=False)
+            write_private(str(path), _encode(mark, found))
     return found
 
 

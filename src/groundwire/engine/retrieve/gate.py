@@ -89,16 +89,16 @@ class GateWeights(NamedTuple):
 
 
 BY_WORDS = GateWeights(
-    GateFeatures(1.06, -0.27, 0.78, -1.51, -4.23, -3.22, 2.22, 0.0, 0.82, 1.32, 3.74, 0.32, 0.4), -4.5
+    GateFeatures(1.06, -0.27, 0.78, -1.51, -4.23, -3.22, 2.22, 0.0, 0.82, 1.32, 3.74, 0.32, 0.3), -4.4
 )
 BY_MEANING = GateWeights(
     GateFeatures(1.35, -0.95, 1.31, -1.54, -4.03, -3.0, 1.28, 0.69, 1.52, 1.45, 3.49, 1.63, -0.2), -4.87
 )
 """Without vectors and with them. Logistic regression on the tuning questions of tests/engine/questions and
-tests/engine/utility_handbook, fitted by `bench/gate.py`; by words, the bias is .1 lower. The weights that
-only pages of the user have are not the fitted ones: such pages share everyday words with questions that they
-do not answer. They were chosen on an earlier curve, so that one in twelve answerable questions about a
-handbook stays without an answer, and make up for what the other weights have changed since then."""
+tests/engine/utility_handbook, fitted by `bench/gate.py`. The weights that only pages of the user have are not
+the fitted ones: such pages share everyday words with questions that they do not answer. They were chosen on
+an earlier curve, so that one in twelve answerable questions about a handbook stays without an answer, and
+make up for what the other weights have changed since then."""
 
 
 def probability(features: GateFeatures) -> float:
