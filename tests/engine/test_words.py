@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from groundwire.engine.retrieve.query import ParsedQuery, joined_pairs, parse_query
 from groundwire.engine.words import (
-    _synonyms_of,
+    _synonym_lines,
     analyse,
     camel_parts,
     code_names,
@@ -22,17 +22,23 @@ from groundwire.engine.words import (
     name_parts,
     query_terms,
     split_words,
+    stem_synonyms,
     stem_word,
+    synonyms,
     tokenize,
     url_words,
 )
 
 
 def test_a_word_with_two_meanings_has_the_synonyms_of_both() -> None:
-    found = _synonyms_of([("bank", "shore"), ("bank", "branch"), ("branch", "twig")])
-    assert found["bank"] == ("shore", "branch")
-    assert found["branch"] == ("bank", "twig")
-    assert found["twig"] == ("branch",)
+    lines = _synonym_lines([("bank", "shore"), ("bank", "branch"), ("branch", "twig")])
+    assert lines == ["bank\tshore branch", "branch\tbank twig", "shore\tbank", "twig\tbranch"]
+
+
+def test_synonyms_are_found_by_word_and_by_stem() -> None:
+    assert "delete" in synonyms("remove")
+    assert stem_word("delete") in stem_synonyms(stem_word("removing"))
+    assert synonyms("xylophone") == stem_synonyms("xylophon") == ()
 
 
 def test_names_are_taken_apart_at_dots_underscores_and_camel_case() -> None:

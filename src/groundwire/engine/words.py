@@ -12,14 +12,14 @@ The word lists are data files (`data/*.txt`), read when they are first needed. E
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from groundwire.engine.compiled import Sections, compiled_table
+from groundwire.engine.compiled import Sections, compiled_table, find_value
 from groundwire.engine.data_files import data_lines, data_words
 from groundwire.model.value import value
 
@@ -105,31 +105,37 @@ def ignored_words() -> frozenset[str]:
     return stop_words() | word_list("generic_words")
 
 
+@lru_cache(_CACHED_WORDS)
+def synonyms(word: str) -> tuple[str, ...]:
+    """The other words of a word's synonym groups."""
+    return tuple((find_value(_synonym_tables()[0], word) or "").split())
+
+
+@lru_cache(_CACHED_WORDS)
+def stem_synonyms(stem: str) -> tuple[str, ...]:
+    """The stems of the other words of a stem's synonym groups."""
+    return tuple((find_value(_synonym_tables()[1], stem) or "").split())
+
+
 @cache
-def synonyms() -> Mapping[str, tuple[str, ...]]:
-    """Words with the other words of their synonym groups."""
-    return _synonyms_of(line.split() for line in data_lines(_FOLDER, "synonyms"))
+def _synonym_tables() -> Sections:
+    return compiled_table("synonyms", _compile_synonyms)
 
 
-def _synonyms_of(groups: Iterable[Iterable[str]]) -> dict[str, tuple[str, ...]]:
-    """Words with the other words of all groups that they are in: a word may have several meanings."""
+def _compile_synonyms() -> Sections:
+    """Words, and stems, with their synonyms. A word may have several meanings, and be in several groups."""
+    groups = [line.split() for line in data_lines(_FOLDER, "synonyms")]
+    return _synonym_lines(groups), _synonym_lines([[*map(stem_word, group)] for group in groups])
+
+
+def _synonym_lines(groups: Iterable[Sequence[str]]) -> list[str]:
     found: dict[str, dict[str, None]] = {}
-    for group in map(tuple, groups):
+    for group in groups:
         for word in group:
             found.setdefault(word, {}).update(dict.fromkeys(group))
-    return {word: tuple(other for other in others if other != word) for word, others in found.items()}
-
-
-@cache
-def stem_synonyms() -> Mapping[str, tuple[str, ...]]:
-    """Stems with the stems of the other words of their synonym groups."""
-    (lines,) = compiled_table("synonyms", _compile_stem_synonyms)
-    return {stem: tuple(others) for stem, *others in map(str.split, lines)}
-
-
-def _compile_stem_synonyms() -> Sections:
-    found = _synonyms_of(map(stem_word, line.split()) for line in data_lines(_FOLDER, "synonyms"))
-    return ([" ".join((stem, *others)) for stem, others in found.items()],)
+    return sorted(
+        f"{word}\t{' '.join(other for other in others if other != word)}" for word, others in found.items()
+    )
 
 
 def tokenize(text: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from groundwire.engine.words import guess_language, stem_synonyms
@@ -141,13 +141,13 @@ def match_word(wanted: Token, terms: SentenceTerms) -> float:
         return 1.0
     families = terms.common_families if wanted.is_name else terms.families
     is_family = len(wanted.key) >= _LONG_WORD and wanted.root in families
-    if is_family or any(not terms.keys.isdisjoint(words.get(wanted.key, ())) for words in _synonyms()):
+    if is_family or any(not terms.keys.isdisjoint(words) for words in _synonyms(wanted.key)):
         return _ROOT_WEIGHT
     return 0.0
 
 
-def _synonyms() -> tuple[Mapping[str, Collection[str]], ...]:
-    return synonym_stems(), stem_synonyms()
+def _synonyms(stem: str) -> tuple[Collection[str], Collection[str]]:
+    return synonym_stems().get(stem, ()), stem_synonyms(stem)
 
 
 def _is_ending(one: str, other: str) -> bool:
@@ -168,9 +168,7 @@ def same_word(one: Token, other: Token) -> bool:
         return False
     is_family = min(len(one.key), len(other.key)) >= _LONG_WORD and one.root == other.root
     return (
-        is_family
-        or _is_ending(one.key, other.key)
-        or any(other.key in words.get(one.key, ()) for words in _synonyms())
+        is_family or _is_ending(one.key, other.key) or any(other.key in words for words in _synonyms(one.key))
     )
 
 

@@ -102,7 +102,7 @@ def _pieces(query: str) -> dict[str, tuple[str, ...]]:
         forms = {word, stem}
         if word not in ignored_words():
             forms.update(word[:end] for end in range(_SHORTEST, len(word)))
-            forms.update(stem_synonyms().get(stem, ()))
+            forms.update(stem_synonyms(stem))
         for form in forms:
             if len(form) >= 2:
                 pieces.setdefault(form, {})[stem] = None

@@ -220,9 +220,7 @@ class _QueryTerms:
 
     def __init__(self, query: str) -> None:
         self.terms = frozenset(query_terms(query))
-        self._synonyms = {
-            synonym: term for term in sorted(self.terms) for synonym in stem_synonyms().get(term, ())
-        }
+        self._synonyms = {synonym: term for term in sorted(self.terms) for synonym in stem_synonyms(term)}
         for term in self.terms:
             self._synonyms.pop(term, None)
         self._names = NameMatcher(query)

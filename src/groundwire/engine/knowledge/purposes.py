@@ -137,7 +137,7 @@ class PurposeIndex:
         """The share of a term that each phrase has."""
         in_phrase, in_name = self._numbers(term)
         found = dict.fromkeys(in_phrase, 1.0) | dict.fromkeys(in_name, _NAME_SHARE)
-        for synonym in stem_synonyms().get(term, ()):
+        for synonym in stem_synonyms(term):
             in_phrase, in_name = self._numbers(synonym)
             for number in in_phrase:
                 if found.get(number, 0.0) < _IN_SYNONYM:

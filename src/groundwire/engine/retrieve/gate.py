@@ -209,7 +209,7 @@ def coverage(weights: WordWeights, terms: frozenset[str]) -> float:
     covered = sum(
         weight
         for stem, (weight, _) in weights.items()
-        if stem in terms or not terms.isdisjoint(stem_synonyms().get(stem, ()))
+        if stem in terms or not terms.isdisjoint(stem_synonyms(stem))
     )
     return covered / (sum(weight for weight, _ in weights.values()) or 1.0)
 

@@ -27,7 +27,6 @@ from groundwire.engine.retrieve.translate import (
 from groundwire.engine.words import (
     name_parts,
     stop_words,
-    synonyms,
     tokenize,
     word_list,
 )
@@ -138,8 +137,7 @@ def _compile_dictionary(*, in_german: bool) -> Dictionary:
         others = word_list("words_de").union(function_words())
     else:
         others = word_list("words_en")
-        words |= word_list("common_words")
-        words.update(word for pair in synonyms().items() for word in (pair[0], *pair[1]))
+        words |= word_list("common_words") | word_list("synonyms")
     purposes = purpose_index().purposes
     words.update(tokenize("\n".join([purpose.phrase for purpose in purposes])))
     targets = ".".join([purpose.target for purpose in purposes if ".html" not in purpose.target])

@@ -70,7 +70,7 @@ class QueryBuilder:
         """Optional terms: names whole and in parts, adjacent words as one name, synonyms."""
         found = self._names(parsed.names) if parsed.names else []
         found += self._all_forms((*parsed.parts, *joined_pairs(parsed.words)))
-        synonymous = (self._all_forms(synonyms().get(word, ())) for word in parsed.words)
+        synonymous = (self._all_forms(synonyms(word)) for word in parsed.words)
         return [*found, *(_best_of(forms) for forms in synonymous if forms)]
 
     def _all_forms(self, words: Iterable[str]) -> list[Query]:
