@@ -60,7 +60,7 @@ BY_WORDS = PassageFeatures(
 )
 BY_MEANING = PassageFeatures(
     *(0.51, 2.81, 4.92, 1.7, 4.75, 0.64, 0.97, 1.02, 4.24, -1.49),
-    *(0.25, 4.89, 0.79, 11.06, 5.21, -2.23, 2.0),
+    *(0.25, 4.89, 0.79, 11.06, 5.21, -3.4, 4.0),
 )
 """Weights without vectors and with them: the probability that a passage is the best one grows with the
 exponential of the weighted sum. Fitted by `bench/rerank.py` on the tuning questions of
@@ -68,8 +68,8 @@ tests/engine/questions and tests/engine/utility_handbook; it also compares them 
 and with weights that were fitted to the questions of other people. Two are higher: that of the title by
 words, as the package questions of tests/engine/fresh_questions.py need, and that of repeated sentences, as
 the questions that are made of docstrings need. Those of pages that the user added are fitted apart, to the
-questions about handbooks; two units are moved from `own` to `own_lexical`, which changes no answer about a
-handbook and ranks Cranfield better (`bench/answers.py --only ranking`)."""
+questions about handbooks; some units are moved from `own` to `own_lexical`, which changes few answers about
+a handbook and ranks Cranfield better (`bench/answers.py --only ranking`)."""
 
 _SENTENCE_END = re.compile(r"[.!?:]\s|\n")
 _BEGINNING, _FIRST_SENTENCES, _LEAST_TERMS = 400, 4, 3
