@@ -79,6 +79,21 @@ def test_a_question_with_a_topic_of_its_own_is_complete(question: str) -> None:
     assert complete_question(question, EARLIER) == question
 
 
+@pytest.mark.parametrize(
+    ("question", "earlier", "carried"),
+    [
+        ("and how do I write one?", "How do I read a json file?", "json file"),
+        ("and write one?", "how do I read a json file", "json file"),
+        ("what about deleting them?", "How can I create folders?", "folders"),
+        ("Und wie schreibe ich eine?", "Wie lese ich eine CSV-Datei?", "CSV-Datei"),
+        ("und schreibe eine?", "wie lese ich eine csv datei", "csv datei"),
+        ("and in Windows?", "how do I read a json file", "read json file"),
+    ],
+)
+def test_another_action_takes_the_place_of_the_one_before(question: str, earlier: str, carried: str) -> None:
+    assert complete_question(question, earlier) == f"{question} {carried}"
+
+
 def test_words_that_the_question_has_already_are_not_repeated() -> None:
     assert (
         complete_question("and the client?", "Install the clients of acme") == "and the client? Install acme"

@@ -25,9 +25,18 @@ _FOLLOW_UP = lazy_pattern(
     r"|\b(?:ones?|eine[nrs]?|welche)\W*$",
     re.IGNORECASE,
 )
-_ACTION = lazy_pattern(r"\bhow (?:(?:do|can|should|would|could) (?:I|you|we|one)|to) (\w+)", re.IGNORECASE)
+_HOW_TO = (
+    r"\b(?:how (?:(?:do|can|should|would|could) (?:I|you|we|one)|to) (?P<{0}>\w+)"
+    r"|wie (?P<{0}_de>\w+) (?:ich|man|wir))"
+)
+_ACTION = lazy_pattern(_HOW_TO.format("verb"), re.IGNORECASE)
 """The verb of a question about how something is done."""
-_ANOTHER_ACTION = lazy_pattern(rf"{_ACTION.pattern}(?: \w+)? ones?\W*$", re.IGNORECASE)
+_ANOTHER_ACTION = lazy_pattern(
+    rf"{_HOW_TO.format('other')}(?: \w+)? (?:ones?|them|eine[nrs]?|welche)\W*$"
+    r"|^\W*(?:and|but|what about|how about|und|aber) (?:to )?\w+ "
+    r"(?:ones?|it|them|eine[nrs]?|sie|ihn|es|welche)\W*$",
+    re.IGNORECASE,
+)
 _COMPARING = frozenset(
     (
         *(
@@ -106,13 +115,13 @@ def _comparisons() -> tuple[re.Pattern[str], ...]:
 def complete_question(question: str, earlier: str) -> str:
     """The query for a question: a follow-up question gets the content words of the question before it.
 
-    "And how do I write one?" after "How do I read a file?" is about another action: the verb of the question
-    before is not carried over."""
+    "And how do I write one?" or "And write one?" after "How do I read a file?" is about another action: the
+    verb of the question before is not carried over."""
     if not earlier.strip() or not is_follow_up(question):
         return question
     known = set(map(stem_word, split_words(question)))
     if _ANOTHER_ACTION.search(question) and (action := _ACTION.search(earlier)):
-        known.add(stem_word(action[1].lower()))
+        known.add(stem_word((action["verb"] or action["verb_de"]).lower()))
     carried: dict[str, str] = {}
     for word in re.findall(r"[\w.+#-]*\w", earlier):
         stem = stem_word(word.lower())
