@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import groundwire.engine
-from groundwire.engine.data_files import data_lines
+from groundwire.engine.data_files import data_lines, data_words
 from groundwire.engine.words import stop_words
 
 FOLDER = Path(groundwire.engine.__file__).parent
@@ -28,3 +28,7 @@ def test_german_stop_words_are_not_translated() -> None:
 def test_groups_of_synonyms_have_at_least_two_words_each_once() -> None:
     groups = [line.split() for line in data_lines(FOLDER, "synonyms")]
     assert [group for group in groups if len(group) < 2 or len(set(group)) < len(group)] == []
+
+
+def test_every_verb_of_a_task_is_listed_once() -> None:
+    assert [verb for verb, count in Counter(data_words(FOLDER, "task_verbs")).items() if count > 1] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
+from textwrap import dedent, indent
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from groundwire.engine.compose.answer import NOT_INDEXED, Composition, QuestionPart, compose, compose_parts
 from groundwire.engine.compose.clean import clean_sentence, visible
+from groundwire.engine.compose.exhibits import INDENT
 from groundwire.engine.compose.select import MOST_CHARACTERS, MOST_STATEMENTS
 from groundwire.engine.knowledge.addresses import DOCS_URL
 from groundwire.engine.pages import ClosestSentence, Passage
@@ -344,7 +346,9 @@ def test_answers_from_real_documentation_keep_every_promise() -> None:
         for citation in answer.citations:
             assert citation.span is not None
             claim = answer.text[citation.span.start : citation.span.end]
-            assert claim == clean_sentence(citation.evidence[0].quote)
+            quote = citation.evidence[0].quote
+            is_code = claim.startswith(INDENT)
+            assert claim == (f"{indent(dedent(quote), INDENT)}\n" if is_code else clean_sentence(quote))
 
 
 @cases(100)

@@ -151,8 +151,9 @@ DOCSTRING = Page(
 )
 
 
-def test_the_code_of_a_documentation_string_is_shown() -> None:
-    assert answer("How do I run a job?", DOCSTRING).endswith("    >>> tool.run('x')\n    0\n")
+@pytest.mark.parametrize("question", ["How do I run a job?", "run a job", "is there a way to run a job"])
+def test_the_code_of_a_documentation_string_is_shown(question: str) -> None:
+    assert answer(question, DOCSTRING).endswith("    >>> tool.run('x')\n    0\n")
 
 
 def test_of_the_examples_of_a_documented_name_the_first_is_shown() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundwire.engine.retrieve.question import (
+    asks_how,
     compared_things,
     complete_question,
     is_follow_up,
@@ -92,6 +93,29 @@ def test_a_question_with_a_topic_of_its_own_is_complete(question: str) -> None:
 )
 def test_another_action_takes_the_place_of_the_one_before(question: str, earlier: str, carried: str) -> None:
     assert complete_question(question, earlier) == f"{question} {carried}"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How do I sort a list?",
+        "sort a list by length",
+        "please convert bytes to text",
+        "Is there a way to read a csv file?",
+        "Wie öffne ich eine Datei?",
+        "Liste sortieren",
+        "kann man eine Datei umbenennen",
+    ],
+)
+def test_a_task_is_a_question_about_how_it_is_done(question: str) -> None:
+    assert asks_how(question)
+
+
+@pytest.mark.parametrize(
+    "question", ["list comprehension", "What is a closure?", "sort", "Wie viele Tage Urlaub habe ich?", ""]
+)
+def test_other_questions_do_not_ask_how_something_is_done(question: str) -> None:
+    assert not asks_how(question)
 
 
 def test_words_that_the_question_has_already_are_not_repeated() -> None:

@@ -10,17 +10,15 @@ from groundwire.engine.compose.exhibits import Exhibit, Layout, lay_out
 from groundwire.engine.compose.select import SelectedStatement, Selection
 from groundwire.engine.compose.statements import Excerpt, Statement, exhibits_of
 from groundwire.engine.outline import decode_outline
+from groundwire.engine.retrieve.question import asks_how
 from groundwire.text.lazy_pattern import lazy_pattern
 
-_WANTS_CODE = lazy_pattern(
-    r"^\W*(?:how (?:do|to|can|could|should|would|is|are)\b"
-    r"|wie (?!viele?\b|lange\b|alt\b|groß\b|hoch\b|oft\b)\w)"
-    r"|\b(?:examples?|code|snippet|command|syntax|usage|beispiele?|befehl|quelltext)\b",
-    re.IGNORECASE,
+_ABOUT_CODE = lazy_pattern(
+    r"\b(?:examples?|code|snippet|command|syntax|usage|beispiele?|befehl|quelltext)\b", re.IGNORECASE
 )
-_WANTS_LIST = lazy_pattern(
-    r"^\W*(?:how (?:do|to|can|should)\b|which\b|what are\b|list\b|wie (?!viele?\b|lange\b)\w"
-    r"|what (?:do|must|should|have|has) |welche\b|was sind\b|was (?:muss|soll|tun|mache))"
+_ABOUT_LIST = lazy_pattern(
+    r"^\W*(?:which\b|what are\b|list\b|what (?:do|must|should|have|has) "
+    r"|welche\b|was sind\b|was (?:muss|soll|tun|mache))"
     r"|\b(?:steps?|kinds|types|options|schritte?|arten)\b",
     re.IGNORECASE,
 )
@@ -49,8 +47,9 @@ class _Arranger:
     """Finds the exhibits of statements; each exhibit is shown once."""
 
     def __init__(self, query: str, excerpts: Sequence[Excerpt]) -> None:
-        self.wants_code = _WANTS_CODE.search(query) is not None
-        self._wants_list = _WANTS_LIST.search(query) is not None
+        how = asks_how(query)
+        self.wants_code = how or _ABOUT_CODE.search(query) is not None
+        self._wants_list = how or _ABOUT_LIST.search(query) is not None
         self.has_code = False
         self._excerpts = excerpts
         self._exhibits: dict[int, list[Exhibit]] = {}

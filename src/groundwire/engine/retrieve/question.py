@@ -25,6 +25,12 @@ _FOLLOW_UP = lazy_pattern(
     r"|\b(?:ones?|eine[nrs]?|welche)\W*$",
     re.IGNORECASE,
 )
+_ASKS_HOW = lazy_pattern(
+    r"^\W*(?:how (?:do|to|can|could|should|would|is|are)\b"
+    r"|wie (?!viele?\b|lange\b|alt\b|groß\b|hoch\b|oft\b)\w)"
+    r"|\b(?:way|want|need|trying|would like) to\b|\bcan (?:i|you|we)\b|\bkann (?:ich|man)\b",
+    re.IGNORECASE,
+)
 _HOW_TO = (
     r"\b(?:how (?:(?:do|can|should|would|could) (?:I|you|we|one)|to) (?P<{0}>\w+)"
     r"|wie (?P<{0}_de>\w+) (?:ich|man|wir))"
@@ -74,6 +80,7 @@ _AFTER_COMPARISON = (
 _MOST_PARTS = 4
 _LEAST_WORDS = 3
 """Words of a part: a shorter one does not make sense on its own."""
+_POLITE = ("please", "bitte")
 _LONGEST_FOLLOW_UP = 10
 """Words; a longer question names its topic."""
 _FEW_CONTENT_WORDS = 2
@@ -110,6 +117,14 @@ def _comparisons() -> tuple[re.Pattern[str], ...]:
     return tuple(
         re.compile(form.format(x=x, y=y) + _AFTER_COMPARISON, re.IGNORECASE) for form in _COMPARISONS
     )
+
+
+def asks_how(question: str) -> bool:
+    """Does it ask how something is done, as a question or as a task: "sort a list", "Liste sortieren"?"""
+    if _ASKS_HOW.search(question):
+        return True
+    words = [word for word in split_words(question) if word not in _POLITE]
+    return len(words) > 1 and not word_list("task_verbs").isdisjoint((words[0], words[-1]))
 
 
 def complete_question(question: str, earlier: str) -> str:
