@@ -18,7 +18,7 @@ from groundwire.errors import (
     NotFound,
     Unreachable,
 )
-from groundwire.model import JsonObject, Request, SearchOptions, Source
+from groundwire.model import JsonObject, Request, SearchOptions, Source, Warned
 from groundwire.model.value import replace
 from groundwire.providers.catalog import CATALOG
 from groundwire.providers.hosted import adjust_for_groq, adjust_for_perplexity, adjust_for_xai
@@ -63,6 +63,14 @@ def test_openai_s_list_of_sources_is_not_requested_from_others() -> None:
     body: JsonObject = {"include": ["web_search_call.action.sources", "reasoning.encrypted_content"]}
     for adjust in (adjust_for_xai, adjust_for_perplexity):
         assert adjust(body, NOTHING) == {"include": ["reasoning.encrypted_content"]}
+
+
+@pytest.mark.parametrize("name", [vendor.name for vendor in VENDORS if vendor.searches])
+async def test_a_plain_question_has_nothing_to_warn_about(name: str) -> None:
+    case = case_named(name)
+    async with world(case, answer(case.dialect, EVENTS)) as here:
+        outcome = await here.ask(question())
+    assert [event for event in outcome.events if isinstance(event, Warned)] == []
 
 
 @pytest.mark.parametrize("body", [{"tools": [{"type": "web_search"}, {"type": "function"}]}, {"input": "q"}])

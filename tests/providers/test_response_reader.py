@@ -395,8 +395,12 @@ async def test_a_document_of_the_request_is_not_taken_for_a_page_that_was_fetche
 
 
 SAFE, UNSAFE = b"https://evil.example/x", b"javascript:alert(1)"
-# These encode the search of OpenAI's clients differently, so that nothing is passed through.
-ENCODED = ("mistral_conversations", "openrouter", "perplexity", "groq", "qwen", "zai")
+# Nothing is passed through: these encode the search of OpenAI's clients differently, name the model in the
+# path, or send items that OpenAI's clients cannot read.
+ENCODED = (
+    *("mistral_conversations", "openrouter", "perplexity", "perplexity_responses", "groq", "qwen", "zai"),
+    "vertex_claude",
+)
 PASSED = [case for case in STREAMING if case.dialect in SCAN_RULES and str(case) not in ENCODED]
 WHOLE = [case for case in PASSED if str(case) != "openai_oauth"]  # which always streams
 UNSAFE_EVENTS: list[Event] = [

@@ -111,6 +111,8 @@ def _without_sources(body: JsonObject) -> JsonObject:
     return {**rest, "include": others} if others else rest
 
 
+_INCLUDE = frozenset({"include"})
+"""The sources that OpenAI sends on request are sent by these anyway."""
 XAI = ProviderSpec(
     name="xai",
     title="xAI",
@@ -123,6 +125,7 @@ XAI = ProviderSpec(
     missing="MISSING_XAI_API_KEY",
     advice=_advice("xai", "XAI_API_KEY"),
     adjust=adjust_for_xai,
+    carried=_INCLUDE,
     models_page="https://docs.x.ai/docs/models",
     capabilities=Capabilities(
         both_domain_lists=False, options={"allowed_domains": "native", "blocked_domains": "native"}
@@ -174,6 +177,7 @@ PERPLEXITY_RESPONSES = ProviderSpec(
     missing="MISSING_PERPLEXITY_API_KEY",
     advice=_advice("perplexity", "PERPLEXITY_API_KEY"),
     adjust=adjust_for_perplexity,
+    carried=_INCLUDE,
     # Its items for pages would be messages without content for OpenAI's clients.
     passes_through=False,
     models_page=_PERPLEXITY_MODELS,
