@@ -7,7 +7,6 @@ vectors.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
@@ -168,13 +167,13 @@ class DenseStage:
     def purposes(self, query: str, limit: int) -> list[PurposeMatch]:
         """The names and pages whose purposes are closest in meaning, best first."""
         best: dict[str, tuple[str, float]] = {}
-        exponentials: dict[str, float] = defaultdict(float)
+        similarities: dict[str, list[float]] = defaultdict(list)
         for key, similarity in self._nearest(query, _SPARE * limit, phrases=True):
             for target, phrase in _purposes_with(key):
                 best.setdefault(target, (phrase, similarity))
-                exponentials[target] += math.expm1(similarity / _SOFTNESS)
+                similarities[target].append(similarity)
         matches = [
-            PurposeMatch(target, *closest, strength=soft_maximum(exponentials[target], _SOFTNESS))
+            PurposeMatch(target, *closest, strength=soft_maximum(similarities[target], _SOFTNESS))
             for target, closest in best.items()
         ]
         return sorted(matches, key=lambda match: -match.strength)[:limit]
