@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from groundwire.errors import ConfigError
@@ -58,6 +58,7 @@ def test_an_entry_is_put_read_replaced_and_removed(text: str) -> None:
     assert {**after, "extensions": after.get("extensions") or {}} == {**before, "extensions": section}
 
 
+@example({"a\u2028 b": "\ufeff", "\ufffe": "\uffff", "\x7f": "\x85"})
 @given(_ENTRY)
 def test_any_entry_is_read_as_other_parsers_read_it(entry: dict[str, Json]) -> None:
     text = put("", PATH, entry)

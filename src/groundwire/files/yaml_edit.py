@@ -26,6 +26,7 @@ _PLAIN = re.compile(r"[A-Za-z_/.][\w/.-]*")
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _WORDS: Mapping[str, Json] = {"true": True, "false": False, "null": None, "~": None, "": None}
 _RESERVED = frozenset({*_WORDS, "yes", "no", "on", "off", "y", "n"})
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _TOP_LEVEL = re.compile(r"[-#{}\[\]%]|\.\.\.|$")
 _UNIT = "  "
 
@@ -191,8 +192,9 @@ def _format_member(name: str, value: Json, indent: str) -> list[str]:
 def _format_scalar(value: Json) -> str:
     if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _RESERVED:
         return value
-    # JSON is a part of YAML.
-    return json.dumps(value, ensure_ascii=False)
+    # JSON is a part of YAML, but for characters that YAML refuses or reads as line breaks.
+    text = json.dumps(value, ensure_ascii=False)
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _value(lines: Sequence[str], block: _YamlBlock) -> Json:
