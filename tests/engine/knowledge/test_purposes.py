@@ -72,6 +72,10 @@ def test_a_soft_maximum_is_at_least_the_maximum_and_that_of_one_value_is_the_val
     assert soft_maximum([highest], softness) == pytest.approx(highest, abs=1e-9)
 
 
+def test_many_weak_matches_count_no_more_than_a_few() -> None:
+    assert soft_maximum([0.3] * 100, 0.1) == soft_maximum([0.3] * 8, 0.1)
+
+
 def test_an_empty_question_matches_nothing() -> None:
     assert purpose_index().match("") == []
 

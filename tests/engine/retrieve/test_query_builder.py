@@ -13,6 +13,7 @@ from groundwire.engine.index.location import open_index
 from groundwire.engine.pages import Page
 from groundwire.engine.retrieve.query import LONGEST_QUERY, ParsedQuery
 from groundwire.engine.retrieve.query_builder import CachedQueries, QueryBuilder, cached_queries
+from groundwire.engine.words import synonyms
 from groundwire.model import SearchOptions
 
 PLAIN = SearchOptions()
@@ -102,3 +103,15 @@ def test_a_repeated_query_sees_later_writes(tmp_path: Path) -> None:
         assert index.search("white lighthouse", SearchOptions(blocked_domains=("a.example",))) == []
         writer.remove(urls=[page.url])
         assert index.search("white lighthouse") == []
+
+
+def test_many_synonyms_of_a_word_count_less_than_the_word(tmp_path: Path) -> None:
+    index = open_index(tmp_path)
+    others = synonyms("remove")
+    padding = " ".join(f"x{number}" for number in range(1, len(others)))
+    pages = {"word": f"Tower remove {padding}.", "synonyms": f"Tower {' '.join(others)}."}
+    pages["neither"] = f"Bridge {padding}."  # no page has all words of the query
+    index.put(Page(f"https://a.example/{name}", "Page", text) for name, text in pages.items())
+    found = index.search("remove tower bridge", PLAIN, 3)
+    names = [passage.url.rpartition("/")[2] for passage in found]
+    assert names.index("word") < names.index("synonyms")

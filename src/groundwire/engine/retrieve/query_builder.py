@@ -28,7 +28,7 @@ _MUST, _SHOULD = Occur.Must, Occur.Should
 _CACHED_WORDS = 4096
 _MOST_ENDINGS = 64
 _SYNONYM_WEIGHT = 0.4
-"""Boost of synonyms, relative to the words of the query: the best nDCG@10 over the judged collections."""
+"""Boost of synonyms, relative to the words of the query. Chosen on the judged collections."""
 
 
 @value

@@ -31,14 +31,13 @@ _ASKS_HOW = lazy_pattern(
     r"|\b(?:way|want|need|trying|would like) to\b|\bcan (?:i|you|we)\b|\bkann (?:ich|man)\b",
     re.IGNORECASE,
 )
-_HOW_TO = (
-    r"\b(?:how (?:(?:do|can|should|would|could) (?:I|you|we|one)|to) (?P<{0}>\w+)"
-    r"|wie (?P<{0}_de>\w+) (?:ich|man|wir))"
+_ACTION = lazy_pattern(
+    r"\b(?:how (?:(?:do|can|should|would|could) (?:I|you|we|one)|to) (\w+)|wie (\w+) (?:ich|man|wir))",
+    re.IGNORECASE,
 )
-_ACTION = lazy_pattern(_HOW_TO.format("verb"), re.IGNORECASE)
 """The verb of a question about how something is done."""
 _ANOTHER_ACTION = lazy_pattern(
-    rf"{_HOW_TO.format('other')}(?: \w+)? (?:ones?|them|eine[nrs]?|welche)\W*$"
+    rf"{_ACTION.pattern}(?: \w+)? (?:ones?|them|eine[nrs]?|welche)\W*$"
     r"|^\W*(?:and|but|what about|how about|und|aber) (?:to )?\w+ "
     r"(?:ones?|it|them|eine[nrs]?|sie|ihn|es|welche)\W*$",
     re.IGNORECASE,
@@ -136,7 +135,7 @@ def complete_question(question: str, earlier: str) -> str:
         return question
     known = set(map(stem_word, split_words(question)))
     if _ANOTHER_ACTION.search(question) and (action := _ACTION.search(earlier)):
-        known.add(stem_word((action["verb"] or action["verb_de"]).lower()))
+        known.add(stem_word((action[1] or action[2]).lower()))
     carried: dict[str, str] = {}
     for word in re.findall(r"[\w.+#-]*\w", earlier):
         stem = stem_word(word.lower())
