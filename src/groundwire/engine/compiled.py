@@ -113,8 +113,7 @@ class _StoredLines(Sequence[str]):
             raise IndexError(at)
         position = self._ends + _DIGITS * (self._first + at % self._length)
         content, start = self._content, self._start
-        begin = int(content[position : position + _DIGITS])
-        end = int(content[position + _DIGITS : position + 2 * _DIGITS])
+        begin, end = divmod(int(content[position : position + 2 * _DIGITS]), 10**_DIGITS)
         return content[start + begin : start + end - 1].decode()
 
     def __eq__(self, other: object) -> bool:

@@ -13,7 +13,6 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from heapq import nlargest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,7 +44,7 @@ def soft_maximum(similarities: Iterable[float], softness: float) -> float:
     """The soft maximum of the highest similarities: that of one is the similarity itself, and every further
     one adds to it. Those after the first few do not count, or a name with many phrases would match every
     question that shares a common word with them."""
-    highest = nlargest(_MOST_COUNTED, similarities)
+    highest = sorted(similarities, reverse=True)[:_MOST_COUNTED]
     return softness * math.log1p(sum(math.expm1(one / softness) for one in highest))
 
 
@@ -90,7 +89,8 @@ class PurposeIndex:
 
     def purpose(self, number: int) -> Purpose:
         """A phrase with its target."""
-        return Purpose(self.targets[self._record(number)[1]], self.phrases[number])
+        ((_, target),) = self._records([number])
+        return Purpose(self.targets[target], self.phrases[number])
 
     def match(self, query: str, limit: int = 8) -> list[PurposeMatch]:
         """The targets whose phrases are most similar to the query, best first."""
@@ -107,12 +107,16 @@ class PurposeIndex:
         best: dict[int, tuple[float, int]] = {}
         similarities: dict[int, list[float]] = defaultdict(list)
         targets: dict[int, int] = {}
-        for number, weight in matched.items():
-            of_phrase, target = self._record(number)
+        root = math.sqrt
+        # Written out, because a question shares words with thousands of phrases.
+        for number, (of_phrase, target) in zip(matched, self._records(matched), strict=True):
             targets[number] = target
-            # The square root: what the question has beyond the phrase counts more, as people add
-            # circumstances.
-            similarity = (weight / total) * math.sqrt(min(1.0, present[number] / of_phrase))
+            similarity = matched[number] / total
+            share = present[number] / of_phrase
+            if share < 1.0:
+                # The square root: what the question has beyond the phrase counts more, as people add
+                # circumstances.
+                similarity *= root(share)
             similarities[target].append(similarity)
             if target not in best or similarity > best[target][0]:
                 best[target] = similarity, number
@@ -133,10 +137,12 @@ class PurposeIndex:
             for target in chosen
         ]
 
-    def _record(self, number: int) -> tuple[float, int]:
-        """The weight of the terms of a phrase, and the number of its target."""
-        record = self.records[2 * _DIGITS * number : 2 * _DIGITS * (number + 1)]
-        return int(record[:_DIGITS]) / _WEIGHT_UNITS, int(record[_DIGITS:])
+    def _records(self, numbers: Iterable[int]) -> Iterator[tuple[float, int]]:
+        """The weight of the terms of each phrase, and the number of its target."""
+        records, length, weighs = self.records, 2 * _DIGITS, 10**_DIGITS
+        for number in numbers:
+            weight, target = divmod(int(records[length * number : length * (number + 1)]), weighs)
+            yield weight / _WEIGHT_UNITS, target
 
     def _shares(self, term: str) -> dict[int, float]:
         """The share of a term that each phrase has."""
