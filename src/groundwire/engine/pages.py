@@ -130,6 +130,8 @@ LINK_EXTRAS = "engine"
 SHORTEST_PASSAGE = 600
 LONGEST_PASSAGE = 1000
 
+_NO_SECTION = Section()
+
 # What a passage may end with, best first: a blank line, a sentence, a line, a word.
 _BORDERS = (
     re.compile(r"\n[^\S\n]*\n\s*"),
@@ -179,7 +181,7 @@ def describe_passages(page: Page, pieces: Sequence[tuple[int, str]]) -> list[tup
 
     A piece is a start and a text; all pieces together are the text of the page, which may be empty itself."""
     if not page.outline:
-        return [(Section(), "")] * len(pieces)
+        return [(_NO_SECTION, "")] * len(pieces)
     text = page.text or "".join(piece for _, piece in pieces)
     ranges: list[tuple[int, int]] = []
     for start, piece in pieces:

@@ -305,7 +305,7 @@ def _has_camel_case(text: str) -> bool:
         return not text.islower() and _CAMEL_CASE.search(text) is not None
     # The same for ASCII, in a seventh of the time: few passages have such a name.
     cases = text.encode().translate(_LETTER_CASES)
-    return b"aA" in cases or b"AAa" in cases
+    return b"A" in cases and (b"aA" in cases or b"AAa" in cases)
 
 
 def _is_camel_case(word: str) -> bool:

@@ -218,7 +218,7 @@ class SearchIndex:
         language = about.language.partition("-")[0].lower()
         headings = _HeadingWords(about.title) if about.outline else None
         title = self.analysis.unstemmed(about.title)
-        described = describe_passages(about, [(start, piece) for start, piece, _ in page.pieces])
+        described = describe_passages(about, [piece[:2] for piece in page.pieces])
         fingerprint = _compact(page.words)
         is_alone = len(page.pieces) == 1
         for (start, piece, tokens), (section, outline) in zip(page.pieces, described, strict=True):
@@ -227,17 +227,17 @@ class SearchIndex:
                 continue
             document = tantivy.Document()
             add_text = document.add_text
-            for words in weighted:
-                add_text("text", words)
-            add_text("words", title)
+            for about_page in weighted:
+                add_text("text", about_page)
+            words = f"{title} {tokens if tokens.isascii() else self.analysis.unstemmed(text)}"
             if section.headings and headings is not None:
-                for words in headings(section):
-                    add_text("text", words)
-                add_text("words", self.analysis.unstemmed(" ".join(section.headings)))
+                for heading in headings(section):
+                    add_text("text", heading)
+                words = f"{words} {self.analysis.unstemmed(' '.join(section.headings))}"
             add_text("text", space_cjk(text))
             if parts := camel_parts(text):
                 add_text("text", space_cjk(parts))
-            add_text("words", tokens if tokens.isascii() else self.analysis.unstemmed(text))
+            add_text("words", words)
             for host in hosts:
                 add_text("host", host)
             add_text("language", language)
