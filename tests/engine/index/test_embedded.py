@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import resource
@@ -200,6 +201,21 @@ def test_pages_of_several_batches_are_found_after_one_put(
     assert_whole(tmp_path)
     # A batch is one segment.
     assert len([*passages_of(tmp_path).glob("*.store")]) == 3
+
+
+def test_garbage_is_collected_again_after_pages_were_stored_or_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("no")
+
+    with open_index(folder) as index:
+        index.put([replace(PAGES[0], text="The tower was sold.")])
+        assert gc.isenabled()
+        monkeypatch.setattr(page_table, "add_pages", fail)
+        with pytest.raises(GroundwireError):
+            index.put(PAGES[:1])
+        assert gc.isenabled()
 
 
 def test_a_dotted_name_is_found_exactly(tmp_path: Path) -> None:
