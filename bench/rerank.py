@@ -42,6 +42,8 @@ from groundwire.model import SearchOptions
 Array: TypeAlias = np.typing.NDArray[np.float64]
 OWN = ("own_coverage", "own_meaning", "own_sentence", "own")
 """The weights of pages that the user added. They do not matter where there are none."""
+BUILT_IN = ("about", "depth", "unread", "described", "named", "closeness")
+"""Those that only built-in pages have."""
 NO_WEIGHTS = PassageFeatures()
 HAND_MADE = PassageFeatures(0.5, 1.0, 1.0, 0.5, 0.5)
 FOLDS = 5
@@ -216,6 +218,8 @@ def main() -> None:
             print_table(rows, used)
             fitted = _rounded(fit(rows), PassageFeatures._fields)
             print(f"\nFitted to all: {fitted}")
+            built_in = _rounded(fit(rows, used, BUILT_IN), BUILT_IN)
+            print("Fitted for built-in pages, the others as they are:", built_in)
             own = fit([row for row in rows if row.where.startswith("handbook")], used, OWN)
             print("Fitted for pages of the user, the others as they are:", _rounded(own, OWN))
 

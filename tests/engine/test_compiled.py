@@ -116,7 +116,7 @@ def engine_tables() -> list[Sections]:
         interpret._dictionary_of.__wrapped__(in_german=False),
         interpret._dictionary_of.__wrapped__(in_german=True),
         [translate._english_by_stem.__wrapped__()],
-        [stage._phrases_by_key.__wrapped__()],
+        stage._phrase_tables.__wrapped__(),
     ]
 
 

@@ -178,6 +178,21 @@ def test_purposes_are_found_by_meaning(index: Index, monkeypatch: pytest.MonkeyP
     assert found.similarity == pytest.approx(1.0, abs=0.02)
 
 
+def test_a_name_is_close_if_the_phrases_about_it_are_close_in_meaning(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    phrases = [item.phrase for item in purpose_index().purposes if item.target == "os.walk"]
+    monkeypatch.setattr(build, "purpose_phrases", lambda: phrases)
+    index.put([HOLIDAYS])
+    near, without, unknown = stage_of(index).purpose_closeness(
+        phrases[0], ["os.walk", "math.sqrt", "no name"]
+    )
+    assert near is not None
+    assert 0 < near <= 1
+    assert without is None, "its phrases have no vectors yet"
+    assert unknown is None
+
+
 @pytest.mark.parametrize("is_fast", [True, False])
 def test_passages_whose_vectors_are_still_missing_are_encoded_if_that_is_fast(
     index: Index, *, is_fast: bool

@@ -14,6 +14,7 @@ from groundwire.engine.compiled import keep_tables
 from groundwire.engine.knowledge import purposes
 from groundwire.engine.knowledge.purposes import (
     AnalysedPhrase,
+    closeness,
     compile_purposes,
     purpose_index,
     soft_maximum,
@@ -74,6 +75,29 @@ def test_a_soft_maximum_is_at_least_the_maximum_and_that_of_one_value_is_the_val
 
 def test_many_weak_matches_count_no_more_than_a_few() -> None:
     assert soft_maximum([0.3] * 100, 0.1) == soft_maximum([0.3] * 8, 0.1)
+
+
+def test_a_target_is_close_if_several_phrases_about_it_are() -> None:
+    index = compile_purposes(
+        [
+            purpose("by chance", "set the time of a file"),
+            *(purpose("by chance", phrase) for phrase in ("copy a photo", "touch", "make it look older")),
+            purpose("meant", "when was a file changed"),
+            purpose("meant", "time of the last change of a file"),
+            purpose("meant", "newest file by time"),
+        ]
+    )
+    compared = index.compare("time of a file")
+    assert 0 < compared.closeness("by chance") < compared.closeness("meant") < 1
+    assert compared.closeness("no such target") == 0.0
+    assert "meant" in index
+    assert "no such target" not in index
+
+
+@given(st.lists(st.floats(0, 1), max_size=20))
+def test_closeness_is_the_mean_of_the_three_highest_similarities(similarities: list[float]) -> None:
+    padded = sorted([*similarities, 0.0, 0.0, 0.0])[-3:]
+    assert closeness(similarities) == pytest.approx(sum(padded) / 3)
 
 
 def test_an_empty_question_matches_nothing() -> None:

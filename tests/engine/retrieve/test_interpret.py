@@ -8,6 +8,7 @@ from groundwire.engine.retrieve.interpret import (
     error_query,
     interpretations,
     spell_symbols,
+    without_circumstances,
 )
 from groundwire.engine.retrieve.names import with_public_names
 from groundwire.engine.retrieve.question import compared_things
@@ -76,6 +77,26 @@ def test_a_question_about_errors_is_not_an_error(query: str) -> None:
 def test_names_are_searched_as_they_are_documented(query: str, expected: str) -> None:
     assert with_public_names(query) == expected
     assert next(interpretations(query, words_with_prefix)).text == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "searched"),
+    [
+        ("how do i make an http request without third party packages", "how do i make an http request"),
+        ("parse yaml without installing any external libraries?", "parse yaml ?"),
+        ("resize an image in pure python", "resize an image"),
+        ("send mail with only the standard library", "send mail"),
+        ("wie lese ich csv ohne externe Bibliotheken", "wie lese ich csv"),
+        ("xml nur mit der standardbibliothek lesen", "xml  lesen"),
+        ("open a file without overwriting it", "open a file without overwriting it"),
+        ("import a package without its submodules", "import a package without its submodules"),
+        ("what is in the standard library", "what is in the standard library"),
+        ("without external libraries", "without external libraries"),
+        (TRACEBACK, TRACEBACK),
+    ],
+)
+def test_what_need_not_be_installed_is_not_searched(query: str, searched: str) -> None:
+    assert without_circumstances(query) == searched
 
 
 def test_a_german_question_is_translated_word_by_word() -> None:

@@ -223,6 +223,9 @@ class Judge:
     def purposes(self, query: str, limit: int) -> list[PurposeMatch]:
         return []
 
+    def purpose_closeness(self, query: str, targets: Sequence[str]) -> list[float | None]:
+        return [None] * len(targets)
+
 
 def test_a_page_of_the_user_that_lacks_the_detail_is_less_probably_an_answer(index: Index) -> None:
     question = "How many days of leave do I have?"

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from threading import Lock
 
-from groundwire.engine.compiled import Lines, Sections, compiled_table, find_value
+from groundwire.engine.compiled import Sections, compiled_table, find_value
 from groundwire.engine.compose.sentences import Segment, split_blocks, split_sentences
 from groundwire.engine.dense.arrays import Floats
 from groundwire.engine.dense.cross_encoder import CrossEncoder, passage_input
@@ -21,7 +21,13 @@ from groundwire.engine.dense.encoder import FindEncoders, SentenceEncoder, find_
 from groundwire.engine.dense.stored_vectors import StoredVectors
 from groundwire.engine.dense.texts import PASSAGES, PHRASES, VectorKey, passage_text, vector_key
 from groundwire.engine.index.base import PassageStore
-from groundwire.engine.knowledge.purposes import Purpose, PurposeMatch, purpose_index, soft_maximum
+from groundwire.engine.knowledge.purposes import (
+    Purpose,
+    PurposeMatch,
+    closeness,
+    purpose_index,
+    soft_maximum,
+)
 from groundwire.engine.outline import decode_outline
 from groundwire.engine.pages import ClosestSentence, Passage
 from groundwire.engine.retrieve.translate import gloss, is_german
@@ -179,6 +185,14 @@ class DenseStage:
         ]
         return sorted(matches, key=lambda match: -match.strength)[:limit]
 
+    def purpose_closeness(self, query: str, targets: Sequence[str]) -> list[float | None]:
+        """How close the phrases about names and pages are in meaning; None for those without vectors."""
+        keys = [_phrase_keys(target) for target in targets]
+        known = self._similarities(query, [key for of_target in keys for key in of_target], phrases=True)
+        similarities = iter(known)
+        found = ([next(similarities) or 0.0 for _ in of_target] for of_target in keys)
+        return [closeness(of_target) if any(of_target) else None for of_target in found]
+
     def _nearest(
         self, query: str, limit: int, admitted: Sequence[VectorKey] | None = None, *, phrases: bool = False
     ) -> list[tuple[VectorKey, float]]:
@@ -194,10 +208,12 @@ class DenseStage:
             preferred = vectors
         return sorted(found, key=lambda item: -item[1])[:limit]
 
-    def _similarities(self, query: str, keys: Sequence[VectorKey]) -> list[float | None]:
+    def _similarities(
+        self, query: str, keys: Sequence[VectorKey], *, phrases: bool = False
+    ) -> list[float | None]:
         similarities: list[float | None] = [None] * len(keys)
         for about in self._encoders(query):
-            vectors = about.vectors()
+            vectors = about.vectors(phrases=phrases)
             missing = [at for at, known in enumerate(similarities) if known is None]
             if vectors is not None and missing:
                 found = vectors.cosines(about.question(query), [keys[at] for at in missing])
@@ -255,22 +271,33 @@ def _is_foreign(query: str) -> bool:
 
 def _purposes_with(key: VectorKey) -> Iterator[Purpose]:
     """The purposes whose phrase has a vector of this key."""
-    numbers = find_value(_phrases_by_key(), str(key)) or ""
-    return map(purpose_index().purpose, map(int, numbers.split()))
+    numbers, _ = _phrase_tables()
+    return map(purpose_index().purpose, map(int, (find_value(numbers, str(key)) or "").split()))
+
+
+def _phrase_keys(target: str) -> list[VectorKey]:
+    """The keys of the vectors of the phrases about a target."""
+    _, keys = _phrase_tables()
+    return [*map(int, (find_value(keys, target) or "").split())]
 
 
 @cache
-def _phrases_by_key() -> Lines:
-    """The numbers of phrases by the key of their vector."""
-    (lines,) = compiled_table("phrase-keys", _compile_keys)
-    return lines
+def _phrase_tables() -> Sections:
+    """The numbers of phrases by the key of their vector, and the keys by target."""
+    return compiled_table("phrase-keys", _compile_keys)
 
 
 def _compile_keys() -> Sections:
-    found: dict[VectorKey, list[str]] = {}
+    numbers: defaultdict[VectorKey, list[int]] = defaultdict(list)
+    keys: defaultdict[str, list[VectorKey]] = defaultdict(list)
     for number, purpose in enumerate(purpose_index().purposes):
-        found.setdefault(vector_key(purpose.phrase), []).append(str(number))
-    return (sorted(f"{key}\t{' '.join(numbers)}" for key, numbers in found.items()),)
+        key = vector_key(purpose.phrase)
+        numbers[key].append(number)
+        keys[purpose.target].append(key)
+    return [
+        sorted(f"{key}\t{' '.join(map(str, found))}" for key, found in numbers.items()),
+        sorted(f"{target}\t{' '.join(map(str, found))}" for target, found in keys.items()),
+    ]
 
 
 def _restricts(options: SearchOptions) -> bool:

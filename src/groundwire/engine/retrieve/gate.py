@@ -79,6 +79,8 @@ class GateFeatures(NamedTuple):
     """The same if the user added its page."""
     own: float = 0.0
     """Is the first passage of a page that the user added?"""
+    closeness: float = 0.0
+    """How close the closest three phrases about the subject of a page are."""
 
 
 class GateWeights(NamedTuple):
@@ -89,10 +91,10 @@ class GateWeights(NamedTuple):
 
 
 BY_WORDS = GateWeights(
-    GateFeatures(1.06, -0.27, 0.78, -1.51, -4.23, -3.22, 2.22, 0.0, 0.82, 1.32, 3.74, 0.32, 0.3), -4.4
+    GateFeatures(1.06, -0.27, 0.78, -1.51, -4.23, -3.22, 2.22, 0.0, 0.82, 1.32, 3.74, 0.32, 0.3, 0.0), -4.4
 )
 BY_MEANING = GateWeights(
-    GateFeatures(1.35, -0.95, 1.31, -1.54, -4.03, -3.0, 1.28, 0.69, 1.52, 1.45, 3.49, 1.63, -0.2), -4.87
+    GateFeatures(1.35, -0.95, 1.31, -1.54, -4.03, -3.0, 1.28, 0.69, 1.52, 1.45, 3.49, 1.63, -0.2, 0.0), -4.87
 )
 """Without vectors and with them. Logistic regression on the tuning questions of tests/engine/questions and
 tests/engine/utility_handbook, fitted by `bench/gate.py`. The weights that only pages of the user have are not
@@ -133,9 +135,10 @@ def gate_features(
     passages: Sequence[Passage],
     weights: WordWeights,
     described: Sequence[float] = (),
+    closeness: Sequence[float] = (),
 ) -> GateFeatures:
     """The features of a question and its best passages. `described` is the share of the question that is
-    known of the subject of each, if anything is."""
+    known of the subject of each, if anything is, and `closeness` how close the phrases about it are."""
     query = interpretation.text
     words = frozenset(tokenize(query))
     read = passages[:_READ]
@@ -167,6 +170,7 @@ def gate_features(
         score,
         score * is_own,
         float(is_own),
+        max(closeness[:_READ], default=0.0),
     )
 
 

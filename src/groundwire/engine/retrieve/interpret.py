@@ -26,6 +26,7 @@ from groundwire.engine.retrieve.translate import (
 )
 from groundwire.engine.words import (
     name_parts,
+    query_terms,
     stop_words,
     tokenize,
     word_list,
@@ -54,6 +55,19 @@ _NOISE = lazy_pattern(
     r"|\bline \d+(?:,? column \d+)?(?: \(char \d+\))?|\bposition \d+|\b\d+\b|<[^<>]*>"
 )
 _QUOTED = lazy_pattern(r"'([^']*)'|\"([^\"]*)\"")
+_NOTHING_TO_INSTALL = lazy_pattern(
+    r"\b(?:without|with no|not using|ohne)"
+    r"(?: (?:using|having to install|installing|importing|any|an|a|further|more|weitere[nrs]?|irgendwelche))*"
+    r"(?: (?:third[- ]party|3rd[- ]party|external|extra|additional|other|externe[nrs]?|fremde[nrs]?"
+    r"|zusätzliche[nrs]?))?"
+    r" (?:packages?|library|libraries|modules?|dependency|dependencies|pip"
+    r"|pakete?n?|bibliothek(?:en)?|modulen?|abhängigkeit(?:en)?)\b"
+    r"|\b(?:only )?(?:with|using) (?:only |just )?the standard library\b"
+    r"|\bin (?:pure|plain|vanilla) python\b"
+    r"|\b(?:nur )?mit (?:der standardbibliothek|bordmitteln|reinem python)\b",
+    re.IGNORECASE,
+)
+"""A circumstance that holds for all of Python's documentation: as words, it finds pages about installing."""
 _AROUND_SYMBOLS = "`'\"“”„?,;"
 _ASKS_ABOUT_SYMBOL = lazy_pattern(
     r"\b(?:(?:what|how) does|mean|means|meaning|operator|symbol|sign|called|stands?"
@@ -64,7 +78,7 @@ _ASKS_ABOUT_SYMBOL = lazy_pattern(
 
 def interpretations(query: str, words_with_prefix: WordsWithPrefix) -> Iterator[Interpretation]:
     """The query as typed, or the error in it; then corrected and translated, where that changes something."""
-    query = with_public_names(query)
+    query = with_public_names(without_circumstances(query))
     error = error_query(query, words_with_prefix)
     typed = error or spell_symbols(query)
     yield Interpretation(typed, "error" if error else "typed")
@@ -84,6 +98,12 @@ def _translated(query: str) -> str:
     things = [translate(thing) or thing for thing in compared_things(query) or ()]
     whole = translate(query)
     return f"difference between {' and '.join(things)}" if whole and things else whole
+
+
+def without_circumstances(query: str) -> str:
+    """The query without what says that nothing is to be installed, unless nothing else is left."""
+    kept = _NOTHING_TO_INSTALL.sub("", query).strip()
+    return kept if len(kept) < len(query) and query_terms(kept) else query
 
 
 def spell_symbols(query: str) -> str:

@@ -8,7 +8,7 @@ has the highest score is used.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple, Protocol, TypeAlias
@@ -29,7 +29,7 @@ from groundwire.engine.knowledge.addresses import (
     titled_name,
 )
 from groundwire.engine.knowledge.prior import package_of, page_prior
-from groundwire.engine.knowledge.purposes import PurposeMatch, purpose_index
+from groundwire.engine.knowledge.purposes import PurposeComparison, PurposeMatch, purpose_index
 from groundwire.engine.pages import ClosestSentence, Page, Passage, page_passages
 from groundwire.engine.retrieve.filters import date_range
 from groundwire.engine.retrieve.gate import (
@@ -170,6 +170,10 @@ class MeaningSearch(Protocol):
         """The names and pages whose purposes are closest in meaning, best first."""
         ...
 
+    def purpose_closeness(self, query: str, targets: Sequence[str]) -> list[float | None]:
+        """How close the phrases about names and pages are in meaning; None for those without vectors."""
+        ...
+
 
 @value
 class PassageSource:
@@ -265,7 +269,8 @@ def rank(
     best, scores = [best[at] for at in order], [scores[at] for at in order]
     passages = tuple(replace(item.passage, score=score) for item, score in zip(best, scores, strict=True))
     described = [item.features.described for item in best]
-    features = gate_features(interpretation, passages, weights, described)
+    closeness = [item.features.closeness for item in best]
+    features = gate_features(interpretation, passages, weights, described, closeness)
     found = RankedPassages(interpretation, passages, probability(features) if passages else 0.0, features)
     if interpretation.kind != "error":
         return found
@@ -333,7 +338,8 @@ def candidates(
     has_own = bool(own) or any(not is_built_in(passage.url) for passage in found)
     alike = meaning.search(query, options, _DEEP if has_own else limit) if meaning else []
     highest = max((passage.score for passage in found), default=1.0) or 1.0
-    targets = _targets(query, meaning)
+    phrases = purpose_index().compare(query)
+    targets = _targets(query, phrases, meaning)
     words = frozenset(tokenize(query))
     known: dict[tuple[str, int], Candidate] = {}
     passages = [
@@ -355,7 +361,7 @@ def candidates(
             similarity = max(similarity or 0.0, target.similarity)  # noqa: PLW2901
         if package_of(passage.url) in words:
             about += _NAMED
-        about = max(about, _described(passage, weights))
+        about = max(about, _DESCRIBED * _described(passage, weights))
         features = PassageFeatures(passage.score / highest * prior, (similarity or 0.0) * prior)
         score = _LEXICAL * features.lexical + _MEANING * features.meaning + about
         key = _position(passage)
@@ -365,10 +371,19 @@ def candidates(
     best = list(_without_doubles(_by_score(item.passage for item in known.values())))
     best = best[:limit] + [item for item in best[limit:] if not is_built_in(item.url)][:_OWN]
     support = page_support(best)
+    close = _closeness(query, best, phrases, meaning)
     best = _with_closest_sentences(query, best, meaning) if meaning else best
+    evidence = (
+        known[_position(passage)].features._replace(
+            support=share,
+            closeness=closeness or 0.0,
+            title=title_match(passage, weights) if closeness is None else 0.0,
+        )
+        for passage, share, closeness in zip(best, support, close, strict=True)
+    )
     return [
-        _compared(passage, known[passage.url, passage.start].features, share, weights, targets, words)
-        for passage, share in zip(best, support, strict=True)
+        _compared(passage, features, weights, targets, words)
+        for passage, features in zip(best, evidence, strict=True)
     ]
 
 
@@ -390,7 +405,7 @@ def _described(passage: Passage, weights: WordWeights) -> float:
         return 0.0
     summary = analyse(passage.text[:_SUMMARY])
     covered = coverage(weights, summary.stems | summary.values)
-    return _DESCRIBED * covered if covered >= _LEAST_DESCRIBED else 0.0
+    return covered if covered >= _LEAST_DESCRIBED else 0.0
 
 
 def _by_score(passages: Iterable[Passage]) -> list[Passage]:
@@ -400,7 +415,6 @@ def _by_score(passages: Iterable[Passage]) -> list[Passage]:
 def _compared(
     passage: Passage,
     features: PassageFeatures,
-    support: float,
     weights: WordWeights,
     targets: Targets,
     words: frozenset[str],
@@ -416,17 +430,18 @@ def _compared(
     missing = 1 - coverage(known, terms | phrase) if known and passage.about else 0.0
     # Of a page that is not in the index, only the phrase about it can be compared.
     covered = coverage(weights, terms if passage.text else terms | phrase)
+    summary = _described(passage, weights)
+    is_package = package_of(passage.url) in words
     features = features._replace(
         about=passage.about * (1 - _MISSING * missing),
         coverage=covered,
         own_coverage=0.0 if is_built_in(passage.url) else covered,
-        title=title_match(passage, weights),
         length=relative_length(passage),
-        support=support,
         repeated=repeated_share(passage, weights),
         depth=name_depth(passage),
         unread=float(not passage.text),
-        described=max(target.described, _described(passage, weights)),
+        described=max(target.described, _DESCRIBED * summary),
+        closeness=min(1.0, max(features.closeness, summary) + _NAMED * (target.is_named or is_package)),
         named=named_share(passage, words),
         own_meaning=0.0 if is_built_in(passage.url) else features.meaning,
         own_sentence=passage.closest.similarity if passage.closest else 0.0,
@@ -446,44 +461,66 @@ class Target(NamedTuple):
     """The share of the question that all phrases about it together have."""
     similarity: float = 0.0
     """How close a phrase about it is to the question in meaning; 0 without vectors."""
+    is_named: bool = False
+    """Does the question have the name itself, as in code?"""
 
 
 Targets: TypeAlias = dict[str, Target]
 _NO_TARGET = Target()
 
 
-def _targets(query: str, meaning: MeaningSearch | None) -> Targets:
+def _targets(query: str, phrases: PurposeComparison, meaning: MeaningSearch | None) -> Targets:
     """Names and documentation pages that the question is about."""
-    targets = _by_words(query) if meaning is None else _by_words_and_meaning(query, meaning)
+    targets = _by_words(phrases) if meaning is None else _by_words_and_meaning(query, phrases, meaning)
     for name in mentioned_names(query):
         known = targets.get(name, _NO_TARGET)
-        targets[name] = known._replace(strength=known.strength + _NAMED)
+        targets[name] = known._replace(strength=known.strength + _NAMED, is_named=True)
     return targets
 
 
 _NO_MATCH = PurposeMatch("", "", 0.0)
 
 
-def _by_words(query: str) -> Targets:
-    matches = purpose_index().match(query, _MOST_TARGETS)
+def _by_words(phrases: PurposeComparison) -> Targets:
     return {
-        match.target: Target(_PURPOSE * match.strength, match.phrase, match.coverage) for match in matches
+        match.target: Target(_PURPOSE * match.strength, match.phrase, match.coverage)
+        for match in phrases.best(_MOST_TARGETS)
     }
 
 
-def _by_words_and_meaning(query: str, meaning: MeaningSearch) -> Targets:
-    by_words = {match.target: match for match in purpose_index().match(query, _COMPARED_TARGETS)}
+def _by_words_and_meaning(query: str, phrases: PurposeComparison, meaning: MeaningSearch) -> Targets:
+    by_words = {match.target: match for match in phrases.best(_COMPARED_TARGETS)}
     by_meaning = {match.target: match for match in meaning.purposes(query, _COMPARED_TARGETS)}
     if not by_meaning:
-        return _by_words(query)
+        return _by_words(phrases)
     targets: Targets = {}
     for target in by_words | by_meaning:
         words, meant = by_words.get(target, _NO_MATCH), by_meaning.get(target, _NO_MATCH)
-        similarity = max(0.0, (meant.strength - _UNRELATED) / (1 - _UNRELATED))
+        similarity = _related(meant.strength)
         strength = _PURPOSE * (words.strength + _MEANT * similarity) / (1 + _MEANT)
         targets[target] = Target(strength, words.phrase or meant.phrase, words.coverage, meant.similarity)
     best = sorted(targets, key=lambda target: -targets[target].strength)[:_MOST_TARGETS]
     return {target: targets[target] for target in best}
+
+
+def _related(similarity: float) -> float:
+    """The similarity in meaning beyond that of phrases that have nothing in common."""
+    return max(0.0, (similarity - _UNRELATED) / (1 - _UNRELATED))
+
+
+def _closeness(
+    query: str, passages: Sequence[Passage], phrases: PurposeComparison, meaning: MeaningSearch | None
+) -> list[float | None]:
+    """How close the phrases about the subject of each passage are: in meaning, as far as they have vectors,
+    and otherwise in words. None if there are none."""
+    subjects = [_target_of(passage, phrases.known) for passage in passages]
+    known = [*dict.fromkeys(subject for subject in subjects if subject in phrases.known)]
+    in_meaning = meaning.purpose_closeness(query, known) if meaning else [None] * len(known)
+    found = {
+        subject: phrases.closeness(subject) if similarity is None else _related(similarity)
+        for subject, similarity in zip(known, in_meaning, strict=True)
+    }
+    return [found.get(subject) for subject in subjects]
 
 
 def _target_passages(index: Index, targets: Iterable[str], options: SearchOptions) -> Iterator[Passage]:
@@ -521,7 +558,7 @@ def _pages(index: Index, target: str, options: SearchOptions) -> Iterator[Page]:
                 yield page
 
 
-def _target_of(passage: Passage, targets: Targets) -> str:
+def _target_of(passage: Passage, targets: Container[str]) -> str:
     """The target that the page of a passage belongs to."""
     name = titled_name(passage.title)
     if name in targets or not passage.url.startswith(DOCS_SITE):

@@ -27,7 +27,7 @@ class PassageFeatures(NamedTuple):
     own_coverage: float = 0.0
     """The same for a page that the user added."""
     title: float = 0.0
-    """The share of the title's words that are in the question."""
+    """The share of the title's words that are in the question, of a page that no phrase is about."""
     length: float = 0.0
     """The length of the passage: a signature alone answers little."""
     support: float = 0.0
@@ -36,7 +36,8 @@ class PassageFeatures(NamedTuple):
     """The share of a sentence at the beginning of the passage that the question repeats, if it repeats much
     of it: people who know the sentence search for it."""
     depth: float = 0.0
-    """The depth of the documented name: questions are seldom about a method of a class of a module."""
+    """The depth of the documented name: the phrases about a module or a class tell of its functions and
+    methods too, so one of these that is as close is the better answer."""
     unread: float = 0.0
     """Is only the address of the page known?"""
     described: float = 0.0
@@ -52,24 +53,28 @@ class PassageFeatures(NamedTuple):
     """Did the user add the page?"""
     own_lexical: float = 0.0
     """The lexical score of such a page, relative to the best one."""
+    closeness: float = 0.0
+    """How close the three closest phrases about the subject of the page are: in meaning if they have
+    vectors, otherwise in words."""
 
 
 BY_WORDS = PassageFeatures(
-    *(1.4, 0.0, 4.6, 1.75, 9.12, 1.76, 0.48, 1.51, 5.0, -1.81),
-    *(1.06, 4.41, 0.94, 0.0, 0.0, -1.0, 2.0),
+    *(1.4, 0.0, 0.0, 1.75, 9.12, 1.76, 0.48, 1.51, 6.0, 0.4),
+    *(0.5, 3.7, 0.6, 0.0, 0.0, 0.25, 2.0, 9.5),
 )
 BY_MEANING = PassageFeatures(
-    *(0.51, 2.81, 4.92, 1.7, 4.75, 0.64, 0.97, 1.02, 4.24, -1.49),
-    *(0.25, 4.89, 0.79, 11.06, 5.21, -3.4, 4.0),
+    *(0.51, 2.81, 1.7, 1.7, 4.75, 0.64, 0.97, 1.02, 5.0, 1.2),
+    *(1.1, 3.3, 0.3, 11.06, 5.21, -1.8, 4.0, 9.0),
 )
 """Weights without vectors and with them: the probability that a passage is the best one grows with the
 exponential of the weighted sum. Fitted by `bench/rerank.py` on the tuning questions of
 tests/engine/questions and tests/engine/utility_handbook; it also compares them with weights chosen by hand,
-and with weights that were fitted to the questions of other people. Two are higher: that of the title by
-words, as the package questions of tests/engine/fresh_questions.py need, and that of repeated sentences, as
-the questions that are made of docstrings need. Those of pages that the user added are fitted apart, to the
-questions about handbooks; some units are moved from `own` to `own_lexical`, which changes few answers about
-a handbook and ranks Cranfield better (`bench/answers.py --only ranking`)."""
+and with weights that were fitted to the questions of other people. Those that only built-in pages have were
+fitted last, each question with the same weight, and rounded; the others were left as they were but for two:
+that of repeated sentences is higher, as the questions that are made of docstrings need, and `own` keeps the
+balance with pages that the user added. The weights of those pages are fitted apart, to the questions about handbooks;
+some units are moved from `own` to `own_lexical`, which changes few answers about a handbook and ranks
+Cranfield better (`bench/answers.py --only ranking`)."""
 
 _SENTENCE_END = re.compile(r"[.!?:]\s|\n")
 _BEGINNING, _FIRST_SENTENCES, _LEAST_TERMS = 400, 4, 3
