@@ -37,6 +37,7 @@ from groundwire.engine.retrieve.gate import (
     GateFeatures,
     WordWeights,
     coverage,
+    covered_words,
     gate_features,
     judged_probability,
     passage_terms,
@@ -400,12 +401,15 @@ def _position(passage: Passage) -> tuple[str, int]:
 
 
 def _described(passage: Passage, weights: WordWeights) -> float:
-    """How well the summary of a package, with which its description begins, matches the question."""
+    """How well the summary of a package, with which its description begins, matches the question. A single
+    word, however rare, may be there by chance."""
     if passage.start or not passage.url.startswith(PROJECTS) or len(weights) < _DESCRIBED_WORDS:
         return 0.0
     summary = analyse(passage.text[:_SUMMARY])
-    covered = coverage(weights, summary.stems | summary.values)
-    return covered if covered >= _LEAST_DESCRIBED else 0.0
+    terms = summary.stems | summary.values
+    covered = coverage(weights, terms)
+    is_enough = covered >= _LEAST_DESCRIBED and len(covered_words(weights, terms)) >= _DESCRIBED_WORDS
+    return covered if is_enough else 0.0
 
 
 def _by_score(passages: Iterable[Passage]) -> list[Passage]:
