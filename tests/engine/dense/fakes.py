@@ -38,6 +38,7 @@ class FakeEncoder:
         self.languages = languages
         self.scale = 1.0
         self.is_fast = is_fast
+        self.unrelated = 0.2
         self.encoded: list[str] = []
 
     def encode(self, texts: Sequence[str]) -> Floats:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
+from itertools import chain, islice
 from pathlib import Path
 from threading import Lock
 
@@ -76,6 +77,10 @@ class _EncoderVectors:
     def similarity(self, cosine: float) -> float:
         """The cosine on a scale that all encoders share."""
         return min(1.0, self.encoder.scale * cosine)
+
+    def relatedness(self, cosine: float) -> float:
+        """The similarity beyond that of phrases about unrelated things."""
+        return max(0.0, (self.similarity(cosine) - self.encoder.unrelated) / (1 - self.encoder.unrelated))
 
     def sentence_similarities(self, query: str, sentences: Sequence[str]) -> list[float]:
         """The similarities of sentences. Their vectors are kept for the next questions."""
@@ -186,12 +191,20 @@ class DenseStage:
         return sorted(matches, key=lambda match: -match.strength)[:limit]
 
     def purpose_closeness(self, query: str, targets: Sequence[str]) -> list[float | None]:
-        """How close the phrases about names and pages are in meaning; None for those without vectors."""
-        keys = [_phrase_keys(target) for target in targets]
-        known = self._similarities(query, [key for of_target in keys for key in of_target], phrases=True)
-        similarities = iter(known)
-        found = ([next(similarities) or 0.0 for _ in of_target] for of_target in keys)
-        return [closeness(of_target) if any(of_target) else None for of_target in found]
+        """How close the phrases about names and pages are in meaning, between 0 (unrelated) and 1; None for
+        those without vectors."""
+        found: dict[str, float] = {}
+        for about in self._encoders(query):
+            vectors = about.vectors(phrases=True)
+            missing = {target: _phrase_keys(target) for target in targets if target not in found}
+            if vectors is None or not missing:
+                continue
+            cosines = iter(vectors.cosines(about.question(query), [*chain.from_iterable(missing.values())]))
+            for target, keys in missing.items():
+                known = [cosine for cosine in islice(cosines, len(keys)) if cosine is not None]
+                if known:
+                    found[target] = about.relatedness(closeness(known))
+        return [found.get(target) for target in targets]
 
     def _nearest(
         self, query: str, limit: int, admitted: Sequence[VectorKey] | None = None, *, phrases: bool = False
@@ -208,12 +221,10 @@ class DenseStage:
             preferred = vectors
         return sorted(found, key=lambda item: -item[1])[:limit]
 
-    def _similarities(
-        self, query: str, keys: Sequence[VectorKey], *, phrases: bool = False
-    ) -> list[float | None]:
+    def _similarities(self, query: str, keys: Sequence[VectorKey]) -> list[float | None]:
         similarities: list[float | None] = [None] * len(keys)
         for about in self._encoders(query):
-            vectors = about.vectors(phrases=phrases)
+            vectors = about.vectors()
             missing = [at for at, known in enumerate(similarities) if known is None]
             if vectors is not None and missing:
                 found = vectors.cosines(about.question(query), [keys[at] for at in missing])

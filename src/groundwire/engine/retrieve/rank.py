@@ -172,7 +172,8 @@ class MeaningSearch(Protocol):
         ...
 
     def purpose_closeness(self, query: str, targets: Sequence[str]) -> list[float | None]:
-        """How close the phrases about names and pages are in meaning; None for those without vectors."""
+        """How close the phrases about names and pages are in meaning, between 0 (unrelated) and 1; None for
+        those without vectors."""
         ...
 
 
@@ -500,16 +501,11 @@ def _by_words_and_meaning(query: str, phrases: PurposeComparison, meaning: Meani
     targets: Targets = {}
     for target in by_words | by_meaning:
         words, meant = by_words.get(target, _NO_MATCH), by_meaning.get(target, _NO_MATCH)
-        similarity = _related(meant.strength)
+        similarity = max(0.0, (meant.strength - _UNRELATED) / (1 - _UNRELATED))
         strength = _PURPOSE * (words.strength + _MEANT * similarity) / (1 + _MEANT)
         targets[target] = Target(strength, words.phrase or meant.phrase, words.coverage, meant.similarity)
     best = sorted(targets, key=lambda target: -targets[target].strength)[:_MOST_TARGETS]
     return {target: targets[target] for target in best}
-
-
-def _related(similarity: float) -> float:
-    """The similarity in meaning beyond that of phrases that have nothing in common."""
-    return max(0.0, (similarity - _UNRELATED) / (1 - _UNRELATED))
 
 
 def _closeness(
@@ -521,8 +517,8 @@ def _closeness(
     known = [*dict.fromkeys(subject for subject in subjects if subject in phrases.known)]
     in_meaning = meaning.purpose_closeness(query, known) if meaning else [None] * len(known)
     found = {
-        subject: phrases.closeness(subject) if similarity is None else _related(similarity)
-        for subject, similarity in zip(known, in_meaning, strict=True)
+        subject: phrases.closeness(subject) if close is None else close
+        for subject, close in zip(known, in_meaning, strict=True)
     }
     return [found.get(subject) for subject in subjects]
 

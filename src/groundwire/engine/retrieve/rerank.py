@@ -72,9 +72,9 @@ tests/engine/questions and tests/engine/utility_handbook; it also compares them 
 and with weights that were fitted to the questions of other people. Those that only built-in pages have were
 fitted last, each question with the same weight, and rounded; the others were left as they were but for two:
 that of repeated sentences is higher, as the questions that are made of docstrings need, and `own` keeps the
-balance with pages that the user added. The weights of those pages are fitted apart, to the questions about handbooks;
-some units are moved from `own` to `own_lexical`, which changes few answers about a handbook and ranks
-Cranfield better (`bench/answers.py --only ranking`)."""
+balance with pages that the user added. The weights of those pages are fitted apart, to the questions about
+handbooks; some units are moved from `own` to `own_lexical`, which changes few answers about a handbook and
+ranks Cranfield better (`bench/answers.py --only ranking`)."""
 
 _SENTENCE_END = re.compile(r"[.!?:]\s|\n")
 _BEGINNING, _FIRST_SENTENCES, _LEAST_TERMS = 400, 4, 3
