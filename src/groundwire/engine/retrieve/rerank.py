@@ -63,7 +63,7 @@ BY_WORDS = PassageFeatures(
     *(0.5, 3.7, 0.6, 0.0, 0.0, 0.25, 2.0, 9.5),
 )
 BY_MEANING = PassageFeatures(
-    *(0.51, 2.81, 1.7, 1.7, 4.75, 0.64, 0.97, 1.02, 5.0, 1.2),
+    *(0.51, 2.81, 1.7, 1.7, 4.75, 0.64, 0.97, 1.02, 4.24, 1.2),
     *(1.1, 3.3, 0.3, 11.06, 5.21, -1.8, 4.0, 9.0),
 )
 """Weights without vectors and with them: the probability that a passage is the best one grows with the
