@@ -115,19 +115,32 @@ def test_nothing_acknowledged_is_lost_to_two_hundred_kills(tmp_path: Path, figur
     assert acknowledged > 400
 
 
+def start_migration(stack: ExitStack, path: Path) -> subprocess.Popen[bytes]:
+    """Start to migrate a store; the migration begins when this returns."""
+    output_file = path.with_suffix(".output")
+    process = start_writer(stack, output_file, "migrate", str(path))
+    wait_for_size(output_file, len("started\n"))
+    return process
+
+
 def kill_while_migrating(folder: Path, rounds: int) -> int:
-    """Kill migrations of copies of one store; return how many were not done."""
-    rng = random.Random(11)
+    """Kill migrations of copies of one store, at moments spread over the time that one of them takes; return
+    how many were not done."""
     undone = 0
+    with ExitStack() as stack:
+        open_sqlite(folder / "whole.db").close()
+        process = start_migration(stack, folder / "whole.db")
+        begun = perf_counter()
+        assert process.wait(TIMEOUT) == 0
+        duration = perf_counter() - begun
     for number in range(rounds):
-        path, output_file = folder / f"{number}.db", folder / f"{number}.output"
+        path = folder / f"{number}.db"
         with open_sqlite(path) as store:
             store.put_session(KEPT)
         with ExitStack() as stack:
-            process = start_writer(stack, output_file, "migrate", str(path))
-            wait_for_size(output_file, len("started\n"))
+            process = start_migration(stack, path)
             with suppress(subprocess.TimeoutExpired):
-                process.wait(rng.random() * 0.25)
+                process.wait(duration * number / rounds)
             process.kill()
         with closing(sqlite3.connect(path)) as connection:
             versions = connection.execute("SELECT max(version) FROM groundwire_migrations").fetchone()[0]
@@ -135,7 +148,7 @@ def kill_while_migrating(folder: Path, rounds: int) -> int:
             (title,) = connection.execute("SELECT title FROM groundwire_sessions").fetchone()
         done = versions > ON_SQLITE[-1].version
         assert (done, done, done) == ("large" in names, "large_body" in names, title == "migrated")
-        assert done or "done" not in output_file.read_text()
+        assert done or "done" not in path.with_suffix(".output").read_text()
         assert is_intact(path)
         undone += not done
     return undone
