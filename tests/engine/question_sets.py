@@ -33,6 +33,8 @@ Part: TypeAlias = Literal[
     "held_out_2",
     "held_out_3",
     "held_out_4",
+    "held_out_5",
+    "held_out_6",
 ]
 Subject: TypeAlias = Literal["python", "handbook", "unanswerable"]
 
@@ -63,6 +65,10 @@ HANDBOOK_10 = Path(__file__).parent / "handbook_10"
 """Those of a tenth one."""
 HANDBOOK_11 = Path(__file__).parent / "handbook_11"
 """Those of an eleventh one."""
+HANDBOOK_12 = Path(__file__).parent / "handbook_12"
+"""Those of a twelfth one."""
+HANDBOOK_13 = Path(__file__).parent / "handbook_13"
+"""Those of a thirteenth one."""
 _HANDBOOK_OF: dict[Part, Path] = {
     "tuning_5": HANDBOOK_2,
     "tuning_6": HANDBOOK_3,
@@ -74,6 +80,8 @@ _HANDBOOK_OF: dict[Part, Path] = {
     "held_out_2": HANDBOOK_9,
     "held_out_3": HANDBOOK_10,
     "held_out_4": HANDBOOK_11,
+    "held_out_5": HANDBOOK_12,
+    "held_out_6": HANDBOOK_13,
 }
 """The handbook that the questions of a part are about, if it is not the first."""
 WITHOUT: frozenset[tuple[Part, Subject]] = frozenset(
@@ -85,12 +93,15 @@ WITHOUT: frozenset[tuple[Part, Subject]] = frozenset(
         *(("tuning_10", "python"), ("tuning_10", "unanswerable")),
         *(("held_out_3", "python"), ("held_out_3", "unanswerable")),
         *(("held_out_4", "python"), ("held_out_4", "unanswerable")),
+        *(("held_out_5", "python"), ("held_out_5", "unanswerable")),
+        *(("held_out_6", "python"), ("held_out_6", "unanswerable")),
     ]
 )
 """Parts without questions about a subject."""
 HANDBOOKS = (
     *(HANDBOOK, HANDBOOK_2, HANDBOOK_3, HANDBOOK_4, HANDBOOK_5),
     *(HANDBOOK_6, HANDBOOK_7, HANDBOOK_8, HANDBOOK_9, HANDBOOK_10, HANDBOOK_11),
+    *(HANDBOOK_12, HANDBOOK_13),
 )
 """All handbooks. A file name is in one of them only."""
 

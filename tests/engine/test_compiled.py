@@ -115,7 +115,7 @@ def engine_tables() -> list[Sections]:
     return [
         interpret._dictionary_of.__wrapped__(in_german=False),
         interpret._dictionary_of.__wrapped__(in_german=True),
-        [translate._english_by_stem.__wrapped__()],
+        [*translate._english.__wrapped__()],
         stage._phrase_tables.__wrapped__(),
     ]
 

@@ -12,10 +12,11 @@ from groundwire.engine.retrieve.translate import gloss, is_german_word
 @pytest.mark.parametrize(
     ("german", "english"),
     [
-        ("Die Frist ist vier Wochen.", "the deadline period is four week weeks."),
-        ("Schlüssel: `door --open 7`", "key keys: `door --open 7`"),
+        ("Die Frist ist vier Wochen.", "the deadline period is four weeks."),
+        ("Schlüssel: `door --open 7`", "key: `door --open 7`"),
         ("Kein Urlaub ohne Antrag", "no vacation leave without application request"),
         ("Zufallszahl", "random number"),
+        ("die Zahl, die wir zahlen", "the number, the we numbers pay"),
     ],
 )
 def test_a_text_is_read_word_by_word_with_two_meanings_of_each(german: str, english: str) -> None:

@@ -6,7 +6,7 @@ import re
 from functools import cache, lru_cache
 from pathlib import Path
 
-from groundwire.engine.compiled import Lines, Sections, compiled_table, find_value
+from groundwire.engine.compiled import Sections, compiled_table, find_value
 from groundwire.engine.data_files import data_lines
 from groundwire.engine.retrieve.names import mentioned_names
 from groundwire.engine.words import split_words, stem_word, stop_words, word_list
@@ -65,7 +65,9 @@ def translate(query: str) -> str:
 
 
 def _translations(word: str) -> tuple[str, ...]:
-    return tuple((find_value(_english_by_stem(), stem_word(word)) or "").split())
+    """The English words for a German one: its own, or those of all forms with its stem."""
+    by_stem, own = _english()
+    return tuple((find_value(own, word) or find_value(by_stem, stem_word(word)) or "").split())
 
 
 def _compound(word: str) -> tuple[str, ...]:
@@ -120,15 +122,24 @@ def _translated_lines() -> list[str]:
 
 
 @cache
-def _english_by_stem() -> Lines:
-    """English words by the stem of a German word."""
-    (lines,) = compiled_table("translations", _compile_translations)
-    return lines
+def _english() -> Sections:
+    """English words by the stem of a German word, and by the word itself where its own are others: `zahl` is
+    `number` and not, like `zahlen`, also `pay`."""
+    return compiled_table("translations", _compile_translations)
 
 
 def _compile_translations() -> Sections:
-    found: dict[str, dict[str, None]] = {}
+    by_stem: dict[str, dict[str, None]] = {}
+    own: dict[str, list[str]] = {}
     for line in _translated_lines():
         german, *english = line.split()
-        found.setdefault(stem_word(german), {}).update(dict.fromkeys(english))
-    return (sorted(f"{stem}\t{' '.join(english)}" for stem, english in found.items()),)
+        by_stem.setdefault(stem_word(german), {}).update(dict.fromkeys(english))
+        own[german] = english
+    return (
+        sorted(f"{stem}\t{' '.join(english)}" for stem, english in by_stem.items()),
+        sorted(
+            f"{german}\t{' '.join(english)}"
+            for german, english in own.items()
+            if [*by_stem[stem_word(german)]] != english
+        ),
+    )
