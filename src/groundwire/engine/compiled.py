@@ -28,7 +28,7 @@ Sections: TypeAlias = Sequence[Lines]
 _FOLDER = Path(__file__).parent
 _DATA = (_FOLDER / "data", _FOLDER / "knowledge" / "data")
 _CODE = (
-    *("compiled.py", "words.py", "dense/texts.py", "knowledge/purposes.py"),
+    *("compiled.py", "words.py", "dense/texts.py", "knowledge/opposites.py", "knowledge/purposes.py"),
     *("retrieve/interpret.py", "retrieve/spelling.py", "retrieve/translate.py"),
 )
 """The files that the tables are made of and by."""

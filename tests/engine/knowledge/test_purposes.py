@@ -38,6 +38,22 @@ def test_a_phrase_with_words_that_the_question_lacks_is_worse() -> None:
     assert 0 < other.similarity < best.similarity <= 1
 
 
+def test_a_phrase_that_says_the_opposite_counts_less() -> None:
+    index = compile_purposes([purpose("set", "set the time of a file"), purpose("get", "time of a file")])
+    assert [match.target for match in index.match("get the time of a file")] == ["get", "set"]
+    assert [match.target for match in index.match("set the time of a file")] == ["set", "get"]
+    both = compile_purposes(
+        [purpose("a", "set the clock of a file"), purpose("b", "set, get the clock of a file")]
+    )
+    assert [match.target for match in both.match("get the clock of a file")] == ["b", "a"]
+
+
+def test_a_name_in_a_phrase_is_known() -> None:
+    index = compile_purposes([purpose("modules", "the __pycache__ folder")])
+    assert index.mentions("__pycache__")
+    assert not index.mentions("__cache__")
+
+
 def test_the_phrases_of_a_target_cover_a_question_together() -> None:
     index = compile_purposes(
         [purpose("a", "hash of a file"), purpose("a", "large data in chunks"), purpose("b", "large file")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from groundwire.engine.pages import Passage
 from groundwire.engine.retrieve.gate import (
     THRESHOLD,
@@ -52,6 +54,9 @@ def test_a_name_that_no_passage_has_speaks_against_an_answer() -> None:
     # The page about it may be known only by its address.
     assert features("why is there a test of __name__", PYTHON).missing_name == 0.0
     assert features("why is there a test of __nam__", PYTHON).missing_name == 1.0
+    assert features("sys.exit() or os._exit", PYTHON).missing_name == 0.0
+    assert features("can I delete the __pycache__ folder", PYTHON).missing_name == 0.0
+    assert features("read a settings.ini", PYTHON).missing_name == 0.0
     weights = word_weights("SomeError text", words_with_prefix)
     error = gate_features(Interpretation("SomeError text", "error"), (PYTHON,), weights)
     assert error.missing_name == 0.0
@@ -67,6 +72,24 @@ def test_our_own_phrase_about_a_page_does_not_count_as_a_mention_nor_does_a_comp
     parsers = Passage("local:python/3.11.7/x.add", "x.add — subcommands like git", "Add a command.", 0)
     assert features("revert a git command", parsers).foreign == 1.0
     assert features("add a command like git has", parsers).foreign == 0.0
+    assert features("add commands like git add / git commit", parsers).foreign == 0.0
+
+
+@pytest.mark.parametrize(
+    ("question", "foreign"),
+    [
+        ("boiler pressure in java?", 1.0),
+        ("I come from Java, what is the boiler pressure", 0.0),
+        ("split boiler pressure the way bash does it", 0.0),
+        ("boiler equivalent of javascript pressure", 0.0),
+        ("does the pressure go through the boiler", 0.0),
+        ("boiler pressure in go", 1.0),
+        ("how do I measure pressure in Go", 1.0),
+        ("how does the boiler react to pressure", 0.0),
+    ],
+)
+def test_a_technology_counts_if_the_question_is_about_it(question: str, foreign: float) -> None:
+    assert features(question, PAGE).foreign == foreign
 
 
 def test_a_version_of_python_that_no_passage_names_speaks_against_an_answer() -> None:

@@ -23,7 +23,7 @@ from groundwire.engine.dense.stored_vectors import StoredVectors
 from groundwire.engine.dense.texts import PASSAGES, PHRASES, VectorKey, passage_text, vector_key
 from groundwire.engine.index.base import PassageStore
 from groundwire.engine.knowledge.purposes import (
-    Purpose,
+    OPPOSED,
     PurposeMatch,
     closeness,
     purpose_index,
@@ -178,12 +178,16 @@ class DenseStage:
 
     def purposes(self, query: str, limit: int) -> list[PurposeMatch]:
         """The names and pages whose purposes are closest in meaning, best first."""
+        opposed = purpose_index().opposed(query)
         best: dict[str, tuple[str, float]] = {}
         similarities: dict[str, list[float]] = defaultdict(list)
         for key, similarity in self._nearest(query, _SPARE * limit, phrases=True):
-            for target, phrase in _purposes_with(key):
-                best.setdefault(target, (phrase, similarity))
-                similarities[target].append(similarity)
+            for number in _phrases_with(key):
+                target, phrase = purpose_index().purpose(number)
+                counted = similarity * OPPOSED if number in opposed else similarity
+                if counted > best.get(target, ("", 0.0))[1]:
+                    best[target] = phrase, counted
+                similarities[target].append(counted)
         matches = [
             PurposeMatch(target, *closest, strength=soft_maximum(similarities[target], _SOFTNESS))
             for target, closest in best.items()
@@ -194,6 +198,7 @@ class DenseStage:
         """How close the phrases about names and pages are in meaning, between 0 (unrelated) and 1; None for
         those without vectors."""
         found: dict[str, float] = {}
+        opposed = purpose_index().opposed(query)
         for about in self._encoders(query):
             vectors = about.vectors(phrases=True)
             missing = {target: _phrase_keys(target) for target in targets if target not in found}
@@ -201,7 +206,11 @@ class DenseStage:
                 continue
             cosines = iter(vectors.cosines(about.question(query), [*chain.from_iterable(missing.values())]))
             for target, keys in missing.items():
-                known = [cosine for cosine in islice(cosines, len(keys)) if cosine is not None]
+                known = [
+                    cosine * OPPOSED if opposed and not opposed.isdisjoint(_phrases_with(key)) else cosine
+                    for key, cosine in zip(keys, islice(cosines, len(keys)), strict=True)
+                    if cosine is not None
+                ]
                 if known:
                     found[target] = about.relatedness(closeness(known))
         return [found.get(target) for target in targets]
@@ -280,10 +289,10 @@ def _is_foreign(query: str) -> bool:
     return foreign >= _FOREIGN_WORDS and foreign > sum(word in stop_words("en") for word in words)
 
 
-def _purposes_with(key: VectorKey) -> Iterator[Purpose]:
-    """The purposes whose phrase has a vector of this key."""
+def _phrases_with(key: VectorKey) -> list[int]:
+    """The numbers of the phrases that have a vector of this key."""
     numbers, _ = _phrase_tables()
-    return map(purpose_index().purpose, map(int, (find_value(numbers, str(key)) or "").split()))
+    return [*map(int, (find_value(numbers, str(key)) or "").split())]
 
 
 def _phrase_keys(target: str) -> list[VectorKey]:

@@ -116,6 +116,12 @@ def library_page(url: str, title: str) -> str:
 
 
 @cache
+def documented_names() -> dict[str, str]:
+    """The names with an anchor, by themselves without case: people write `taskgroup`."""
+    return {name.casefold(): name for name in _anchor_pages()}
+
+
+@cache
 def _anchor_pages() -> dict[str, str]:
     """The page of each anchor. A line of the data file has a page, the owner of the names, and the names."""
     pages: dict[str, str] = {}

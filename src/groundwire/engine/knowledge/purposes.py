@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 from groundwire.engine.compiled import Lines, Sections, compiled_table, find_value
 from groundwire.engine.data_files import data_table
-from groundwire.engine.words import query_terms, stem_synonyms
+from groundwire.engine.knowledge.opposites import opposite_keys, phrase_keys
+from groundwire.engine.words import query_terms, stem_synonyms, stem_word, tokenize
 
 _FOLDER = Path(__file__).parent
 _TABLES = ("purposes", "purposes_de", "concepts")
@@ -39,6 +40,8 @@ _MOST_COUNTED = 8
 right for 365; with all phrases for 360, with four for 363, with twelve for 369, with one for 337."""
 _SOFTNESS = 0.1
 """Similarities that differ by this count in the ratio 1 to e. Chosen on the same questions."""
+OPPOSED = 0.7
+"""Factor for a phrase that says the opposite of the question."""
 _CLOSEST = 3
 """Phrases about a target that say how close it is to a question. By words and meaning, ranked with weights
 that were fitted to the questions of other people, 631 of 709 first passages are right (out of the box; 616
@@ -84,15 +87,18 @@ class PurposeIndex:
     """The index of phrases.
 
     The targets are sorted. So are the lines of terms, which have the numbers of the phrases with the term,
-    and of those whose target has it in its name. A record for each phrase, all in one line, has the weight of
-    its terms and the number of its target: a question shares words with thousands of phrases, of which few
-    are read."""
+    and of those whose target has it in its name, and those of the keys of `opposites.py`. A record for each
+    phrase, all in one line, has the weight of its terms and the number of its target: a question shares words
+    with thousands of phrases, of which few are read."""
 
-    def __init__(self, phrases: Lines, targets: Lines, terms: Lines, records: Lines) -> None:
+    def __init__(
+        self, phrases: Lines, targets: Lines, terms: Lines, records: Lines, verbs: Lines = ()
+    ) -> None:
         self.phrases = phrases
         self.targets = targets
         self.terms = terms
         self.records = records[0]
+        self.verbs = verbs
 
     def __contains__(self, target: object) -> bool:
         """Are there phrases about it?"""
@@ -113,6 +119,11 @@ class PurposeIndex:
         ((_, target),) = self._records([number])
         return Purpose(self.targets[target], self.phrases[number])
 
+    def mentions(self, name: str) -> bool:
+        """Does a phrase have this name?"""
+        numbers = (self._numbers(term)[0] for term in query_terms(name)[:1])
+        return any(name in self.phrases[number] for found in numbers for number in found)
+
     def match(self, query: str, limit: int = 8) -> list[PurposeMatch]:
         """The targets whose phrases are most similar to the query, best first."""
         return self.compare(query).best(limit)
@@ -129,6 +140,7 @@ class PurposeIndex:
             for number, share in of_phrases.items():
                 matched[number] = matched.get(number, 0.0) + weight * share
                 present[number] = present.get(number, 0.0) + weight
+        opposed = self.opposed(query)
         best: dict[int, tuple[float, int]] = {}
         similarities: dict[int, list[float]] = defaultdict(list)
         targets: dict[int, int] = {}
@@ -142,6 +154,8 @@ class PurposeIndex:
                 # The square root: what the question has beyond the phrase counts more, as people add
                 # circumstances.
                 similarity *= root(share)
+            if number in opposed:
+                similarity *= OPPOSED
             similarities[target].append(similarity)
             if target not in best or similarity > best[target][0]:
                 best[target] = similarity, number
@@ -150,6 +164,15 @@ class PurposeIndex:
             for target, share in _best_shares(of_phrases, targets).items():
                 covered[target] += weights[term] * share / total
         return PurposeComparison(self, best, similarities, covered)
+
+    def opposed(self, query: str) -> frozenset[int]:
+        """The numbers of the phrases that say the opposite of what a query asks."""
+        return frozenset(
+            number
+            for key, excuses in opposite_keys(query).items()
+            for number in map(int, (find_value(self.verbs, key) or "").split())
+            if excuses.isdisjoint(map(stem_word, tokenize(self.phrases[number])))
+        )
 
     def _records(self, numbers: Iterable[int]) -> Iterator[tuple[float, int]]:
         """The weight of the terms of each phrase, and the number of its target."""
@@ -266,7 +289,17 @@ def compile_purposes(phrases: Iterable[AnalysedPhrase]) -> PurposeIndex:
             for term, in_both in numbers.items()
         ),
         ["".join(records)],
+        _verbs(analysed),
     )
+
+
+def _verbs(phrases: Iterable[AnalysedPhrase]) -> list[str]:
+    """The numbers of phrases by their keys."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for number, item in enumerate(phrases):
+        for key in phrase_keys(item.phrase):
+            found[key].append(str(number))
+    return sorted(f"{key}\t{' '.join(numbers)}" for key, numbers in found.items())
 
 
 @cache
@@ -277,4 +310,4 @@ def purpose_index() -> PurposeIndex:
 
 def _compile_all() -> Sections:
     found = compile_purposes(phrase for table in _TABLES for phrase in _analysed(table))
-    return found.phrases, found.targets, found.terms, [found.records]
+    return found.phrases, found.targets, found.terms, [found.records], found.verbs

@@ -13,11 +13,12 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-from groundwire.engine.knowledge.addresses import documentation_link, is_built_in, local_address, titled_name
+from groundwire.engine.knowledge.addresses import is_built_in, titled_name
 from groundwire.engine.knowledge.prior import page_prior
+from groundwire.engine.knowledge.purposes import purpose_index
 from groundwire.engine.pages import Passage
 from groundwire.engine.retrieve.interpret import Interpretation
-from groundwire.engine.retrieve.names import mentioned_names
+from groundwire.engine.retrieve.names import is_documented, mentioned_names
 from groundwire.engine.retrieve.spelling import WordsWithPrefix
 from groundwire.engine.words import (
     analyse,
@@ -39,7 +40,17 @@ _HIGH_SCORE = 12.0
 _LONG_QUESTION = 8
 _TINY = 1e-6
 _VERSION = re.compile(r"\bpython\s+(\d\.\d+)\b", re.IGNORECASE)
-_COMPARED_WITH = re.compile(r"\b(?:like|as in|wie in|wie bei)\s+\S+")
+_TECHNOLOGY = r"[\w#+.-]*[\w#+]"
+_TECHNOLOGY_NAME = re.compile(_TECHNOLOGY)
+_COMPARED_WITH = re.compile(
+    r"\b(?:like|as(?: in| with)?|than(?: in)?|similar to|the way|(?:coming|come|switch\w*|migrat\w*) from"
+    r"|(?:equivalent|counterpart|analog\w*|alternative|replacement) (?:of|to|for)"
+    r"|wie(?: in| bei)?|als in|ähnlich wie|(?:komme|umstieg) (?:von|aus)"
+    r"|(?:entsprechung|gegenstück) (?:zu|von))"
+    rf"\s+(?:the\s+|a\s+)?({_TECHNOLOGY})"
+)
+"""What only illustrates the question: `subcommands like git has`, `the way bash does`, `coming from Java`."""
+_NAMED_AFTER = re.compile(r"\b(?:in|with|using|mit|für|from|to|and|or|und|oder|vs)\s+(\w+)")
 
 THRESHOLD = 0.4
 """The least probability of an answer. `bench/gate.py` prints the curve. Wrongly silent is worse than wrongly
@@ -62,7 +73,7 @@ class GateFeatures(NamedTuple):
     unknown: float = 0.0
     """The weighted share of words that the index does not have; less if the subject is known to match."""
     missing_name: float = 0.0
-    """Does the question have a name of code that no passage has?"""
+    """Does the question have a name of code that no passage has and that is not documented?"""
     foreign: float = 0.0
     """Does the question name another technology that no passage mentions?"""
     length: float = 0.0
@@ -162,7 +173,7 @@ def gate_features(
         ),
         about,
         unknown / total * (1 - about),
-        float(not all(_is_mentioned(name, passages) or _is_special(name) for name in names)),
+        float(not all(_is_mentioned(name, passages) or _is_known(name) for name in names)),
         float(_is_foreign(query, read)),
         min(len(weights), _LONG_QUESTION) / _LONG_QUESTION,
         max(item.similarity * page_prior(item.url, item.title, words) for item in read),
@@ -224,10 +235,10 @@ def _is_mentioned(name: str, passages: Sequence[Passage]) -> bool:
     return any(name in passage.title or name in passage.text for passage in passages)
 
 
-def _is_special(name: str) -> bool:
-    """Is it a documented name of the language, such as `__name__`? A page that is known only by its address
-    and its subject does not have it in its text."""
-    return name.startswith("__") and bool(documentation_link(local_address(name), name))
+def _is_known(name: str) -> bool:
+    """Is it documented, or a special name that a phrase about a page has? A page that is known only by its
+    address and its subject does not have it in its text."""
+    return is_documented(name) or (name.startswith("__") and purpose_index().mentions(name))
 
 
 def _is_foreign(query: str, passages: Sequence[Passage]) -> bool:
@@ -236,8 +247,21 @@ def _is_foreign(query: str, passages: Sequence[Passage]) -> bool:
     version = _VERSION.search(query)
     if version and not any(version[1] in f"{item.title} {item.text}" for item in passages):
         return True
-    named = word_list("other_technologies").intersection(_COMPARED_WITH.sub(" ", query.casefold()).split())
+    named = _technologies(query)
     return bool(named) and not any(named.intersection(tokenize(_own_text(passage))) for passage in passages)
+
+
+def _technologies(query: str) -> frozenset[str]:
+    """The other technologies that a question is about: not those that it only compares with, and not everyday
+    words such as `go`, unless they are written or used as a name."""
+    folded = query.casefold()
+    named = word_list("other_technologies").intersection(_TECHNOLOGY_NAME.findall(folded))
+    named -= frozenset(_COMPARED_WITH.findall(folded))
+    everyday = named & (word_list("common_words") | word_list("generic_words"))
+    if not everyday:
+        return named
+    written = frozenset(word.casefold() for word in _TECHNOLOGY_NAME.findall(query)[1:] if word.istitle())
+    return named - (everyday - written - frozenset(_NAMED_AFTER.findall(folded)))
 
 
 def _own_text(passage: Passage) -> str:
