@@ -13,7 +13,7 @@ import pytest
 
 from groundwire.commands import doctor
 from groundwire.commands.doctor import probe_each
-from groundwire.engine.dense.packages import ENGLISH, EncoderPackage
+from groundwire.engine.dense.packages import ENGLISH, READER, EncoderPackage
 from groundwire.errors import Overloaded, TimedOut
 from groundwire.model import Event, Failed, Request, SearchOptions, TextDelta
 from groundwire.server import diagnostics
@@ -124,13 +124,14 @@ def test_an_encoder_that_is_installed_and_cannot_be_used_is_reported_with_the_re
     assert found.detail.endswith("turned off by GROUNDWIRE_SEMANTIC=0")
 
 
-def test_the_better_encoder_for_english_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("package", [ENGLISH, READER], ids=["english", "reader"])
+def test_a_better_network_is_offered(package: EncoderPackage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GROUNDWIRE_SEMANTIC")
-    monkeypatch.setattr(EncoderPackage, "problem", lambda self: "missing" if self == ENGLISH else "")
+    monkeypatch.setattr(EncoderPackage, "problem", lambda self: "missing" if self == package else "")
     monkeypatch.setattr(diagnostics, "_extra_packages", lambda: {"semantic": ["tantivy"]})
     (found,) = diagnostics.extras("")
     assert found.state == "ok"
-    assert found.detail.endswith(ENGLISH.install)
+    assert found.detail.endswith(package.install)
 
 
 def test_a_store_of_one_machine_is_not_checked_as_a_shared_one() -> None:

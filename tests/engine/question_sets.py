@@ -35,6 +35,9 @@ Part: TypeAlias = Literal[
     "held_out_4",
     "held_out_5",
     "held_out_6",
+    "held_out_7",
+    "held_out_8",
+    "held_out_9",
 ]
 Subject: TypeAlias = Literal["python", "handbook", "unanswerable"]
 
@@ -69,6 +72,10 @@ HANDBOOK_12 = Path(__file__).parent / "handbook_12"
 """Those of a twelfth one."""
 HANDBOOK_13 = Path(__file__).parent / "handbook_13"
 """Those of a thirteenth one."""
+HANDBOOK_14 = Path(__file__).parent / "handbook_14"
+"""Those of a fourteenth one."""
+HANDBOOK_15 = Path(__file__).parent / "handbook_15"
+"""Those of a fifteenth one."""
 _HANDBOOK_OF: dict[Part, Path] = {
     "tuning_5": HANDBOOK_2,
     "tuning_6": HANDBOOK_3,
@@ -82,6 +89,8 @@ _HANDBOOK_OF: dict[Part, Path] = {
     "held_out_4": HANDBOOK_11,
     "held_out_5": HANDBOOK_12,
     "held_out_6": HANDBOOK_13,
+    "held_out_8": HANDBOOK_14,
+    "held_out_9": HANDBOOK_15,
 }
 """The handbook that the questions of a part are about, if it is not the first."""
 WITHOUT: frozenset[tuple[Part, Subject]] = frozenset(
@@ -95,13 +104,16 @@ WITHOUT: frozenset[tuple[Part, Subject]] = frozenset(
         *(("held_out_4", "python"), ("held_out_4", "unanswerable")),
         *(("held_out_5", "python"), ("held_out_5", "unanswerable")),
         *(("held_out_6", "python"), ("held_out_6", "unanswerable")),
+        ("held_out_7", "handbook"),
+        *(("held_out_8", "python"), ("held_out_8", "unanswerable")),
+        *(("held_out_9", "python"), ("held_out_9", "unanswerable")),
     ]
 )
 """Parts without questions about a subject."""
 HANDBOOKS = (
     *(HANDBOOK, HANDBOOK_2, HANDBOOK_3, HANDBOOK_4, HANDBOOK_5),
     *(HANDBOOK_6, HANDBOOK_7, HANDBOOK_8, HANDBOOK_9, HANDBOOK_10, HANDBOOK_11),
-    *(HANDBOOK_12, HANDBOOK_13),
+    *(HANDBOOK_12, HANDBOOK_13, HANDBOOK_14, HANDBOOK_15),
 )
 """All handbooks. A file name is in one of them only."""
 

@@ -120,7 +120,7 @@ def test_every_page_has_questions_with_an_answer_and_without() -> None:
     pages = read_pages(sorted(FOLDER.glob("*.txt")))
     assert len({page.title for page in pages}) > 0.98 * len(pages)
     for page in pages:
-        sections, unanswered = ((4, 5), 4) if page.organisation else ((4,), 6)
+        sections, unanswered = ((4, 5), (4, 10)) if page.organisation else ((4,), (6,))
         assert len(page.sections) in sections, page.title
-        assert all(section.text and len(section.questions) == 3 for section in page.sections), page.title
-        assert len(page.unanswered) == unanswered, page.title
+        assert all(section.text and len(section.questions) in (3, 4) for section in page.sections), page.title
+        assert len(page.unanswered) in unanswered, page.title

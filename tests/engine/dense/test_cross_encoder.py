@@ -7,7 +7,7 @@ import pytest
 
 from groundwire.engine.dense import cross_encoder
 from groundwire.engine.dense.cross_encoder import CrossEncoder, load_cross_encoder, passage_input
-from groundwire.engine.dense.packages import ENGLISH, EncoderPackage, MeaningUnavailable
+from groundwire.engine.dense.packages import READER, EncoderPackage, MeaningUnavailable
 from groundwire.engine.pages import ClosestSentence, Passage
 from groundwire.model.value import replace
 
@@ -37,8 +37,8 @@ UNANSWERED = [
 
 @pytest.fixture(scope="module")
 def encoder() -> CrossEncoder:
-    if ENGLISH.problem():
-        pytest.skip(f"{ENGLISH.problem()}: not run")
+    if READER.problem():
+        pytest.skip(f"{READER.problem()}: not run")
     return load_cross_encoder()
 
 
@@ -75,8 +75,8 @@ def test_a_long_passage_is_read_near_the_sentence_that_is_closest_to_the_questio
 
 
 def test_a_missing_adapter_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    if ENGLISH.problem():
-        pytest.skip(f"{ENGLISH.problem()}: not run")
+    if READER.problem():
+        pytest.skip(f"{READER.problem()}: not run")
     monkeypatch.setattr(cross_encoder, "ADAPTER", cross_encoder.ADAPTER.with_name("missing.npz"))
     with pytest.raises(MeaningUnavailable, match="cannot be read"):
         load_cross_encoder()
@@ -91,9 +91,9 @@ def test_without_the_weights_the_command_that_installs_them_is_named(monkeypatch
 def test_the_delivered_adapter_fits_the_network() -> None:
     with np.load(cross_encoder.ADAPTER, allow_pickle=False) as stored:
         shapes = {name: stored[name].shape for name in stored.files}
-    assert shapes["head"] == (769,)
+    assert shapes["head"] == (770,)
     ups = [name for name in shapes if name.endswith(":up")]
-    assert len(ups) == 24
+    assert len(ups) == 54
     for name in ups:
         matrix = name.removesuffix(":up")
         assert shapes[name][1] == shapes[f"{matrix}:down"][0] == shapes[f"{matrix}:scales"][0]

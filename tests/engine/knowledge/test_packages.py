@@ -17,7 +17,7 @@ from groundwire.engine.knowledge.packages import (
     file_docstring,
     installed,
     package_pages,
-    plain_readme,
+    read_readme,
     source_docstring,
 )
 
@@ -162,15 +162,15 @@ See the `docs <https://d.example>`_ of :class:`acme.Thing` and ``code`` on async
 
 
 def test_markup_is_removed_and_words_are_kept() -> None:
-    assert " ".join(plain_readme(REST, "text/x-rst").split()) == (
+    assert " ".join(read_readme(REST, "text/x-rst").text.split()) == (
         "Title See the docs of acme.Thing and code on asyncio. run() Mind the gap."
     )
     assert (
-        plain_readme("# Head\n\n```py\nrun()\n```\n<p>*a* | b</p>", "text/markdown; charset=UTF-8")
+        read_readme("# Head\n\n```py\nrun()\n```\n<p>*a* | b</p>", "text/markdown; charset=UTF-8").text
         == "Head\n\nrun()\n\n*a* | b"
     )
-    assert plain_readme("as *it* is", "text/plain") == "as *it* is"
-    assert len(plain_readme("x" * (2 * LONGEST), "text/plain")) == LONGEST
+    assert read_readme("as *it* is", "text/plain").text == "as *it* is"
+    assert len(read_readme("x" * (2 * LONGEST), "text/plain").text) == LONGEST
 
 
 def test_documents_that_came_with_the_package_are_taken_first(
@@ -201,11 +201,14 @@ def test_own_documents_have_local_addresses() -> None:
 
 def test_program_output_is_not_a_statement_of_the_page() -> None:
     page = "Before.\n\n```\n$ run it\nThe moon is cheese.\n```\n\nAfter.\n\n```\ncode()\n```\n"
-    text = plain_readme(page, "text/markdown")
+    text = read_readme(page, "text/markdown").text
     assert "moon" not in text
     assert all(words in text for words in ("Before.", "After.", "code()"))
 
 
 def test_code_in_markdown_stays_as_it_is() -> None:
     text = "A [link](https://a.example) and **bold**.\n\n```js\nconst a = b[file]() ** 2;\n```\n\nMore.\n"
-    assert plain_readme(text, "text/markdown") == "A link and bold.\n\nconst a = b[file]() ** 2;\n\nMore."
+    readme = read_readme(text, "text/markdown")
+    code = [readme.text[block.start : block.end] for block in readme.outline if block.kind == "code"]
+    assert code == ["const a = b[file]() ** 2;"]
+    assert readme.text == "A link and bold.\n\nconst a = b[file]() ** 2;\n\nMore."

@@ -1,4 +1,4 @@
-"""The forward pass of a small BERT in numpy: six layers of 384 numbers for each piece of a text.
+"""The forward pass of a small BERT in numpy: layers of 384 numbers for each piece of a text.
 
 Texts of similar length are computed together, padded to the longest of them. The matrices are those of a
 safetensors file, mapped into memory: eight bytes with the length of a JSON header, the header with the place
@@ -8,7 +8,7 @@ of each array, and the arrays.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from groundwire.engine.dense.arrays import Floats, Integers, np
@@ -16,7 +16,6 @@ from groundwire.engine.dense.word_pieces import PieceIds
 from groundwire.model.value import value
 
 WIDTH = 384
-_LAYERS = 6
 _HEADS = 12
 _HEAD_WIDTH = WIDTH // _HEADS
 _EPS = 1e-12
@@ -55,10 +54,17 @@ class Outputs:
     """For each text and piece, 384 numbers."""
     present: Floats
     """For each text and piece: 1, or 0 for padding."""
+    second: Floats
+    """For each text and piece: 1 if it is of the second part of the text, or 0."""
 
     def sums(self) -> Floats:
         """For each text, the sum over its pieces."""
         found: Floats = np.einsum("tpd,tp->td", self.values, self.present)
+        return found
+
+    def second_sums(self) -> Floats:
+        """The sum over the pieces of the second part."""
+        found: Floats = np.einsum("tpd,tp->td", self.values, self.second)
         return found
 
 
@@ -67,6 +73,7 @@ class Bert:
 
     def __init__(self, weights: Mapping[str, Floats]) -> None:
         self._weights = {name: array.T if is_factor(name) else array for name, array in weights.items()}
+        self._layers = layer_count(weights)
         self._computed = 0
         self._is_contiguous = False
 
@@ -93,9 +100,14 @@ class Bert:
         present = np.arange(longest) < lengths[:, None]
         values = self._embedded(ids, kinds)
         mask = None if present.all() else np.where(present, 0, _MASKED).astype(np.float32)[:, None, None, :]
-        for layer in range(_LAYERS):
+        for layer in range(self._layers):
             values = self._layer(f"encoder.layer.{layer}.", values, len(texts), mask)
-        return Outputs(rows, values.reshape(*ids.shape, WIDTH), present.astype(np.float32))
+        return Outputs(
+            rows,
+            values.reshape(*ids.shape, WIDTH),
+            present.astype(np.float32),
+            kinds.astype(np.float32),
+        )
 
     def _embedded(self, ids: Integers, kinds: Integers) -> Floats:
         weights = self._weights
@@ -143,6 +155,13 @@ class Bert:
         values *= self._weights[f"{name}weight"]
         values += self._weights[f"{name}bias"]
         return values
+
+
+def layer_count(names: Iterable[str]) -> int:
+    """The number of layers of a network with arrays of these names."""
+    return sum(
+        name.startswith("encoder.layer.") and name.endswith(".intermediate.dense.bias") for name in names
+    )
 
 
 def is_factor(name: str) -> bool:

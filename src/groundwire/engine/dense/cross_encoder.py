@@ -1,9 +1,9 @@
 """The cross-encoder: reads a question and a passage together, and judges whether the passage answers it.
 
 Two vectors say whether texts have the same subject. Whether a passage has the detail that a question asks for
-can only be seen from both at once. The network is that of all-MiniLM-L6-v2, changed by what was learnt from
-invented pages and questions (`training/README.md`): for each matrix the product of two narrow ones, in bytes,
-and a few vectors as they are.
+can only be seen from both at once. The network is that of snowflake-arctic-embed-s, changed by what was
+learnt from invented pages and questions (`training/README.md`): for each matrix the product of two narrow
+ones, in bytes, and a few vectors as they are.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from groundwire.engine.dense.arrays import Floats, Numbers, np
-from groundwire.engine.dense.bert import WIDTH, Bert, read_safetensors
-from groundwire.engine.dense.packages import ENGLISH, MeaningUnavailable
+from groundwire.engine.dense.bert import WIDTH, Bert
+from groundwire.engine.dense.packages import READER, MeaningUnavailable
+from groundwire.engine.dense.quantised import read_quantised
 from groundwire.engine.dense.word_pieces import WordPieceTokenizer, read_tokenizer
 from groundwire.engine.pages import Passage
 
@@ -40,12 +41,23 @@ class CrossEncoder:
         """For each passage, the logarithm of the odds that it answers the question."""
         pairs = [self._tokenizer.pair(question, passage, LONGEST) for passage in passages]
         found = np.empty(len(pairs), np.float32)
+        weights, (bias, of_similarity) = self._head[: 2 * WIDTH], self._head[2 * WIDTH :]
         for outputs in self._bert.outputs(pairs):
-            means = outputs.sums() / outputs.present.sum(axis=1, keepdims=True)
+            whole, passage = outputs.sums(), outputs.second_sums()
+            means = whole / outputs.present.sum(axis=1, keepdims=True)
             pooled = np.concatenate([outputs.values[:, 0], means], axis=1)
-            found[outputs.rows] = pooled @ self._head[: 2 * WIDTH] + self._head[2 * WIDTH]
+            found[outputs.rows] = (
+                pooled @ weights + bias + of_similarity * _similarities(whole - passage, passage)
+            )
         odds: list[float] = found.tolist()
         return odds
+
+
+def _similarities(some: Floats, others: Floats) -> Floats:
+    """The cosines of rows."""
+    lengths = np.linalg.norm(some, axis=1) * np.linalg.norm(others, axis=1)
+    found: Floats = np.einsum("td,td->t", some, others) / lengths
+    return found
 
 
 _AROUND = 250
@@ -72,8 +84,9 @@ def adapted(weights: Mapping[str, Floats], adapter: Mapping[str, Numbers]) -> di
             up, down, scales = (
                 adapter[f"{matrix}:{kind}"].astype(np.float32) for kind in (_UP, _DOWN, _SCALES)
             )
-            change: Floats = np.matmul(up * scales, down, dtype=np.float32)
-            changed[matrix] = weights[matrix] + change
+            # Transposed, so that the sum is stored as it is multiplied.
+            change: Floats = np.matmul(down.T, (up * scales).T, dtype=np.float32)
+            changed[matrix] = (weights[matrix].T + change).T
         elif not part and name != _HEAD:
             changed[name] = array.astype(np.float32)
     return changed
@@ -81,13 +94,11 @@ def adapted(weights: Mapping[str, Floats], adapter: Mapping[str, Numbers]) -> di
 
 def load_cross_encoder() -> CrossEncoder:
     """The cross-encoder on the installed weights. Raises `MeaningUnavailable` if they cannot be used."""
-    weights, vocabulary = ENGLISH.path(ENGLISH.weights), ENGLISH.path(ENGLISH.vocabulary)
-    if weights is None or vocabulary is None:
-        raise MeaningUnavailable(ENGLISH.problem())
+    weights, vocabulary = READER.checked(READER.weights), READER.checked(READER.vocabulary)
     try:
         with np.load(ADAPTER, allow_pickle=False) as stored:
             adapter = {name: stored[name] for name in stored.files}
         tokenizer = read_tokenizer(vocabulary, sum(LONGEST))
-        return CrossEncoder(tokenizer, read_safetensors(weights), adapter)
-    except (OSError, ValueError, KeyError) as error:
+        return CrossEncoder(tokenizer, read_quantised(weights), adapter)
+    except (OSError, ValueError, LookupError) as error:
         raise MeaningUnavailable(f"{weights.parent} cannot be read ({error})") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from groundwire.engine.dense.packages import ENGLISH, usable_packages
+from groundwire.engine.dense.packages import READER, usable_packages
 from groundwire.engine.index.base import Index
 
 if TYPE_CHECKING:
@@ -26,5 +26,5 @@ def open_stage(index: Index) -> DenseStage | None:
     from groundwire.engine.dense.cross_encoder import load_cross_encoder  # noqa: PLC0415  imports numpy
     from groundwire.engine.dense.stage import DenseStage  # noqa: PLC0415
 
-    reads = load_cross_encoder if ENGLISH in packages else None
+    reads = None if READER.problem() else load_cross_encoder
     return DenseStage(store, models_folder(store.folder), load_cross_encoder=reads)

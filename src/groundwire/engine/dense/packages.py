@@ -1,4 +1,4 @@
-"""The packages that sentence encoders come from: which files are used, and whether they are installed.
+"""The packages that networks come from: which files are used, and whether they are installed.
 
 Only data of these packages is read, no code of them is run. The SHA-256 of each file is that of the published
 package, and is checked before vectors are computed. Nothing here needs numpy.
@@ -103,6 +103,18 @@ ENGLISH = EncoderPackage(
     ("en",),
 )
 PACKAGES = (ENGLISH, MULTILINGUAL)
+"""Those with sentence encoders."""
+READER = EncoderPackage(
+    *("bot-brain", "0.8.0", "project_brain", "model/int8"),
+    PackageFile(
+        "onnx/model.onnx", 34015111, "f93ff225320628d2e88baf2a395cae791b0e3b27edf5c70bf7b312a4d3260c14"
+    ),
+    PackageFile("vocab.txt", 262030, "b49e80874c5efbc7f4cde245a812673b05ef1360ced56b8bc8c750eaeef3fe0f"),
+    "pip install --no-deps bot-brain==0.8.0",
+    384,
+    ("en",),
+)
+"""The network that was trained to read a question together with a passage (`cross_encoder.py`)."""
 
 
 def is_switched_off() -> bool:

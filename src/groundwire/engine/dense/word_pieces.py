@@ -117,10 +117,9 @@ def read_tokenizer(vocabulary: Path, longest: int) -> WordPieceTokenizer:
     return WordPieceTokenizer(_read_vocabulary(vocabulary), longest)
 
 
-@lru_cache(1)
+@lru_cache(2)
 def _read_vocabulary(path: Path) -> Vocabulary:
-    """The encoder and the cross-encoder share it."""
-    return Vocabulary(path.read_bytes())
+    return Vocabulary(path.read_bytes().replace(b"\r\n", b"\n"))
 
 
 def split_words(text: str) -> list[str]:

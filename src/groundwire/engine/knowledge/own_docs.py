@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from groundwire.engine.knowledge.addresses import LOCAL
-from groundwire.engine.knowledge.packages import OWN, package_title, plain_readme
+from groundwire.engine.knowledge.packages import OWN, package_title, read_readme, readme_page
 from groundwire.engine.pages import Page
 
 COLLECTION = "groundwire"
@@ -25,13 +25,12 @@ def own_pages() -> Iterator[Page]:
     for path in (readme, *documents):
         if not path.is_file():
             continue
-        text = plain_readme(path.read_text("utf-8"), "text/markdown")
-        heading, _, body = text.partition("\n")
+        found = read_readme(path.read_text("utf-8"), "text/markdown")
+        heading, _, body = found.text.partition("\n")
         if path == readme:
-            yield Page(_ADDRESS, own_title(), text, language="en", collection=COLLECTION)
+            yield readme_page(_ADDRESS, own_title(), found, COLLECTION)
         elif body.strip():
-            title = f"{heading} — {OWN}"
-            yield Page(f"{_ADDRESS}/{path.name}", title, text, language="en", collection=COLLECTION)
+            yield readme_page(f"{_ADDRESS}/{path.name}", f"{heading} — {OWN}", found, COLLECTION)
 
 
 def own_title() -> str:

@@ -1,7 +1,8 @@
 """Pages about installed distributions: their metadata, the docstrings of their modules, and documents.
 
-Packages are not imported. Descriptions are reduced to plain text without a markup library: badges, tags,
-directives, underlines and link targets are removed. Docstrings are read from the first tokens of a file.
+Packages are not imported. Descriptions in Markdown are read as any document, with their structure; those in
+reStructuredText are reduced to plain text, because its parser comes with an extra: directives, underlines and
+link targets are removed. Docstrings are read from the first tokens of a file.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ import inspect
 import io
 import re
 import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import Distribution, PackageMetadata, PackagePath, distributions
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from groundwire.engine.knowledge.addresses import LOCAL, PROJECTS
 from groundwire.engine.knowledge.inventory import PART_OF
 from groundwire.engine.knowledge.package_documents import is_package_document
+from groundwire.engine.outline import Block, decode_outline, encode_outline
 from groundwire.engine.pages import Page
+from groundwire.engine.read import read_bytes
 from groundwire.model.value import value
 
 _Change: TypeAlias = tuple[re.Pattern[str], str]
@@ -27,19 +30,6 @@ _Change: TypeAlias = tuple[re.Pattern[str], str]
 LONGEST = 40_000
 """Characters; some descriptions contain the whole changelog."""
 
-_MARKDOWN: tuple[_Change, ...] = (
-    (re.compile(r"<!--.*?-->", re.DOTALL), ""),
-    (re.compile(r"^[ \t]*(```|~~~).*$", re.MULTILINE), ""),
-    (re.compile(r"!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])[ \t]?"), ""),
-    (re.compile(r"\[[ \t]*\](?:\([^)]*\)|\[[^\]]*\])[ \t]?"), ""),
-    (re.compile(r"\[([^\]]+)\](?:\([^)\s]*(?:\s+\"[^\"]*\")?\)|\[[^\]]*\])"), r"\1"),
-    (re.compile(r"^\[[^\]]+\]:\s*\S+.*$", re.MULTILINE), ""),
-    (re.compile(r"</?[a-zA-Z][^<>]*>"), ""),
-    (re.compile(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE), r"\1"),
-    # `__init__` is a name, `__in bold__` is not.
-    (re.compile(r"(\*\*)(?=\S)(.+?)(?<=\S)\1|(?<!\w)(__)(?=\S)([^_\n]+ [^_\n]+)(?<=\S)\3(?!\w)"), r"\2\4"),
-    (re.compile(r"^(?:=+|-+|\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t:\-|]*)?)$", re.MULTILINE), ""),
-)
 _REST: tuple[_Change, ...] = (
     (
         re.compile(
@@ -62,44 +52,37 @@ _REST: tuple[_Change, ...] = (
     (re.compile(r"\b([A-Za-z][\w-]*[A-Za-z0-9])__?(?=[\s.,;:!?)]|$)"), r"\1"),
     (re.compile(r"\*\*(?=\S)([^*\n]+)(?<=\S)\*\*"), r"\1"),
 )
-_FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_SESSION = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n\$ .*?^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
+"""A terminal session: its output states nothing."""
 _BLANK = re.compile(r"\n\s*\n(?:\s*\n)+")
+_MARKDOWN = "text/markdown"
 
 
-def plain_readme(text: str, media_type: str) -> str:
-    """The plain text of a description; without a media type it is reStructuredText, the default of PyPI."""
-    reader = _READERS.get(media_type.partition(";")[0].strip().lower(), _plain_rest)
+class Readme(NamedTuple):
+    """A description without markup, and its structure as far as it is known."""
+
+    text: str
+    outline: tuple[Block, ...] = ()
+
+
+def read_readme(text: str, media_type: str) -> Readme:
+    """Reads a description; without a media type it is reStructuredText, the default of PyPI."""
+    text = text.replace("\r\n", "\n")
     if len(text) > LONGEST:
         text = text[:LONGEST].rpartition("\n")[0] or text[:LONGEST]
-    return _BLANK.sub("\n\n", reader(text.replace("\r\n", "\n"))).strip()
-
-
-def _changed(text: str, changes: tuple[_Change, ...]) -> str:
-    for pattern, instead in changes:
-        text = pattern.sub(instead, text)
-    return "\n".join(line.rstrip() for line in text.splitlines())
-
-
-def _plain_markdown(text: str) -> str:
-    """Without markup; code stays as it is, and terminal sessions, which state nothing, are left out."""
-    plain, end = "", 0
-    for fenced in _FENCED.finditer(text):
-        code = "" if fenced[2].startswith("$ ") else fenced[2]
-        plain += f"{_changed(text[end : fenced.start()], _MARKDOWN)}\n{code}\n"
-        end = fenced.end()
-    return plain + _changed(text[end:], _MARKDOWN)
+    media_type = media_type.partition(";")[0].strip().lower()
+    if media_type == _MARKDOWN:
+        page = read_bytes(_SESSION.sub("", text).encode(), media_type=_MARKDOWN, charset="utf-8")
+        # Its own anchors are not those of the page that shows it.
+        blocks = (block._replace(anchor="") for block in decode_outline(page.outline if page else ""))
+        return Readme(page.text if page else "", tuple(blocks))
+    return Readme(_BLANK.sub("\n\n", text if media_type == "text/plain" else _plain_rest(text)).strip())
 
 
 def _plain_rest(text: str) -> str:
-    return _changed(text, _REST)
-
-
-_READERS: dict[str, Callable[[str], str]] = {
-    "text/markdown": _plain_markdown,
-    "text/x-rst": _plain_rest,
-    "text/plain": str,
-    "": _plain_rest,
-}
+    for pattern, instead in _REST:
+        text = pattern.sub(instead, text)
+    return "\n".join(line.rstrip() for line in text.splitlines())
 
 
 _READ = 64_000
@@ -157,6 +140,7 @@ _SHORTEST = 40
 _MEDIA_TYPES = {".md": "text/markdown", ".rst": "text/x-rst"}
 _MOST_DOCUMENTS = 200
 _LONGEST_HEADING = 100
+_BETWEEN_PARTS = "\n\n"
 _LEFT_OUT = frozenset(
     ("test", "tests", "testing", "vendor", "vendored", "conftest", "setup", "examples", "docs")
 )
@@ -198,11 +182,15 @@ def package_pages(package: InstalledPackage) -> Iterator[Page]:
     """The description of a distribution, its metadata, its documented modules and its documents."""
     metadata = package.distribution.metadata
     local = local_package_address(package)
-    text = _description(metadata)
-    if text:
+    description = _description(metadata)
+    if description.text:
         url = local if _is_unpublished(package.distribution) else pypi_address(package)
-        yield Page(url, package.title, text, language="en", collection=COLLECTION)
-    title = package.title if not text else f"{metadata['Name']} — license and requirements — {package.title}"
+        yield readme_page(url, package.title, description, COLLECTION)
+    title = (
+        package.title
+        if not description.text
+        else f"{metadata['Name']} — license and requirements — {package.title}"
+    )
     yield Page(f"{local}/metadata", title, _metadata_lines(metadata), language="en", collection=COLLECTION)
     for module, path in _modules(package.distribution):
         doc = file_docstring(path)
@@ -226,12 +214,17 @@ def _document_pages(package: InstalledPackage, file: PackagePath) -> Iterator[Pa
         text = Path(str(package.distribution.locate_file(file))).read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         return
-    text = plain_readme(text, _MEDIA_TYPES[file.suffix])
-    if len(text) >= _SHORTEST:
+    readme = read_readme(text, _MEDIA_TYPES[file.suffix])
+    if len(readme.text) >= _SHORTEST:
         name = package.distribution.metadata["Name"]
-        title = f"{text.partition(chr(10))[0][:_LONGEST_HEADING]} — {PART_OF}{name}"
-        url = f"{local_package_address(package)}/{file.as_posix()}"
-        yield Page(url, title, text, language="en", collection=COLLECTION)
+        title = f"{readme.text.partition(chr(10))[0][:_LONGEST_HEADING]} — {PART_OF}{name}"
+        yield readme_page(f"{local_package_address(package)}/{file.as_posix()}", title, readme, COLLECTION)
+
+
+def readme_page(url: str, title: str, readme: Readme, collection: str) -> Page:
+    """A page with a description."""
+    outline = encode_outline(readme.outline)
+    return Page(url, title, readme.text, language="en", collection=collection, outline=outline)
 
 
 def pypi_address(package: InstalledPackage) -> str:
@@ -249,10 +242,20 @@ def _is_unpublished(distribution: Distribution) -> bool:
     return distribution.read_text("direct_url.json") is not None
 
 
-def _description(metadata: PackageMetadata) -> str:
-    readme = plain_readme(_field(metadata, "Description"), _field(metadata, "Description-Content-Type"))
-    parts = (_field(metadata, "Summary"), readme)
-    return "\n\n".join(part for part in parts if part not in ("", "UNKNOWN"))
+def _description(metadata: PackageMetadata) -> Readme:
+    """The summary, and what is written about it."""
+    readme = read_readme(_field(metadata, "Description"), _field(metadata, "Description-Content-Type"))
+    summary = _field(metadata, "Summary")
+    if readme.text == "UNKNOWN":
+        readme = Readme("")
+    if summary in ("", "UNKNOWN"):
+        return readme
+    if not readme.text:
+        return Readme(summary)
+    before = len(summary) + len(_BETWEEN_PARTS)
+    moved = (block._replace(start=block.start + before, end=block.end + before) for block in readme.outline)
+    outline = (Block("paragraph", 0, len(summary)), *moved) if readme.outline else ()
+    return Readme(f"{summary}{_BETWEEN_PARTS}{readme.text}", outline)
 
 
 def _metadata_lines(metadata: PackageMetadata) -> str:
