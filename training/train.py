@@ -1,9 +1,10 @@
-"""Trains the cross-encoder: the upper layers of all-MiniLM-L6-v2 learn whether a passage answers a question.
+"""Trains the cross-encoder: the upper layers of snowflake-arctic-embed-s learn whether a passage answers a
+question.
 
 For each question it gets several passages, of which at most one is the answer, and learns to choose that one
 or none: the same judgement then ranks passages and says whether there is an answer at all.
 
-Needs PyTorch (`pip install torch`), numpy, and the package with the weights; see README.md. A state is a file
+Needs PyTorch (`pip install torch`), numpy, and the packages with the weights; see README.md. A state is a file
 of PyTorch with the weights; training may continue from one, or from the adapter that groundwire has.
 
     python -m training.train --out state.pt --epochs 1
@@ -15,6 +16,7 @@ of PyTorch with the weights; training may continue from one, or from the adapter
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,9 +27,10 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from groundwire.engine.dense.bert import WIDTH, read_safetensors
+from groundwire.engine.dense.bert import WIDTH, layer_count, read_safetensors
 from groundwire.engine.dense.cross_encoder import ADAPTER, LONGEST, adapted
-from groundwire.engine.dense.packages import ENGLISH
+from groundwire.engine.dense.packages import ENGLISH, READER
+from groundwire.engine.dense.quantised import read_quantised
 from groundwire.engine.dense.word_pieces import PieceIds, WordPieceTokenizer, read_tokenizer
 from groundwire.engine.knowledge.purposes import purpose_index
 from training.adapter import compress
@@ -46,17 +49,20 @@ Weights: TypeAlias = dict[str, torch.Tensor]
 Pairs: TypeAlias = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """Ids of pieces, whether they are of the passage, and whether they are no padding."""
 
-LAYERS, HEADS = 6, 12
-FIRST = 2
+HEADS = 12
+FIRST = 3
 """The first layer that learns; those below it stay as they are."""
 FOREIGN = 8
 """One in so many questions is not about any of its passages: half of these are about another organisation,
 half about Python."""
+FIRST_HEAD = (-7.0, 10.0)
+"""Bias and weight of the similarity of question and passage, before training. Without it, the network learns
+nothing in the first 800 steps; with it, it chooses the right passage for 78 % after 126."""
 BATCH = 6
 """Questions of a step."""
 SORTED_BATCHES = 50
 """Batches whose questions are sorted by the length of their passages, so that little is padded."""
-WARM_UP = 60
+WARM_UP = 150
 DROPOUT = 0.1
 DECAY = 0.01
 LARGEST_STEP = 1.0
@@ -66,25 +72,39 @@ CHECKED = 20
 """Every so many pages, one is left out to check the result."""
 CHECKED_QUESTIONS = 300
 ENCODED_AT_ONCE = 32
+PHRASES = 5000
+"""Phrases about Python that questions are taken from."""
 ADAPTED = "adapter"
 REPORTED, SAVED = 50, 500
 RANK = 32
+_LAYER = re.compile(r"encoder\.layer\.(\d+)\.")
 
 
 def base_weights() -> Weights:
-    """The weights of the package."""
-    found = read_safetensors(ENGLISH.checked(ENGLISH.weights))
-    return {name: torch.from_numpy(np.array(array)) for name, array in found.items()}
+    """The weights that training begins with."""
+    return _tensors(read_quantised(READER.checked(READER.weights)))
+
+
+def encoder_weights() -> Weights:
+    """Those of the sentence encoder, which finds similar sections."""
+    return _tensors(read_safetensors(ENGLISH.checked(ENGLISH.weights)))
+
+
+def _tensors(arrays: Mapping[str, np.ndarray]) -> Weights:
+    return {name: torch.from_numpy(np.array(array, np.float32)) for name, array in arrays.items()}
 
 
 def new_weights(base: Weights) -> Weights:
-    """Those of the package, and a layer of zeros that gives the log odds."""
-    return {**{name: array.clone() for name, array in base.items()}, "head": torch.zeros(2 * WIDTH + 1)}
+    """Those to begin with, and a layer that gives the log odds: at first by the similarity alone."""
+    head = torch.zeros(2 * WIDTH + len(FIRST_HEAD))
+    head[2 * WIDTH :] = torch.tensor(FIRST_HEAD)
+    return {**{name: array.clone() for name, array in base.items()}, "head": head}
 
 
 def learns(name: str) -> bool:
     """Is it changed by training?"""
-    return name == "head" or any(name.startswith(f"encoder.layer.{layer}.") for layer in range(FIRST, LAYERS))
+    found = _LAYER.match(name)
+    return name == "head" or (found is not None and int(found[1]) >= FIRST)
 
 
 def outputs(weights: Weights, pairs: Pairs, *, drops: bool) -> torch.Tensor:
@@ -96,7 +116,7 @@ def outputs(weights: Weights, pairs: Pairs, *, drops: bool) -> torch.Tensor:
         + weights["embeddings.token_type_embeddings.weight"][kinds]
     )
     values = _normalised(weights, "embeddings.LayerNorm.", values)
-    for layer in range(LAYERS):
+    for layer in range(layer_count(weights)):
         rate = DROPOUT if drops and layer >= FIRST else 0.0
         values = _layer(weights, f"encoder.layer.{layer}.", values, present, rate)
     return values
@@ -109,11 +129,17 @@ def _means(values: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
 
 def log_odds(weights: Weights, pairs: Pairs, *, drops: bool) -> torch.Tensor:
     """The log odds of pairs of a question and a passage."""
-    values = outputs(weights, pairs, drops=drops)
-    pooled = torch.cat([values[:, 0], _means(values, pairs[2])], dim=1)
-    head = weights["head"]
+    # Matrices are multiplied in 16 bits, which is four times as fast where the processor has instructions for it.
+    with torch.autocast("cpu", torch.bfloat16):
+        values = outputs(weights, pairs, drops=drops).float()
+    _, kinds, present = pairs
+    of_passage = kinds.bool()
+    pooled = torch.cat([values[:, 0], _means(values, present)], dim=1)
     dropped = functional.dropout(pooled, DROPOUT, training=drops)
-    return dropped @ head[: 2 * WIDTH] + head[2 * WIDTH]
+    question, passage = _means(values, present & ~of_passage), _means(values, present & of_passage)
+    similarity = functional.cosine_similarity(question, passage, dim=1)
+    head = weights["head"]
+    return dropped @ head[: 2 * WIDTH] + head[2 * WIDTH] + head[2 * WIDTH + 1] * similarity
 
 
 def _layer(
@@ -126,9 +152,11 @@ def _layer(
         .transpose(1, 2)
         for part in ("query", "key", "value")
     )
-    heads = functional.scaled_dot_product_attention(query, key, value, attn_mask=present[:, None, None, :])
-    joined = heads.transpose(1, 2).reshape(texts, pieces, WIDTH)
-    attended = functional.dropout(_linear(weights, f"{name}attention.output.dense.", joined), rate)
+    # The products by themselves: PyTorch's own attention is four times as slow in 16 bits.
+    agreement = (query @ key.transpose(2, 3)) * (WIDTH // HEADS) ** -0.5
+    shares = agreement.masked_fill(~present[:, None, None, :], -torch.inf).softmax(3)
+    joined = (shares.to(value.dtype) @ value).transpose(1, 2).reshape(texts, pieces, WIDTH)
+    attended = _linear(weights, f"{name}attention.output.dense.", joined)
     middle = _normalised(weights, f"{name}attention.output.LayerNorm.", values + attended)
     hidden = functional.gelu(_linear(weights, f"{name}intermediate.dense.", middle))
     out = functional.dropout(_linear(weights, f"{name}output.dense.", hidden), rate)
@@ -209,14 +237,15 @@ def check(weights: Weights, tokenizer: WordPieceTokenizer, groups: Sequence[Grou
 
 
 def vectors(weights: Weights, tokenizer: WordPieceTokenizer, texts: Sequence[str]) -> torch.Tensor:
-    """The sentence vectors of texts, by the network as it is in the package."""
+    """The vectors of texts by the sentence encoder."""
     order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
     found = torch.empty(len(texts), WIDTH)
-    with torch.no_grad():
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
         for start in range(0, len(order), ENCODED_AT_ONCE):
             rows = order[start : start + ENCODED_AT_ONCE]
             pairs = padded([PieceIds(tokenizer.ids(texts[row])) for row in rows])
-            found[rows] = functional.normalize(_means(outputs(weights, pairs, drops=False), pairs[2]), dim=1)
+            means = _means(outputs(weights, pairs, drops=False).float(), pairs[2])
+            found[rows] = functional.normalize(means, dim=1)
     return found
 
 
@@ -231,15 +260,18 @@ def split(pages: Sequence[TrainingPage], rng: Random) -> tuple[list[TrainingPage
 class Material:
     """Questions with passages to choose from, made of some pages."""
 
-    def __init__(self, pages: Sequence[TrainingPage], base: Weights, tokenizer: WordPieceTokenizer) -> None:
+    def __init__(
+        self, pages: Sequence[TrainingPage], encoder: Weights, tokenizer: WordPieceTokenizer
+    ) -> None:
         self.pages = pages
         self.questions = asked_questions(pages)
         texts = [page.passage(section) for page in pages for section in page.sections]
-        self._sections = vectors(base, tokenizer, texts)
-        phrases = dict.fromkeys(purpose.phrase for purpose in purpose_index().purposes)
+        self._sections = vectors(encoder, tokenizer, texts)
+        known = dict.fromkeys(purpose.phrase for purpose in purpose_index().purposes)
+        phrases = Random(1).sample(list(known), PHRASES)
         self._phrases = [Asked(phrase, 0, None) for phrase in phrases]
         asked = [item.question for item in (*self.questions, *self._phrases)]
-        self._asked = dict(zip(asked, vectors(base, tokenizer, asked), strict=True))
+        self._asked = dict(zip(asked, vectors(encoder, tokenizer, asked), strict=True))
 
     def groups(self, count: int, rng: Random) -> list[Group]:
         """So many questions in a random order, half of them about an organisation with many pages, as far as
@@ -262,14 +294,15 @@ class Material:
         return found
 
 
-def train(weights: Weights, base: Weights, out: Path, epochs: float, rate: float, seed: int) -> None:
+def train(weights: Weights, out: Path, epochs: float, rate: float, seed: int) -> None:
     """Trains the weights, and saves them from time to time."""
     rng = Random(seed)
     torch.manual_seed(seed)
-    tokenizer = read_tokenizer(ENGLISH.checked(ENGLISH.vocabulary), sum(LONGEST))
+    tokenizer = read_tokenizer(READER.checked(READER.vocabulary), sum(LONGEST))
+    encoder = encoder_weights()
     pages, held = split(read_pages(sorted(FOLDER.glob("*.txt"))), Random(1))
-    material = Material(pages, base, tokenizer)
-    checked = Material(held, base, tokenizer).groups(CHECKED_QUESTIONS, Random(2))
+    material = Material(pages, encoder, tokenizer)
+    checked = Material(held, encoder, tokenizer).groups(CHECKED_QUESTIONS, Random(2))
     learnt = [weights[name].requires_grad_() for name in weights if learns(name)]
     optimizer = torch.optim.AdamW(learnt, lr=rate, weight_decay=DECAY)
     steps = int(epochs * len(material.questions) / BATCH)
@@ -343,7 +376,7 @@ def main() -> None:
         write_adapter(base, torch.load(arguments.compress), arguments.rank)
         return
     weights = start_weights(base, arguments.start)
-    train(weights, base, arguments.out, arguments.epochs, arguments.rate, arguments.seed)
+    train(weights, arguments.out, arguments.epochs, arguments.rate, arguments.seed)
 
 
 if __name__ == "__main__":
