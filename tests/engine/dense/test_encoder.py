@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from groundwire.engine.dense import encoder, packages, prepared
+from groundwire.engine.dense import encoder, multilingual_files, packages
 from groundwire.engine.dense.encoder import SentenceEncoder, find_encoders
 from groundwire.engine.dense.packages import (
     ENGLISH,
@@ -112,7 +112,7 @@ def test_prepared_files_that_are_cut_off_or_of_another_version_are_replaced(
     models: Path, tmp_path: Path, file: str
 ) -> None:
     expected = installed(MULTILINGUAL, models).encode(TEXTS[:1])
-    name = MULTILINGUAL.name.replace("/", "-")
+    name = MULTILINGUAL.package
     folder = tmp_path / name
     folder.mkdir()
     for path in (models / name).iterdir():
@@ -148,7 +148,7 @@ def test_a_full_disk_is_reported_and_leaves_nothing_behind(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(encoder, "usable_packages", lambda: [MULTILINGUAL])
-    monkeypatch.setattr(prepared, "_write_files", full)
+    monkeypatch.setattr(multilingual_files, "_write", full)
     with pytest.raises(MeaningUnavailable, match="No space left on device"):
         find_encoders(tmp_path)[0].encode(["a"])
     assert [path.name for path in tmp_path.iterdir()] == ["models.lock"]

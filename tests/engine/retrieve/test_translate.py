@@ -37,3 +37,16 @@ def test_every_listed_word_has_a_translation() -> None:
     lines = [line.split() for line in data_lines(translate.FOLDER, "translations_de")]
     assert [words[0] for words in lines if len(words) == 1] == []
     assert all(is_german_word(words[0]) for words in lines[:: len(lines) // 50])
+
+
+@pytest.mark.parametrize(
+    ("german", "english"),
+    [
+        ("wie fange ich eine Exception ab", "catch exception"),
+        ("wie schalte ich die Heizung im Lager aus", "disable heating warehouse"),
+        ("wie lösche ich ein Verzeichnis mit allen Dateien darin", "delete directory files"),
+        ("xyzzy", ""),
+    ],
+)
+def test_a_question_is_translated_by_its_content_words_and_separated_verbs(german: str, english: str) -> None:
+    assert translate.translate(german, meanings=1) == english

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from groundwire.engine.dense.arrays import Floats, Numbers, np
-from groundwire.engine.dense.bert import WIDTH, Bert
+from groundwire.engine.dense.bert import WIDTH, Bert, is_factor
 from groundwire.engine.dense.packages import READER, MeaningUnavailable
+from groundwire.engine.dense.prepared import Facts, load_prepared, map_arrays, write_arrays
 from groundwire.engine.dense.quantised import read_quantised
 from groundwire.engine.dense.word_pieces import WordPieceTokenizer, read_tokenizer
 from groundwire.engine.pages import Passage
@@ -30,12 +31,10 @@ _HEAD = "head"
 class CrossEncoder:
     """Judges pairs of questions and passages."""
 
-    def __init__(
-        self, tokenizer: WordPieceTokenizer, weights: Mapping[str, Floats], adapter: Mapping[str, Numbers]
-    ) -> None:
+    def __init__(self, tokenizer: WordPieceTokenizer, weights: Mapping[str, Floats], head: Numbers) -> None:
         self._tokenizer = tokenizer
-        self._bert = Bert(adapted(weights, adapter))
-        self._head = adapter[_HEAD].astype(np.float32)
+        self._bert = Bert(weights)
+        self._head = head.astype(np.float32)
 
     def log_odds(self, question: str, passages: Sequence[str]) -> list[float]:
         """For each passage, the logarithm of the odds that it answers the question."""
@@ -92,13 +91,33 @@ def adapted(weights: Mapping[str, Floats], adapter: Mapping[str, Numbers]) -> di
     return changed
 
 
-def load_cross_encoder() -> CrossEncoder:
-    """The cross-encoder on the installed weights. Raises `MeaningUnavailable` if they cannot be used."""
-    weights, vocabulary = READER.checked(READER.weights), READER.checked(READER.vocabulary)
+def load_cross_encoder(cache: Path) -> CrossEncoder:
+    """The cross-encoder on the installed weights; its prepared files, about 130 MB, are in a folder below
+    `cache`. Raises `MeaningUnavailable` if they cannot be used."""
+    vocabulary = READER.path(READER.vocabulary)
+    if vocabulary is None:
+        raise MeaningUnavailable(READER.problem())
     try:
         with np.load(ADAPTER, allow_pickle=False) as stored:
             adapter = {name: stored[name] for name in stored.files}
+        name = f"{READER.name}/{ADAPTER.stat().st_size}/{float(adapter[_HEAD].sum())}"
         tokenizer = read_tokenizer(vocabulary, sum(LONGEST))
-        return CrossEncoder(tokenizer, read_quantised(weights), adapter)
     except (OSError, ValueError, LookupError) as error:
-        raise MeaningUnavailable(f"{weights.parent} cannot be read ({error})") from error
+        raise MeaningUnavailable(f"{ADAPTER.parent} cannot be read ({error})") from error
+    weights = load_prepared(cache, name, _read_prepared, lambda folder: _write_prepared(folder, adapter))
+    return CrossEncoder(tokenizer, weights, adapter[_HEAD])
+
+
+_ARRAYS = "arrays.npy"
+
+
+def _read_prepared(folder: Path, facts: Facts) -> dict[str, Floats]:
+    arrays = map_arrays(folder / _ARRAYS, facts["arrays"])
+    return {name: array.T if is_factor(name) else array for name, array in arrays.items()}
+
+
+def _write_prepared(folder: Path, adapter: Mapping[str, Numbers]) -> Facts:
+    """Writes the changed weights, each matrix as it is multiplied."""
+    weights = adapted(read_quantised(READER.checked(READER.weights)), adapter)
+    arrays = {name: array.T if is_factor(name) else array for name, array in weights.items()}
+    return {"arrays": write_arrays(folder / _ARRAYS, arrays)}

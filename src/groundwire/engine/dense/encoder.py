@@ -131,7 +131,7 @@ class PackagedEncoder:
 
 
 def _load_multilingual(cache: Path) -> tuple[Tokenizer, Model]:
-    from groundwire.engine.dense.prepared import load_multilingual  # noqa: PLC0415  imports numpy
+    from groundwire.engine.dense.multilingual_files import load_multilingual  # noqa: PLC0415  imports numpy
 
     return load_multilingual(cache)
 

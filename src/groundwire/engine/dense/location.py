@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,5 +27,6 @@ def open_stage(index: Index) -> DenseStage | None:
     from groundwire.engine.dense.cross_encoder import load_cross_encoder  # noqa: PLC0415  imports numpy
     from groundwire.engine.dense.stage import DenseStage  # noqa: PLC0415
 
-    reads = None if READER.problem() else load_cross_encoder
-    return DenseStage(store, models_folder(store.folder), load_cross_encoder=reads)
+    models = models_folder(store.folder)
+    reads = None if READER.problem() else partial(load_cross_encoder, models)
+    return DenseStage(store, models, load_cross_encoder=reads)

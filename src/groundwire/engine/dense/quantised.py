@@ -10,12 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from groundwire.engine.dense.arrays import Floats, Numbers, np
+from groundwire.engine.dense.protobuf import read_fields, read_varints
 
-_VARINT, _LONG, _BYTES, _SHORT = 0, 1, 2, 5
-"""How protobuf stores a field: a number of any length, 8 bytes, a length and so many bytes, 4 bytes."""
 _GRAPH, _ARRAY = 7, 5
 """The field of a model with its graph, and that of a graph with an array."""
 _SHAPE, _TYPE, _FLOATS, _VARINTS, _NAME, _CONTENT = 1, 2, 4, 5, 8, 9
@@ -32,7 +30,7 @@ _QUANTISED = "_quantized"
 
 def read_quantised(path: Path) -> dict[str, Floats]:
     """The weights by their names in safetensors files, in the same form."""
-    arrays = dict(_arrays(memoryview(np.memmap(path, np.uint8, "r"))))
+    arrays = dict(_arrays(memoryview(path.read_bytes())))
     weights = {name: array for name, array in arrays.items() if name.startswith(("embeddings.", "encoder."))}
     found: dict[str, Floats] = {}
     for name, array in weights.items():
@@ -40,7 +38,7 @@ def read_quantised(path: Path) -> dict[str, Floats]:
             about = name.removesuffix(_QUANTISED)
             found[about] = _numbers(arrays, about)
         elif not name.endswith(("_scale", "_zero_point")):
-            found[name] = array
+            found[name] = array.astype(np.float32, copy=False)
     matrices = sorted((match for name in arrays if (match := _MATRIX.fullmatch(name))), key=_place)
     for at, match in enumerate(matrices):
         layer, step = divmod(at, len(_STEPS))
@@ -58,52 +56,16 @@ def _numbers(arrays: Mapping[str, Numbers], name: str) -> Floats:
     """An array as numbers, from its bytes."""
     numbers = arrays[f"{name}{_QUANTISED}"].astype(np.float32)
     numbers -= arrays[f"{name}_zero_point"].astype(np.float32)
-    numbers *= arrays[f"{name}_scale"]
+    numbers *= arrays[f"{name}_scale"].astype(np.float32)
     return numbers
-
-
-class _Field(NamedTuple):
-    number: int
-    value: int
-    content: memoryview
-
-
-def _fields(message: memoryview) -> Iterator[_Field]:
-    """The fields of a message; those of 4 and 8 bytes are left out."""
-    at = 0
-    while at < len(message):
-        tag, at = _varint(message, at)
-        kind = tag & 7
-        if kind == _VARINT:
-            number, at = _varint(message, at)
-            yield _Field(tag >> 3, number, message[:0])
-        elif kind == _BYTES:
-            length, at = _varint(message, at)
-            yield _Field(tag >> 3, 0, message[at : at + length])
-            at += length
-        elif kind in (_LONG, _SHORT):
-            at += 8 if kind == _LONG else 4
-        else:
-            raise ValueError(f"protobuf has no wire type {kind}")
-
-
-def _varint(message: memoryview, at: int) -> tuple[int, int]:
-    number = shift = 0
-    while True:
-        byte = message[at]
-        at += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number, at
-        shift += 7
 
 
 def _arrays(model: memoryview) -> Iterator[tuple[str, Numbers]]:
     """The arrays of a model, as far as they are bytes or 32-bit numbers."""
-    for graph in _fields(model):
+    for graph in read_fields(model):
         if graph.number != _GRAPH:
             continue
-        for array in _fields(graph.content):
+        for array in read_fields(graph.content):
             if array.number == _ARRAY and (found := _array(array.content)) is not None:
                 yield found
 
@@ -112,7 +74,7 @@ def _array(message: memoryview) -> tuple[str, Numbers] | None:
     shape: list[int] = []
     name, kind, content = "", 0, message[:0]
     numbers: list[int] = []
-    for field in _fields(message):
+    for field in read_fields(message):
         if field.number == _SHAPE:
             shape.append(field.value)
         elif field.number == _TYPE:
@@ -122,15 +84,8 @@ def _array(message: memoryview) -> tuple[str, Numbers] | None:
         elif field.number in (_FLOATS, _CONTENT):
             content = field.content
         elif field.number == _VARINTS:
-            numbers = [*_varints(field.content)]
+            numbers = [*read_varints(field.content)]
     if kind not in _TYPES:
         return None
     array = np.array(numbers, _TYPES[kind]) if numbers else np.frombuffer(content, _TYPES[kind])
     return name, array.reshape(shape)
-
-
-def _varints(message: memoryview) -> Iterator[int]:
-    at = 0
-    while at < len(message):
-        number, at = _varint(message, at)
-        yield number

@@ -17,6 +17,7 @@ from groundwire.engine.knowledge.background import BackgroundBuild
 from groundwire.engine.pages import EngineResult, Page
 from groundwire.engine.retrieve.query import parse_query
 from groundwire.engine.retrieve.rank import RankedPassages, find_passages
+from groundwire.engine.retrieve.translate import translate
 from groundwire.errors import GroundwireError
 from groundwire.model import SearchOptions, Warned
 
@@ -82,7 +83,7 @@ class LocalEngine:
             probability=found.probability,
             understood=found.interpretation.text,
             warnings=(
-                *(*_notices(found), *notices, *self._warnings),
+                *(*_notices(found, query), *notices, *self._warnings),
                 *(*warnings, *_not_live(options), *building),
             ),
             advice=(*_suggestions(found), *advice),
@@ -174,13 +175,14 @@ class LocalEngine:
                 self._temporary = None
 
 
-def _notices(found: RankedPassages) -> Iterator[Warned]:
+def _notices(found: RankedPassages, query: str) -> Iterator[Warned]:
     """What was searched, if it is not what the user typed."""
     kind, text = found.interpretation.kind, found.interpretation.text
     if found.is_answer and kind == "corrected":
         yield Warned("query_corrected", f"Showing results for “{text}”.")
     elif found.is_answer and kind == "translated":
-        yield Warned("query_translated", f"Showing results for the English words “{text}”.")
+        words = translate(query, meanings=1) or text
+        yield Warned("query_translated", f"Showing results for the English words “{words}”.")
 
 
 def _suggestions(found: RankedPassages) -> Iterator[Warned]:

@@ -282,8 +282,10 @@ def rank(
 
 
 def _names(passage: Passage, things: frozenset[str]) -> bool:
-    """Do the title and the headings of a passage have all words of the things that a question compares?"""
-    return bool(things) and things.issubset(query_terms(f"{passage.title} {passage.section}"))
+    """Do the title and the headings of a passage have all words of the things that a question compares? The
+    phrase that we added to the title of a built-in page is about something else: `array to a list`."""
+    title = titled_name(passage.title) if is_built_in(passage.url) else passage.title
+    return bool(things) and things.issubset(query_terms(f"{title} {passage.section}"))
 
 
 def _class_first(found: RankedPassages) -> RankedPassages:

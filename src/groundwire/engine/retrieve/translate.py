@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -47,21 +48,30 @@ def _german_markers() -> frozenset[str]:
     return word_list("german_words") | ((stop_words("de") | function_words().keys()) - others)
 
 
-def translate(query: str) -> str:
-    """The English words for a German query; words without a translation are kept. Empty if none has one."""
+def translate(query: str, meanings: int | None = None) -> str:
+    """The English words for a German query, for each word so many; words without a translation are kept.
+    Empty if none has one."""
     words = split_words(query)
-    particles = [word for word in words if word in _PARTICLES]
-    content = [word for word in words if word not in stop_words("de")]
-    english: list[str] = []
-    changed = False
-    for word in content:
-        # The prefix of a separable verb is at the end of the question: `fange … ab` is `abfangen`.
-        separated = (_translations(particle + word) for particle in particles)
-        found = next(filter(None, separated), ()) or _translations(word) or _compound(word)
-        changed = changed or bool(found)
-        english += found or (word,)
+    # The prefix of a separable verb is at the end of the question: `fange … ab` is `abfangen`.
+    joined = _joined_verbs(words)
+    content = [word for word in words if word not in stop_words("de") and word not in joined.values()]
+    found = {word: _translations(joined.get(word, "") + word) or _compound(word) for word in content}
+    if not any(found.values()):
+        return ""
+    english = (one for word in content for one in (found[word][:meanings] or (word,)))
     # Names of code are kept whole: the gate must see those that do not exist.
-    return " ".join(dict.fromkeys((*english, *mentioned_names(query)))) if changed else ""
+    return " ".join(dict.fromkeys((*english, *mentioned_names(query))))
+
+
+def _joined_verbs(words: Sequence[str]) -> dict[str, str]:
+    """The verbs whose prefix is a word of its own, with that prefix: for each prefix the first word that it
+    makes a verb of, because a noun may follow (`schalte die Heizung im Lager aus`)."""
+    found: dict[str, str] = {}
+    for at, particle in enumerate(words):
+        if particle in _PARTICLES:
+            verb = next((word for word in words[:at] if _translations(particle + word)), "")
+            found |= {verb: particle} if verb else {}
+    return found
 
 
 def _translations(word: str) -> tuple[str, ...]:
