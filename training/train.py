@@ -56,8 +56,8 @@ FOREIGN = 8
 """One in so many questions is not about any of its passages: half of these are about another organisation,
 half about Python."""
 FIRST_HEAD = (-7.0, 10.0)
-"""Bias and weight of the similarity of question and passage, before training. Without it, the network learns
-nothing in the first 800 steps; with it, it chooses the right passage for 78 % after 126."""
+"""Bias and weight of the similarity of question and passage, before training. Without it, the
+answer was first for 32 % of the checked questions after 500 steps; with it, for 78 % after 126."""
 BATCH = 6
 """Questions of a step."""
 SORTED_BATCHES = 50
