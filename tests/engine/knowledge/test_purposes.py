@@ -13,6 +13,7 @@ from groundwire.engine import compiled
 from groundwire.engine.compiled import keep_tables
 from groundwire.engine.knowledge import purposes
 from groundwire.engine.knowledge.purposes import (
+    OPPOSED,
     AnalysedPhrase,
     closeness,
     compile_purposes,
@@ -46,6 +47,13 @@ def test_a_phrase_that_says_the_opposite_counts_less() -> None:
         [purpose("a", "set the clock of a file"), purpose("b", "set, get the clock of a file")]
     )
     assert [match.target for match in both.match("get the clock of a file")] == ["b", "a"]
+
+
+def test_a_phrase_that_affirms_what_the_question_denies_counts_less() -> None:
+    index = compile_purposes([purpose("rmdir", "delete an empty folder"), purpose("x", "move files")])
+    (affirmed,) = index.match("delete an empty folder")
+    (denied,) = index.match("delete a folder that is not empty")
+    assert denied.similarity == pytest.approx(OPPOSED * affirmed.similarity)
 
 
 def test_a_name_in_a_phrase_is_known() -> None:

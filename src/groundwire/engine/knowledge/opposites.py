@@ -1,7 +1,8 @@
 """Opposites: a phrase about the opposite of what a question asks shares nearly all of its words and meaning.
 
-`get the modification time` and `set the modification time`, `text to date` and `date to text`: only a verb or
-the order tells them apart. `data/opposites.txt` has the verbs.
+`get the modification time` and `set the modification time`, `text to date` and `date to text`, `a folder that
+is not empty` and `an empty folder`: only a verb, the order or a negation tells them apart. The verbs are in
+`data/opposites.txt`.
 """
 
 from __future__ import annotations
@@ -27,12 +28,22 @@ _BACKWARD = re.compile(
 )
 """Not `copy files from a folder`, where nothing is made."""
 
+_NEGATION = re.compile(rf"(?:\b(?:not|non|without|nicht|ohne)|n['’]t)[ -]({_WORD})")
+_DENIED = "not "
+
 
 def phrase_keys(phrase: str) -> Iterator[str]:
-    """What a phrase says by its verb, which is its first or its last word, and by the order of words."""
+    """What a phrase says by its verb, which is its first or its last word, by the order of words, and by what
+    it denies."""
     words = tokenize(phrase)
     yield from _verbs().intersection((*words[:1], *words[-1:]))
     yield from (_direction(*pair) for pair in _directions(phrase))
+    yield from (f"{_DENIED}{stem}" for stem in denied_stems(phrase))
+
+
+def denied_stems(text: str) -> frozenset[str]:
+    """The stems of the words that a text denies: `not empty`, `nicht leer`."""
+    return frozenset(map(stem_word, _NEGATION.findall(text.casefold())))
 
 
 def opposite_keys(question: str) -> Mapping[str, frozenset[str]]:
@@ -44,6 +55,7 @@ def opposite_keys(question: str) -> Mapping[str, frozenset[str]]:
         opposites = _opposites()[stem]
         if stems.isdisjoint(map(stem_word, opposites)):
             found |= {opposite: found.get(opposite, frozenset()) | {stem} for opposite in opposites}
+    found |= dict.fromkeys((f"{_DENIED}{stem}" for stem in stems - denied_stems(question)), frozenset())
     directions = frozenset(_directions(question))
     for start, end in directions:
         starts, ends = (start, *stem_synonyms(start)), (end, *stem_synonyms(end))

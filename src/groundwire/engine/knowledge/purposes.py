@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from groundwire.engine.compiled import Lines, Sections, compiled_table, find_value
 from groundwire.engine.data_files import data_table
-from groundwire.engine.knowledge.opposites import opposite_keys, phrase_keys
+from groundwire.engine.knowledge.opposites import denied_stems, opposite_keys, phrase_keys
 from groundwire.engine.words import query_terms, stem_synonyms, stem_word, tokenize
 
 _FOLDER = Path(__file__).parent
@@ -167,12 +167,19 @@ class PurposeIndex:
 
     def opposed(self, query: str) -> frozenset[int]:
         """The numbers of the phrases that say the opposite of what a query asks."""
-        return frozenset(
+        by_key = (
             number
             for key, excuses in opposite_keys(query).items()
             for number in map(int, (find_value(self.verbs, key) or "").split())
             if excuses.isdisjoint(map(stem_word, tokenize(self.phrases[number])))
         )
+        affirmed = (
+            number
+            for stem in denied_stems(query)
+            for number in self._numbers(stem)[0]
+            if stem not in denied_stems(self.phrases[number])
+        )
+        return frozenset((*by_key, *affirmed))
 
     def _records(self, numbers: Iterable[int]) -> Iterator[tuple[float, int]]:
         """The weight of the terms of each phrase, and the number of its target."""
