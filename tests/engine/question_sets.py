@@ -38,6 +38,8 @@ Part: TypeAlias = Literal[
     "held_out_7",
     "held_out_8",
     "held_out_9",
+    "held_out_10",
+    "held_out_11",
 ]
 Subject: TypeAlias = Literal["python", "handbook", "unanswerable"]
 
@@ -76,6 +78,10 @@ HANDBOOK_14 = Path(__file__).parent / "handbook_14"
 """Those of a fourteenth one."""
 HANDBOOK_15 = Path(__file__).parent / "handbook_15"
 """Those of a fifteenth one."""
+HANDBOOK_16 = Path(__file__).parent / "handbook_16"
+"""Those of a sixteenth one."""
+HANDBOOK_17 = Path(__file__).parent / "handbook_17"
+"""Those of a seventeenth one."""
 _HANDBOOK_OF: dict[Part, Path] = {
     "tuning_5": HANDBOOK_2,
     "tuning_6": HANDBOOK_3,
@@ -91,6 +97,8 @@ _HANDBOOK_OF: dict[Part, Path] = {
     "held_out_6": HANDBOOK_13,
     "held_out_8": HANDBOOK_14,
     "held_out_9": HANDBOOK_15,
+    "held_out_10": HANDBOOK_16,
+    "held_out_11": HANDBOOK_17,
 }
 """The handbook that the questions of a part are about, if it is not the first."""
 WITHOUT: frozenset[tuple[Part, Subject]] = frozenset(
@@ -107,6 +115,8 @@ WITHOUT: frozenset[tuple[Part, Subject]] = frozenset(
         ("held_out_7", "handbook"),
         *(("held_out_8", "python"), ("held_out_8", "unanswerable")),
         *(("held_out_9", "python"), ("held_out_9", "unanswerable")),
+        *(("held_out_10", "python"), ("held_out_10", "unanswerable")),
+        *(("held_out_11", "python"), ("held_out_11", "unanswerable")),
     ]
 )
 """Parts without questions about a subject."""
@@ -114,6 +124,7 @@ HANDBOOKS = (
     *(HANDBOOK, HANDBOOK_2, HANDBOOK_3, HANDBOOK_4, HANDBOOK_5),
     *(HANDBOOK_6, HANDBOOK_7, HANDBOOK_8, HANDBOOK_9, HANDBOOK_10, HANDBOOK_11),
     *(HANDBOOK_12, HANDBOOK_13, HANDBOOK_14, HANDBOOK_15),
+    *(HANDBOOK_16, HANDBOOK_17),
 )
 """All handbooks. A file name is in one of them only."""
 

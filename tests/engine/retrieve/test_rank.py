@@ -263,6 +263,23 @@ def test_a_passage_with_the_answer_comes_before_one_that_is_closer_in_words(inde
     assert [item.score for item in after] == sorted((item.score for item in after), reverse=True)
 
 
+def test_a_german_question_is_answered_from_the_page_that_has_the_answer_in_either_language(
+    index: Index,
+) -> None:
+    german, english = "https://handbook.example/de", "https://handbook.example/en"
+    text = "Wer den Schlüssel verloren hat, ruft die Werkstatt an."
+    index.put(
+        [
+            Page(german, "Türen", text, language="de"),
+            Page(english, "Lost keys", "A lost key costs 40 euros. Whoever has lost a key pays for the key."),
+        ]
+    )
+    question = "was tun wenn man den Schlüssel verloren hat"
+    found = {word: find_passages(index, question, SearchOptions(), 9, Judge(word)) for word in ("40", "ruft")}
+    assert {word: one.passages[0].url for word, one in found.items()} == {"40": english, "ruft": german}
+    assert {one.interpretation.kind for one in found.values()} == {"typed", "translated"}
+
+
 def test_a_page_of_the_user_may_answer_where_a_built_in_one_is_first_but_does_not(index: Index) -> None:
     buses = "Buses leave there every ten minutes until midnight. " * 6
     page = Page("https://handbook.example/s", "Shops", f"The baker is opposite the station. {buses}")

@@ -45,6 +45,8 @@ def test_every_listed_word_has_a_translation() -> None:
         ("wie fange ich eine Exception ab", "catch exception"),
         ("wie schalte ich die Heizung im Lager aus", "disable heating warehouse"),
         ("wie lösche ich ein Verzeichnis mit allen Dateien darin", "delete directory files"),
+        ("wie viel Urlaub habe ich", "vacation"),
+        ("darf man den Schlüssel behalten", "key keep"),
         ("xyzzy", ""),
     ],
 )

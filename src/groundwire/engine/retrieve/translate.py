@@ -49,8 +49,8 @@ def _german_markers() -> frozenset[str]:
 
 
 def translate(query: str, meanings: int | None = None) -> str:
-    """The English words for a German query, for each word so many; words without a translation are kept.
-    Empty if none has one."""
+    """The English words for a German query, for each word so many. Words without a translation are kept, but
+    not function words (`habe`, `darf`). Empty if no word has one."""
     words = split_words(query)
     # The prefix of a separable verb is at the end of the question: `fange … ab` is `abfangen`.
     joined = _joined_verbs(words)
@@ -58,7 +58,11 @@ def translate(query: str, meanings: int | None = None) -> str:
     found = {word: _translations(joined.get(word, "") + word) or _compound(word) for word in content}
     if not any(found.values()):
         return ""
-    english = (one for word in content for one in (found[word][:meanings] or (word,)))
+    english = (
+        one
+        for word in content
+        for one in found[word][:meanings] or (() if word in function_words() else (word,))
+    )
     # Names of code are kept whole: the gate must see those that do not exist.
     return " ".join(dict.fromkeys((*english, *mentioned_names(query))))
 
