@@ -31,6 +31,7 @@ from groundwire.engine.words import (
     camel_parts,
     dotted_names,
     guess_language,
+    stop_words,
     url_words,
 )
 from groundwire.files.text_file import make_private_files, make_private_folder
@@ -56,8 +57,10 @@ def _analyzer(stemmer: str = "") -> TextAnalyzer:
 
 
 def token_analyzer() -> TextAnalyzer:
-    """Splits tokens at spaces, and leaves out those that are too long for a term."""
-    return TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.remove_long(_LONGEST_WORD)).build()
+    """Splits tokens at spaces, and leaves out those that are too long for a term, and stop words: neither a
+    prefix nor a correction is looked for among them, and they are two in five words of a text."""
+    builder = TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.remove_long(_LONGEST_WORD))
+    return builder.filter(Filter.custom_stopword(sorted(stop_words()))).build()
 
 
 def stored_only_analyzer() -> TextAnalyzer:
@@ -236,12 +239,10 @@ class SearchIndex:
                 for heading in headings(section):
                     add_text("text", heading)
                 words = f"{words} {self.analysis.unstemmed(' '.join(section.headings))}"
-            # Once each: for prefixes and spelling it matters only whether a passage has a word, and tantivy
-            # takes a sixth less time.
             add_text("text", space_cjk(text))
             if parts := camel_parts(text):
                 add_text("text", space_cjk(parts))
-            add_text("words", " ".join(dict.fromkeys(words.split())))
+            add_text("words", words)
             for host in hosts:
                 add_text("host", host)
             add_text("language", language)
