@@ -16,6 +16,7 @@ file of PyTorch with the weights; training may continue from one, or from the ad
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -33,6 +34,7 @@ from groundwire.engine.dense.packages import ENGLISH, READER
 from groundwire.engine.dense.quantised import read_quantised
 from groundwire.engine.dense.word_pieces import PieceIds, WordPieceTokenizer, read_tokenizer
 from groundwire.engine.knowledge.purposes import purpose_index
+from groundwire.engine.words import query_terms
 from training.adapter import compress
 from training.pages import (
     FOLDER,
@@ -72,6 +74,9 @@ CHECKED = 20
 """Every so many pages, one is left out to check the result."""
 CHECKED_QUESTIONS = 300
 ENCODED_AT_ONCE = 32
+COVERED = 0.5
+"""Weight of the share of the question's words that a section has, next to its similarity in meaning, when
+sections are chosen that do not answer it: a search finds both kinds."""
 PHRASES = 5000
 """Phrases about Python that questions are taken from."""
 ADAPTED = "adapter"
@@ -257,6 +262,28 @@ def split(pages: Sequence[TrainingPage], rng: Random) -> tuple[list[TrainingPage
     return [*learnt, *(page for page in pages if page.organisation)], shuffled[::CHECKED]
 
 
+class WordsOfTexts:
+    """The words of texts, of which rare ones weigh more."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._count = len(texts)
+        self._texts_with: dict[str, list[int]] = {}
+        for number, text in enumerate(texts):
+            for term in query_terms(text):
+                self._texts_with.setdefault(term, []).append(number)
+
+    def covered(self, question: str) -> list[float]:
+        """The share of the words of a question that each text has."""
+        found, total = [0.0] * self._count, 0.0
+        for term in query_terms(question):
+            texts = self._texts_with.get(term, [])
+            weight = math.log((self._count + 1) / (len(texts) + 1))
+            total += weight
+            for number in texts:
+                found[number] += weight
+        return [share / total if total else 0.0 for share in found]
+
+
 class Material:
     """Questions with passages to choose from, made of some pages."""
 
@@ -267,6 +294,7 @@ class Material:
         self.questions = asked_questions(pages)
         texts = [page.passage(section) for page in pages for section in page.sections]
         self._sections = vectors(encoder, tokenizer, texts)
+        self._words = WordsOfTexts(texts)
         known = dict.fromkeys(purpose.phrase for purpose in purpose_index().purposes)
         phrases = Random(1).sample(list(known), PHRASES)
         self._phrases = [Asked(phrase, 0, None) for phrase in phrases]
@@ -285,13 +313,20 @@ class Material:
         elsewhere = rng.sample(about, min(foreign // 2, len(about)))
         elsewhere += rng.sample(self._phrases, min(foreign - len(elsewhere), len(self._phrases)))
         return [
-            *make_groups(self.pages, chosen, self._similarities, rng),
+            *make_groups(self.pages, chosen, self._found, rng),
             *foreign_groups(self.pages, elsewhere, self._similarities, rng),
         ]
 
     def _similarities(self, question: str) -> list[float]:
         found: list[float] = (self._sections @ self._asked[question]).tolist()
         return found
+
+    def _found(self, question: str) -> list[float]:
+        """How well a search would find each section."""
+        covered = self._words.covered(question)
+        return [
+            one + COVERED * share for one, share in zip(self._similarities(question), covered, strict=True)
+        ]
 
 
 def train(weights: Weights, out: Path, epochs: float, rate: float, seed: int) -> None:

@@ -426,8 +426,12 @@ def test_the_code_that_opens_a_section_is_shown_before_the_comment_on_it() -> No
 
 
 def test_the_evidence_is_thin_if_the_engine_doubts_it() -> None:
-    page = passage("Widgets are painted in the hall.")
-    for probability, is_thin in ((0.6, True), (0.99, False)):
+    own = passage("Widgets are painted in the hall.")
+    built_in = replace(own, url=local_address("widgets"))
+    for page, probability, is_thin in (
+        *((own, 0.7, True), (own, 0.8, False)),
+        *((built_in, 0.8, True), (built_in, 0.9, False)),
+    ):
         part = QuestionPart(
             "where are widgets painted", "where are widgets painted", [page], True, probability
         )

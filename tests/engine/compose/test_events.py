@@ -7,7 +7,8 @@ import pytest
 from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.engine.compose.answer import Composition, compose
 from groundwire.engine.compose.events import composition_events
-from groundwire.engine.pages import EngineResult
+from groundwire.engine.knowledge.addresses import documentation_link, local_address
+from groundwire.engine.pages import EngineResult, Passage
 from groundwire.model import (
     NOTHING_FOUND,
     Cited,
@@ -59,6 +60,27 @@ def test_the_answer_is_the_composition() -> None:
     assert answer.sources[0].excerpts == (PASSAGES[0].text,)
     assert answer.usage.searches == 1
     assert (answer.finish, answer.detail) == ("stop", "")
+
+
+def test_what_is_cited_is_listed_first_in_the_order_of_the_text() -> None:
+    best_last = (PASSAGES[2], PASSAGES[1], PASSAGES[0])
+    composition = compose(QUERY, PASSAGES)
+    answer = assemble(composition_events(QUERY, EngineResult(best_last), composition))
+    cited = [item.source.url for citation in composition.citations for item in citation.evidence]
+    assert [source.url for source in answer.sources] == [*cited, PASSAGES[2].url]
+    assert {source.state for source in answer.sources[:2]} == {"cited"}
+
+
+def test_a_further_link_is_listed_next_to_the_page_that_it_is_about() -> None:
+    other, page = (
+        Passage(local_address(name), f"{name} — Python 3.11.7", text, 0, score=1.0)
+        for name, text in (("os.scandir", "List the entries of a folder."), ("os.walk", "Walk a tree."))
+    )
+    composition = compose("walk a tree", [other, page])
+    answer = assemble(composition_events("", EngineResult((other, page)), composition))
+    link = documentation_link(page.url, page.title)
+    assert [source.url for source in answer.sources] == [page.url, link, other.url]
+    assert [source.state for source in answer.sources] == ["cited", "cited", "retrieved"]
 
 
 def test_nothing_found_is_reported_as_text_and_as_a_code() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from groundwire.engine.compose.arrange import Entry, arrange
 from groundwire.engine.compose.clean import clean_line, one_line
@@ -62,14 +62,25 @@ _THIN_COVERAGE = 0.5
 _FIRM_COVERAGE = 0.75
 """Coverage of the query by the best statement: below the first, the evidence is thin; from the second on, one
 page is enough. Chosen by hand."""
+
+
 _FIRM_PROBABILITY = 0.85
-"""Probability of an answer, where the engine judges it, below which the evidence is thin. On the tuning
-questions of tests/engine/questions, the warning is then at 10 % of the right answers and at 55 % of the wrong
-ones; by coverage it was at 17 % and at 41 %."""
-_DOUBTFUL_PROBABILITY, _DOUBTFUL_OWN = 0.6, 0.75
-"""Probability below which the answer itself begins with the doubt, and the same for a page that the user
-added. On the last three tuning parts about handbooks, two in three of the answers to questions without one
-begin so, and one in four of the others."""
+"""Probability of an answer, where the engine judges it, below which it quotes one page only."""
+
+
+class _Sureness(NamedTuple):
+    """Probabilities of an answer, where the engine judges it."""
+
+    doubtful: float
+    """Below it, the answer itself begins with the doubt."""
+    firm: float
+    """Below it, the evidence is thin."""
+
+
+_BUILT_IN, _OWN = _Sureness(0.6, _FIRM_PROBABILITY), _Sureness(0.75, 0.75)
+"""For built-in pages and for pages that the user added. On the tuning questions about Python, the evidence is
+called thin at 10 % of the right answers and at 55 % of the wrong ones; by coverage at 17 % and at 41 %.
+On those about handbooks, THE_SHARE; with the higher limit, it would be at two in five of the right ones."""
 
 _WITH_REFERENCE = 0.6
 """Score of a passage, relative to that of a page of which only the address is known, from which on it is
@@ -129,7 +140,7 @@ def _compose_part(part: QuestionPart, max_sources: int | None) -> Composition:
     )
     # Further links would count as sources.
     builder = _AnswerBuilder(part.query, sources, has_links=max_sources is None)
-    is_doubtful = part.probability is not None and part.probability < _least_sure(part)
+    is_doubtful = part.probability is not None and part.probability < _sureness(part).doubtful
     if is_doubtful:
         builder.doubt()
     if reference is not None:
@@ -145,8 +156,8 @@ def _compose_part(part: QuestionPart, max_sources: int | None) -> Composition:
     )
 
 
-def _least_sure(part: QuestionPart) -> float:
-    return _DOUBTFUL_PROBABILITY if is_built_in(part.passages[0].url) else _DOUBTFUL_OWN
+def _sureness(part: QuestionPart) -> _Sureness:
+    return _BUILT_IN if is_built_in(part.passages[0].url) else _OWN
 
 
 def _reference(part: QuestionPart) -> Passage | None:
@@ -497,7 +508,7 @@ def _notes(part: QuestionPart, selection: Selection, builder: _AnswerBuilder) ->
     for one, other in builder.contradictions:
         yield Warned("contradictory_evidence", f"{_name_sources(one, other)} disagree; both are quoted.")
     if part.probability is not None:
-        if part.probability < _FIRM_PROBABILITY:
+        if part.probability < _sureness(part).firm:
             yield Warned(THIN_EVIDENCE, "The evidence is thin: the pages may not answer the question.")
     elif selection.coverage < _THIN_COVERAGE:
         yield Warned(THIN_EVIDENCE, "The evidence is thin: no page covers the whole question.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from groundwire.engine.compose.answer import THIN_EVIDENCE, Composition, phrase, sources_in
 from groundwire.engine.compose.clean import one_line
@@ -28,6 +28,7 @@ from groundwire.model import (
     UsageSeen,
     Warned,
 )
+from groundwire.model.value import replace
 from groundwire.text.markdown import PLAIN_TEXT_EXTRAS
 
 SEARCH_ID = "search_0"
@@ -42,8 +43,8 @@ def composition_events(
     yield SearchStarted(0, SEARCH_ID)
     yield SearchCalled(0, SearchCall(SEARCH_ID, found.queries or (query,)))
     # Pages that answer nothing are not reported as sources: they would contradict "nothing was found".
-    sources = tuple(sources_in(found.passages).values()) if composition.found else ()
-    yield SearchReturned(1, SearchResult(SEARCH_ID, sources))
+    sources = _sources(found, composition.citations) if composition.found else ()
+    yield SearchReturned(1, SearchResult(SEARCH_ID, tuple(sources)))
     text = composition.text or nothing_found(query)
     if composition.is_plain or not composition.text:
         yield ExtrasSeen(_TEXT_PART, PLAIN_TEXT_EXTRAS)
@@ -68,6 +69,15 @@ def link_events(query: str, found: EngineResult) -> Iterator[Event]:
     yield from found.warnings
     yield UsageSeen(Usage(searches=1))
     yield Finished("stop", "" if found.passages else NOTHING_FOUND)
+
+
+def _sources(found: EngineResult, citations: Iterable[Citation]) -> Iterator[Source]:
+    """What was found: first what is cited, in the order of the text, so that a client that numbers sources as
+    they are listed counts from one; then the rest, best first."""
+    known = sources_in(found.passages)
+    evidence = (item.source for citation in sorted(citations, key=_end) for item in citation.evidence)
+    cited = {source.url: known.get(source.url) or replace(source, state="retrieved") for source in evidence}
+    yield from (cited | known).values()
 
 
 def _listed_sources(found: EngineResult) -> Iterator[Source]:
