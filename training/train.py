@@ -10,7 +10,7 @@ file of PyTorch with the weights; training may continue from one, or from the ad
     python -m training.train --out state.pt --epochs 1
     python -m training.train --out state.pt --start state.pt --epochs 0.5 --rate 6e-5
     python -m training.train --out state.pt --start adapter
-    python -m training.train --compress state.pt
+    python -m training.train --compress state.pt other.pt
 """
 
 from __future__ import annotations
@@ -383,6 +383,11 @@ def start_weights(base: Weights, start: str) -> Weights:
     return {**{name: torch.from_numpy(np.array(array)) for name, array in found.items()}, "head": head}
 
 
+def mean(states: Sequence[Weights]) -> Weights:
+    """The mean of states that were trained from the same one."""
+    return {name: torch.stack([state[name] for state in states]).mean(0) for name in states[0]}
+
+
 def write_adapter(base: Weights, state: Weights, rank: int) -> None:
     """Writes the file that groundwire is delivered with."""
     arrays: Mapping[str, np.ndarray] = {
@@ -403,12 +408,14 @@ def main() -> None:
     parser.add_argument("--epochs", type=float, default=1.0)
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--compress", type=Path, metavar="STATE", help="write the adapter of a state")
+    parser.add_argument(
+        "--compress", type=Path, nargs="+", metavar="STATE", help="write the adapter of the mean of states"
+    )
     parser.add_argument("--rank", type=int, default=RANK)
     arguments = parser.parse_args()
     base = base_weights()
     if arguments.compress:
-        write_adapter(base, torch.load(arguments.compress), arguments.rank)
+        write_adapter(base, mean(list(map(torch.load, arguments.compress))), arguments.rank)
         return
     weights = start_weights(base, arguments.start)
     train(weights, arguments.out, arguments.epochs, arguments.rate, arguments.seed)

@@ -106,9 +106,6 @@ _BATCH_PAGES = 40_000
 _BATCH_CHARACTERS = 32_000_000
 """A batch is one segment of the search index. Merging smaller segments takes more time, and as much memory as
 the larger batches; more segments make queries slower."""
-_STORED_AT_ONCE = 1000
-"""Pages of a batch that are compared with the stored ones together: the search index can begin with the first
-ones while the others wait."""
 _DEEPEST = 4096
 _SPARE = 8
 _MOST_WORDS = 50_000
@@ -158,8 +155,7 @@ class EmbeddedIndex:
                 is_current = page_table.state_of(store).indexed >= unsure
                 with _EarlyWriter(passages if is_current else None) as early:
                     with page_table.transaction(store), _no_collection():
-                        for at in range(0, len(batch), _STORED_AT_ONCE):
-                            total += page_table.add_pages(store, batch[at : at + _STORED_AT_ONCE], early.add)
+                        total += page_table.add_pages(store, batch, early.add)
                     self._passages = bring_up_to_date(self._folder, store, passages, unsure, early.writer)
         return total
 

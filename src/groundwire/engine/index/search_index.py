@@ -31,12 +31,11 @@ from groundwire.engine.words import (
     camel_parts,
     dotted_names,
     guess_language,
-    stop_words,
     url_words,
 )
 from groundwire.files.text_file import make_private_files, make_private_folder
 
-ANALYSIS_VERSION = 9
+ANALYSIS_VERSION = 8
 """Incremented with every change of the terms or the stored fields: the search index is then rebuilt."""
 
 _STEMMERS = {"en": "english", "de": "german"}
@@ -57,10 +56,8 @@ def _analyzer(stemmer: str = "") -> TextAnalyzer:
 
 
 def token_analyzer() -> TextAnalyzer:
-    """Splits tokens at spaces, and leaves out those that are too long for a term, and stop words: neither a
-    prefix nor a correction is looked for among them, and they are two in five words of a text."""
-    builder = TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.remove_long(_LONGEST_WORD))
-    return builder.filter(Filter.custom_stopword(sorted(stop_words()))).build()
+    """Splits tokens at spaces, and leaves out those that are too long for a term."""
+    return TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.remove_long(_LONGEST_WORD)).build()
 
 
 def stored_only_analyzer() -> TextAnalyzer:

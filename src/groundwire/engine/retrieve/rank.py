@@ -108,17 +108,13 @@ _COMPARED_TARGETS = 60
 _TARGET_PASSAGES = 2
 _TARGET_HITS = 5
 _JUDGED, _JUDGED_FIRST = 8, 3
-"""Passages that the cross-encoder reads at most and at first, 40 ms of CPU for each."""
-_HIGH_ODDS = 5.5
-"""Log odds that few passages exceed. On the tuning questions about handbooks, seven in ten need only the
-first passages, and have the same passage first as if all had been read."""
-ODDS = 0.5
+"""Passages that the cross-encoder reads at most and at first, 50 ms of CPU for each."""
+_HIGH_ODDS = 4.5
+"""Log odds that few passages exceed. On the tuning questions about handbooks, three in four need only the
+first passages, and all but one have the same passage first as if all had been read."""
+ODDS = 1.0
 """Weight of what it says, next to the score. Chosen on the tuning questions about handbooks
 (`bench/cross_encoder.py`), where higher weights give no more right pages, and more passages are read."""
-_ODDS_OF_INTERPRETATION = 1.0
-"""The same, when the first passages of several interpretations are compared: a question as typed and in
-English, whose scores are less comparable. Of 127 tuning questions about handbooks with several, 112 have the
-right passage first without it, 113 with half of this weight and 114 with it."""
 _COMPARES = 6.0
 """Added to the score of a passage whose headings name both things that a question compares: it says how they
 differ, while the pages of either describe it alone. Chosen by reading answers to the tuning questions."""
@@ -211,7 +207,9 @@ class _Judgement(NamedTuple):
 
     found: RankedPassages
     gain: float = 0.0
-    """What its judgement of the first passage adds to the score."""
+    """What its judgement of the first passage adds to the score, when interpretations are compared: those of
+    a question as typed and in English are hardly comparable. Of 127 tuning questions about handbooks with
+    several, 114 instead of 112 then have the right page first."""
 
     @property
     def score(self) -> float:
@@ -244,7 +242,7 @@ def _judged(query: str, found: RankedPassages, meaning: MeaningSearch) -> _Judge
         ),
         probability=judged_probability(found.probability, first),
     )
-    return _Judgement(ordered, _ODDS_OF_INTERPRETATION * first)
+    return _Judgement(ordered, ODDS * first)
 
 
 def _own(passages: Sequence[Passage]) -> tuple[Passage, ...]:
