@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
+from groundwire.engine.compose.answer import compose
 from groundwire.engine.knowledge.language_reference import page_text, topic_pages
+from groundwire.engine.pages import Passage
 
 DOCS = f"https://docs.python.org/{sys.version_info.major}.{sys.version_info.minor}/"
 
@@ -39,3 +41,16 @@ def test_each_method_that_a_topic_explains_has_its_own_anchor() -> None:
 )
 def test_marks_that_are_not_on_the_page_are_removed(topic: str, text: str) -> None:
     assert page_text(topic).strip() == text
+
+
+def test_an_item_of_a_list_inside_a_description_is_quoted_without_its_mark() -> None:
+    topic = (
+        "Dictionaries can be created by several means:\n\n"
+        "   * Use a comma-separated list of pairs\n\n"
+        '   * Use a dict comprehension: "{}", "{x: x ** 2 for x in range(10)}"'
+    )
+    passage = Passage("https://docs.example/", "Dictionaries", page_text(topic), 0, score=1.0)
+    citations = compose("use a dict comprehension", [passage]).citations
+    quotes = [item.quote for citation in citations for item in citation.evidence]
+    assert any("Use a dict comprehension" in quote for quote in quotes)
+    assert not any(quote.strip().startswith("*") for quote in quotes)

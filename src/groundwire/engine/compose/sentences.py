@@ -59,6 +59,8 @@ _CODE = lazy_pattern(
     r"|(?![A-Z]?[a-z]+(?: [\w'’,-]+){3} ).*;$"
     r"|\|.*\|$|\[[^()]*\)$|->\s|\"{3}|'{3})"
 )
+# An item of a list that begins with words may end with code.
+_LISTED_PROSE = lazy_pattern(r"[-*+•‣◦–·]\s+[A-Z]?[a-z]+(?: [a-z'’]+){2}")
 # A shell command: a program with options, or a well-known program.
 _COMMAND = lazy_pattern(
     r"[a-z][\w.-]*(?:\s\S+)*?\s--?[a-z][\w-]*(?:[=\s].*)?(?<![.:,])$"
@@ -250,7 +252,7 @@ def _kind(line: str) -> SegmentKind:
         return "rule"
     if _is_signature(line):
         return "signature"
-    return "code" if _CODE.match(line) else "prose"
+    return "code" if _CODE.match(line) and not _LISTED_PROSE.match(line) else "prose"
 
 
 def _is_signature(line: str) -> bool:
