@@ -203,8 +203,9 @@ def test_pages_of_the_user_are_compared_however_many_built_in_pages_share_their_
 class Judge:
     """Search by meaning that only judges passages: those with a word answer the question."""
 
-    def __init__(self, word: str) -> None:
+    def __init__(self, word: str, odds: float = 9.0) -> None:
         self._word = word
+        self._odds = odds
         self.judged: list[str] = []
 
     def search(self, query: str, options: SearchOptions, limit: int) -> list[Passage]:
@@ -218,7 +219,7 @@ class Judge:
 
     def answer_odds(self, query: str, passages: Sequence[Passage]) -> list[float | None]:
         self.judged += [passage.url for passage in passages]
-        return [9.0 if self._word in passage.text else -9.0 for passage in passages]
+        return [self._odds if self._word in passage.text else -self._odds for passage in passages]
 
     def purposes(self, query: str, limit: int) -> list[PurposeMatch]:
         return []
@@ -275,9 +276,20 @@ def test_a_german_question_is_answered_from_the_page_that_has_the_answer_in_eith
         ]
     )
     question = "was tun wenn man den Schlüssel verloren hat"
-    found = {word: find_passages(index, question, SearchOptions(), 9, Judge(word)) for word in ("40", "ruft")}
-    assert {word: one.passages[0].url for word, one in found.items()} == {"40": english, "ruft": german}
-    assert {one.interpretation.kind for one in found.values()} == {"typed", "translated"}
+    judges = (Judge("40", odds=4.0), Judge("ruft", odds=4.0))
+    first, second = (find_passages(index, question, SearchOptions(), 9, judge) for judge in judges)
+    assert (first.passages[0].url, second.passages[0].url) == (english, german)
+    assert (first.interpretation.kind, second.interpretation.kind) == ("translated", "typed")
+
+
+def test_an_interpretation_that_is_far_behind_is_not_read(index: Index) -> None:
+    text = "Fundsachen: Schlüssel liegen im Büro."
+    page = Page("https://handbook.example/de", "Verlorene Schlüssel", text, language="de")
+    index.put([page])
+    judge = Judge("Büro", odds=4.0)
+    found = find_passages(index, "wo liegen verlorene Schlüssel", SearchOptions(), 9, judge)
+    assert (found.passages[0].url, found.interpretation.kind) == (page.url, "typed")
+    assert judge.judged.count(page.url) == 1
 
 
 def test_a_page_of_the_user_may_answer_where_a_built_in_one_is_first_but_does_not(index: Index) -> None:
