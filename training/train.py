@@ -313,7 +313,7 @@ class Material:
         elsewhere = rng.sample(about, min(foreign // 2, len(about)))
         elsewhere += rng.sample(self._phrases, min(foreign - len(elsewhere), len(self._phrases)))
         return [
-            *make_groups(self.pages, chosen, self._found, rng),
+            *make_groups(self.pages, chosen, self._search_scores, rng),
             *foreign_groups(self.pages, elsewhere, self._similarities, rng),
         ]
 
@@ -321,7 +321,7 @@ class Material:
         found: list[float] = (self._sections @ self._asked[question]).tolist()
         return found
 
-    def _found(self, question: str) -> list[float]:
+    def _search_scores(self, question: str) -> list[float]:
         """How well a search would find each section."""
         covered = self._words.covered(question)
         return [

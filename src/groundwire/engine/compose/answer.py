@@ -68,7 +68,7 @@ _FIRM_PROBABILITY = 0.85
 """Probability of an answer, where the engine judges it, below which it quotes one page only."""
 
 
-class _Sureness(NamedTuple):
+class _Thresholds(NamedTuple):
     """Probabilities of an answer, where the engine judges it."""
 
     doubtful: float
@@ -77,7 +77,7 @@ class _Sureness(NamedTuple):
     """Below it, the evidence is thin."""
 
 
-_BUILT_IN, _OWN = _Sureness(0.6, _FIRM_PROBABILITY), _Sureness(0.75, 0.75)
+_BUILT_IN, _OWN = _Thresholds(0.6, _FIRM_PROBABILITY), _Thresholds(0.75, 0.75)
 """For built-in pages and for pages that the user added. On the tuning questions about Python, the evidence is
 called thin at 10 % of the right answers and at 55 % of the wrong ones; by coverage at 17 % and at 41 %.
 On those about handbooks, it is at 15 % of the right answers and at four in five of the answers to questions
@@ -141,7 +141,7 @@ def _compose_part(part: QuestionPart, max_sources: int | None) -> Composition:
     )
     # Further links would count as sources.
     builder = _AnswerBuilder(part.query, sources, has_links=max_sources is None)
-    is_doubtful = part.probability is not None and part.probability < _sureness(part).doubtful
+    is_doubtful = part.probability is not None and part.probability < _thresholds(part).doubtful
     if is_doubtful:
         builder.doubt()
     if reference is not None:
@@ -157,7 +157,7 @@ def _compose_part(part: QuestionPart, max_sources: int | None) -> Composition:
     )
 
 
-def _sureness(part: QuestionPart) -> _Sureness:
+def _thresholds(part: QuestionPart) -> _Thresholds:
     return _BUILT_IN if is_built_in(part.passages[0].url) else _OWN
 
 
@@ -509,7 +509,7 @@ def _notes(part: QuestionPart, selection: Selection, builder: _AnswerBuilder) ->
     for one, other in builder.contradictions:
         yield Warned("contradictory_evidence", f"{_name_sources(one, other)} disagree; both are quoted.")
     if part.probability is not None:
-        if part.probability < _sureness(part).firm:
+        if part.probability < _thresholds(part).firm:
             yield Warned(THIN_EVIDENCE, "The evidence is thin: the pages may not answer the question.")
     elif selection.coverage < _THIN_COVERAGE:
         yield Warned(THIN_EVIDENCE, "The evidence is thin: no page covers the whole question.")

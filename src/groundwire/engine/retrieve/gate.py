@@ -130,9 +130,9 @@ def weighed(features: GateFeatures, gate: GateWeights) -> float:
 JUDGED = (0.4, 0.25, 0.4)
 """Bias, and the weights of the gate's own log odds and of the cross-encoder's. Their ratio is about that of
 the weights that `bench/cross_encoder.py` fits to the tuning questions about handbooks. Bias and scale were
-chosen on the same questions, for the two probabilities that matter: 3 % of the 585 answerable ones are below
-`THRESHOLD`, and 6 % of the 146 others are answered without doubt (`compose/answer.py`). A wrong silence hides
-what was found, while a doubtful answer begins by saying so."""
+chosen by hand on the same questions, for the two probabilities that matter: 3 % of the 585 answerable ones
+are below `THRESHOLD`, and 6 % of the 146 others are answered without doubt (`compose/answer.py`). A wrong
+silence hides what was found, while a doubtful answer begins by saying so."""
 
 
 def judged_probability(probability: float, log_odds: float) -> float:
