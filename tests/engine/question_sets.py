@@ -6,9 +6,8 @@ engine is tuned; a different person wrote each part. A change is judged by the p
 one. The questions of the `held_out` parts are never printed; they are counted after a change, never to choose
 one. Their authors had neither read nor used the engine. A set whose counts led to a change must be renamed.
 
-The questions of the subject `handbook` are about the documents of an invented organisation. `tuning_5`,
-`tuning_6`, `tuning_7`, `tuning_9` and `tuning_10` were held out until their counts were used or their
-questions read.
+The questions of the subject `handbook` are about the documents of an invented organisation. `tuning_5` to
+`tuning_7` and `tuning_9` to `tuning_17` were held out until their counts were used or their questions read.
 """
 
 from __future__ import annotations
@@ -29,17 +28,19 @@ Part: TypeAlias = Literal[
     "tuning_8",
     "tuning_9",
     "tuning_10",
+    "tuning_11",
+    "tuning_12",
+    "tuning_13",
+    "tuning_14",
+    "tuning_15",
+    "tuning_16",
+    "tuning_17",
     "held_out",
     "held_out_2",
     "held_out_3",
-    "held_out_4",
-    "held_out_5",
-    "held_out_6",
     "held_out_7",
-    "held_out_8",
-    "held_out_9",
-    "held_out_10",
-    "held_out_11",
+    "held_out_12",
+    "held_out_13",
 ]
 Subject: TypeAlias = Literal["python", "handbook", "unanswerable"]
 
@@ -48,84 +49,49 @@ TUNING: tuple[Part, ...] = tuple(part for part in PARTS if part.startswith("tuni
 """The parts that may be looked at."""
 SUBJECTS: tuple[Subject, ...] = get_args(Subject)
 FOLDER = Path(__file__).parent / "questions"
-HANDBOOK = Path(__file__).parent / "handbook"
+
+
+def _handbook(number: int) -> Path:
+    return Path(__file__).parent / (f"handbook_{number}" if number > 1 else "handbook")
+
+
+HANDBOOK = _handbook(1)
 """The documents of an invented company that makes sensors."""
-HANDBOOK_2 = Path(__file__).parent / "handbook_2"
+HANDBOOK_2 = _handbook(2)
 """The documents of an invented university library."""
-HANDBOOK_3 = Path(__file__).parent / "handbook_3"
-"""The documents of a third invented organisation."""
-HANDBOOK_4 = Path(__file__).parent / "handbook_4"
-"""Those of a fourth one."""
-HANDBOOK_5 = Path(__file__).parent / "handbook_5"
-"""Those of a fifth one."""
-HANDBOOK_6 = Path(__file__).parent / "handbook_6"
-"""Those of a sixth one."""
-HANDBOOK_7 = Path(__file__).parent / "handbook_7"
-"""Those of a seventh one."""
-HANDBOOK_8 = Path(__file__).parent / "handbook_8"
-"""Those of an eighth one."""
-HANDBOOK_9 = Path(__file__).parent / "handbook_9"
-"""Those of a ninth one."""
-HANDBOOK_10 = Path(__file__).parent / "handbook_10"
-"""Those of a tenth one."""
-HANDBOOK_11 = Path(__file__).parent / "handbook_11"
-"""Those of an eleventh one."""
-HANDBOOK_12 = Path(__file__).parent / "handbook_12"
-"""Those of a twelfth one."""
-HANDBOOK_13 = Path(__file__).parent / "handbook_13"
-"""Those of a thirteenth one."""
-HANDBOOK_14 = Path(__file__).parent / "handbook_14"
-"""Those of a fourteenth one."""
-HANDBOOK_15 = Path(__file__).parent / "handbook_15"
-"""Those of a fifteenth one."""
-HANDBOOK_16 = Path(__file__).parent / "handbook_16"
-"""Those of a sixteenth one."""
-HANDBOOK_17 = Path(__file__).parent / "handbook_17"
-"""Those of a seventeenth one."""
-_HANDBOOK_OF: dict[Part, Path] = {
-    "tuning_5": HANDBOOK_2,
-    "tuning_6": HANDBOOK_3,
-    "tuning_7": HANDBOOK_4,
-    "tuning_8": HANDBOOK_6,
-    "held_out": HANDBOOK_5,
-    "tuning_9": HANDBOOK_7,
-    "tuning_10": HANDBOOK_8,
-    "held_out_2": HANDBOOK_9,
-    "held_out_3": HANDBOOK_10,
-    "held_out_4": HANDBOOK_11,
-    "held_out_5": HANDBOOK_12,
-    "held_out_6": HANDBOOK_13,
-    "held_out_8": HANDBOOK_14,
-    "held_out_9": HANDBOOK_15,
-    "held_out_10": HANDBOOK_16,
-    "held_out_11": HANDBOOK_17,
+
+
+class Contents(NamedTuple):
+    """What the questions of a part are about, and with which handbook they are asked."""
+
+    handbook: Path
+    subjects: tuple[Subject, ...]
+
+
+_ABOUT_HANDBOOK: tuple[Subject, ...] = ("handbook",)
+CONTENTS: Mapping[Part, Contents] = {
+    **dict.fromkeys(("tuning", "tuning_2", "tuning_3", "tuning_4"), Contents(HANDBOOK, SUBJECTS)),
+    "tuning_5": Contents(HANDBOOK_2, _ABOUT_HANDBOOK),
+    "tuning_6": Contents(_handbook(3), _ABOUT_HANDBOOK),
+    "tuning_7": Contents(_handbook(4), _ABOUT_HANDBOOK),
+    "tuning_8": Contents(_handbook(6), ("handbook", "python")),
+    "tuning_9": Contents(_handbook(7), _ABOUT_HANDBOOK),
+    "tuning_10": Contents(_handbook(8), _ABOUT_HANDBOOK),
+    "tuning_11": Contents(_handbook(11), _ABOUT_HANDBOOK),
+    "tuning_12": Contents(_handbook(12), _ABOUT_HANDBOOK),
+    "tuning_13": Contents(_handbook(13), _ABOUT_HANDBOOK),
+    "tuning_14": Contents(_handbook(14), _ABOUT_HANDBOOK),
+    "tuning_15": Contents(_handbook(15), _ABOUT_HANDBOOK),
+    "tuning_16": Contents(_handbook(16), _ABOUT_HANDBOOK),
+    "tuning_17": Contents(_handbook(17), _ABOUT_HANDBOOK),
+    "held_out": Contents(_handbook(5), SUBJECTS),
+    "held_out_2": Contents(_handbook(9), SUBJECTS),
+    "held_out_3": Contents(_handbook(10), _ABOUT_HANDBOOK),
+    "held_out_7": Contents(HANDBOOK, ("python", "unanswerable")),
+    "held_out_12": Contents(_handbook(18), _ABOUT_HANDBOOK),
+    "held_out_13": Contents(_handbook(19), _ABOUT_HANDBOOK),
 }
-"""The handbook that the questions of a part are about, if it is not the first."""
-WITHOUT: frozenset[tuple[Part, Subject]] = frozenset(
-    [
-        *(("tuning_5", "python"), ("tuning_6", "python"), ("tuning_7", "python")),
-        *(("tuning_5", "unanswerable"), ("tuning_6", "unanswerable"), ("tuning_7", "unanswerable")),
-        ("tuning_8", "unanswerable"),
-        *(("tuning_9", "python"), ("tuning_9", "unanswerable")),
-        *(("tuning_10", "python"), ("tuning_10", "unanswerable")),
-        *(("held_out_3", "python"), ("held_out_3", "unanswerable")),
-        *(("held_out_4", "python"), ("held_out_4", "unanswerable")),
-        *(("held_out_5", "python"), ("held_out_5", "unanswerable")),
-        *(("held_out_6", "python"), ("held_out_6", "unanswerable")),
-        ("held_out_7", "handbook"),
-        *(("held_out_8", "python"), ("held_out_8", "unanswerable")),
-        *(("held_out_9", "python"), ("held_out_9", "unanswerable")),
-        *(("held_out_10", "python"), ("held_out_10", "unanswerable")),
-        *(("held_out_11", "python"), ("held_out_11", "unanswerable")),
-    ]
-)
-"""Parts without questions about a subject."""
-HANDBOOKS = (
-    *(HANDBOOK, HANDBOOK_2, HANDBOOK_3, HANDBOOK_4, HANDBOOK_5),
-    *(HANDBOOK_6, HANDBOOK_7, HANDBOOK_8, HANDBOOK_9, HANDBOOK_10, HANDBOOK_11),
-    *(HANDBOOK_12, HANDBOOK_13, HANDBOOK_14, HANDBOOK_15),
-    *(HANDBOOK_16, HANDBOOK_17),
-)
+HANDBOOKS: tuple[Path, ...] = tuple(dict.fromkeys(contents.handbook for contents in CONTENTS.values()))
 """All handbooks. A file name is in one of them only."""
 
 
@@ -153,17 +119,17 @@ class Question(NamedTuple):
 
 def handbook_of(part: Part) -> Path:
     """The handbook that the questions of a part are about."""
-    return _HANDBOOK_OF.get(part, HANDBOOK)
+    return CONTENTS[part].handbook
 
 
 def parts_about(subject: Subject) -> list[Part]:
     """The parts with questions about a subject."""
-    return [part for part in PARTS if (part, subject) not in WITHOUT]
+    return [part for part, contents in CONTENTS.items() if subject in contents.subjects]
 
 
 def load_questions(part: Part, subject: Subject) -> list[Question]:
     """The questions of one file, in its order; none if the part has none about the subject."""
-    if (part, subject) in WITHOUT:
+    if subject not in CONTENTS[part].subjects:
         return []
     text = (FOLDER / f"{part}_{subject}.toml").read_text("utf-8")
     return [decode_question(row) for row in tomllib.loads(text)["question"]]

@@ -275,6 +275,12 @@ def url_words(url: str) -> str:
     return " ".join(words)
 
 
+def text_language(declared: str, text: str) -> str:
+    """The language of a text without its region: the declared one, or the one that the text seems to be in;
+    empty if neither says."""
+    return declared.partition("-")[0].lower() or guess_language(text)
+
+
 def guess_language(text: str) -> str:
     """`en` or `de` by the stop words at the beginning of a text; empty where they do not decide."""
     words = tokenize(text[:_GUESSED_FROM])

@@ -49,6 +49,21 @@ def test_the_sentence_that_answers_is_the_answer() -> None:
     check(answer, [page])
 
 
+def test_an_english_question_is_answered_by_the_german_sentence_with_the_detail() -> None:
+    page = passage("Alle Räume haben eine Heizung. Der Schlüssel liegt am Empfang. Es ist still im Haus.")
+    question = "where is the key kept"
+    answer = compose_parts([QuestionPart(question, question, [page], is_answer=True, probability=0.9)])
+    assert answer.text == "Der Schlüssel liegt am Empfang."
+    check(answer, [page])
+
+
+def test_our_own_sentences_are_in_the_language_of_the_question_and_not_of_what_was_searched() -> None:
+    page = passage("The key is kept at the reception.")
+    part = QuestionPart("wo ist der Schlüssel", "key", [page], is_answer=True, probability=0.5)
+    answer = compose_parts([part])
+    assert answer.text.startswith("Der Index enthält die Antwort vielleicht nicht.")
+
+
 def test_what_was_new_in_a_version_is_not_quoted_next_to_the_page_about_the_thing() -> None:
     about = Passage(
         f"{DOCS_URL}library/http.html#s",

@@ -74,6 +74,15 @@ def test_pages_survive_reopening_the_index(opener: Callable[[], Index]) -> None:
     assert urls(again, "indent") == [DUMPS.url]
 
 
+def test_english_words_find_a_german_page_whether_or_not_it_declares_its_language(index: Index) -> None:
+    declared = replace(HOUSES, language="de-AT")
+    guessed = Page("https://firma.example/urlaub", "Urlaub", "Die Frist für den Antrag ist drei Wochen.")
+    index.put([NEWS, declared, guessed])
+    assert urls(index, "deadline for the application") == [guessed.url]
+    assert urls(index, "houses under protection")[0] == HOUSES.url
+    assert urls(index, "Häuser unter Schutz")[0] == HOUSES.url
+
+
 def test_another_opener_sees_later_changes(opener: Callable[[], Index]) -> None:
     writer, reader = opener(), opener()
     writer.put([DUMPS])
@@ -280,7 +289,7 @@ def test_the_same_words_under_another_address_are_shown_once(filled: Index) -> N
 def test_pages_are_removed_by_address_and_by_collection(filled: Index) -> None:
     assert filled.remove(urls=[NEWS.url, NEWS.url, "https://nowhere.example/"]) == 1
     assert filled.page(NEWS.url) is None
-    assert urls(filled, "fire") == []
+    assert urls(filled, "brigade") == []
     assert filled.remove(collection="python") == 2
     assert urls(filled, "json") == []
     assert filled.remove(collection="python") == 0

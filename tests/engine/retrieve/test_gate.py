@@ -8,8 +8,10 @@ from groundwire.engine.pages import Passage
 from groundwire.engine.retrieve.gate import (
     THRESHOLD,
     GateFeatures,
+    coverage,
     gate_features,
     judged_probability,
+    passage_terms,
     probability,
     word_weights,
 )
@@ -102,6 +104,13 @@ def test_what_the_cross_encoder_says_changes_the_probability() -> None:
     before = 0.7
     assert judged_probability(before, -3.0) < THRESHOLD < before < judged_probability(before, 3.0)
     assert 0 < judged_probability(0.0, -9.0) < judged_probability(1.0, 9.0) < 1
+
+
+def test_a_german_passage_covers_a_question_in_english() -> None:
+    weights = word_weights("the deadline for vacation", lambda prefix: [])
+    german = Passage("https://a.example/", "Urlaub", "Die Frist ist drei Wochen.", 0)
+    assert coverage(weights, passage_terms(german)) == 1.0
+    assert coverage(weights, passage_terms(replace(german, language="en"))) < 1.0
 
 
 def test_rare_words_weigh_more_and_an_index_without_a_word_list_knows_every_word() -> None:

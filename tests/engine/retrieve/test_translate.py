@@ -6,7 +6,7 @@ import pytest
 
 from groundwire.engine.data_files import data_lines
 from groundwire.engine.retrieve import translate
-from groundwire.engine.retrieve.translate import gloss, is_german_word
+from groundwire.engine.retrieve.translate import english_words, gloss, is_german_word
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,20 @@ def test_a_text_is_read_word_by_word_with_two_meanings_of_each(german: str, engl
 
 def test_what_has_no_translation_is_kept() -> None:
     assert gloss("Hemmeroog 42 xyzzy") == "Hemmeroog 42 xyzzy"
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "english"),
+    [
+        ("Die Frist, und noch eine Frist", "de", "deadline period"),
+        ("Zufallszahlen im Urlaub", "de-AT", "random numbers vacation leave"),
+        ("Der Urlaub ist kurz und die Frist auch.", "", "vacation leave short deadline period"),
+        ("The deadline is short.", "", ""),
+        ("die Frist", "en", ""),
+    ],
+)
+def test_a_german_text_has_english_words_for_its_own(text: str, language: str, english: str) -> None:
+    assert english_words(text, language) == english
 
 
 def test_no_function_word_is_listed_twice() -> None:

@@ -140,7 +140,7 @@ def _compose_part(part: QuestionPart, max_sources: int | None) -> Composition:
         selection, paragraphs=tuple(_newest_first(group, sources) for group in selection.paragraphs)
     )
     # Further links would count as sources.
-    builder = _AnswerBuilder(part.query, sources, has_links=max_sources is None)
+    builder = _AnswerBuilder(part.question, sources, has_links=max_sources is None)
     is_doubtful = part.probability is not None and part.probability < _thresholds(part).doubtful
     if is_doubtful:
         builder.doubt()
@@ -375,11 +375,11 @@ def sources_in(passages: Sequence[Passage]) -> dict[str, Source]:
 class _AnswerBuilder:
     """Builds the answer text and counts the citation spans as it grows."""
 
-    __slots__ = ("_has_links", "_length", "_parts", "_query", "_sources", "citations", "contradictions")
+    __slots__ = ("_has_links", "_length", "_parts", "_question", "_sources", "citations", "contradictions")
 
-    def __init__(self, query: str, sources: Mapping[str, Source], *, has_links: bool) -> None:
+    def __init__(self, question: str, sources: Mapping[str, Source], *, has_links: bool) -> None:
         self._has_links = has_links
-        self._query = query
+        self._question = question
         self._sources = sources
         self._parts: list[str] = []
         self._length = 0
@@ -392,14 +392,14 @@ class _AnswerBuilder:
 
     def doubt(self) -> None:
         """Writes that what follows may not be the answer."""
-        self._append(phrase("doubt", self._query))
+        self._append(phrase("doubt", self._question))
 
     def refer(self, passage: Passage) -> None:
         """Writes where a page is that cannot be quoted."""
         heading = titled_name(passage.title)
         self._separate("\n\n")
         start = self._length
-        self._append(phrase("reference", self._query).format(heading=heading))
+        self._append(phrase("reference", self._question).format(heading=heading))
         self.citations.append(
             Citation(
                 Span(start, self._length), (Evidence(replace(self._sources[passage.url], state="cited")),)
@@ -452,8 +452,8 @@ class _AnswerBuilder:
     def _contradiction(self, statement: Statement, other: Statement) -> str:
         newer, older = (_date(self._sources[item.url]) for item in (statement, other))
         if older and newer > older:
-            return phrase("older", self._query).format(older=older, newer=newer)
-        return phrase("contradiction", self._query)
+            return phrase("older", self._question).format(older=older, newer=newer)
+        return phrase("contradiction", self._question)
 
     def _cite_layout(self, url: str, layout: Layout, announcement: Citation | None) -> None:
         """Writes an exhibit. The sentence that announces it is cited together with it."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from groundwire.engine.compose.names import NameMatch, NameMatcher
 from groundwire.engine.compose.statements import ABOUT_THE_TEXT, Excerpt, Statement, leading_name
+from groundwire.engine.retrieve.translate import english_stems
 from groundwire.engine.words import TextTerms, analyse, query_terms, stem_synonyms, url_words, word_list
 from groundwire.model.value import replace
 
@@ -21,13 +22,15 @@ from groundwire.model.value import replace
 LEAST_COVERAGE = 0.25
 """Coverage of the query below which a statement answers something else. ±25 %: no change."""
 _IN_SYNONYM = 0.8
+_IN_TRANSLATION = 0.8
 _IN_TITLE = 0.4
 _IN_PURPOSE = 0.7
 _IN_LEAD = 0.9
 _NEARBY = 0.15
-"""Coverage of a query term that is not in the sentence itself but matched by a synonym, in the title, in the
-purpose in the title, in the name that a lead sentence is about, or in the sentence before. ±25 %: synonym and
-nearby no change, title -1 to +2 questions, purpose -1 to 0, lead -3 to 0."""
+"""Coverage of a query term that is not in the sentence itself but matched by a synonym, by an English word
+for one of a German sentence, in the title, in the purpose in the title, in the name that a lead sentence is
+about, or in the sentence before. ±25 %: synonym and nearby no change, title -1 to +2 questions, purpose -1 to
+0, lead -3 to 0; the English words came later, and count as synonyms do."""
 _WHOLE_TITLE = 0.8
 """Share of a title or a heading that the query has to cover for the first sentence under it to be about the
 query. Chosen."""
@@ -233,7 +236,7 @@ class _QueryTerms:
 
     def matched_by(self, statement: Statement) -> dict[str, float]:
         """The query terms in a statement, and in what it announces."""
-        shares = self.matched(statement.words)
+        shares = self._translated(statement.english) | self.matched(statement.words)
         if statement.announced is not None:
             for term, share in self.matched(statement.announced).items():
                 shares[term] = max(_IN_ANNOUNCED * share, shares.get(term, 0.0))
@@ -247,11 +250,19 @@ class _QueryTerms:
     def in_title(self, excerpt: Excerpt, head: str) -> frozenset[str]:
         """The query terms in the title and the URL path of a page."""
         words = analyse(f"{excerpt.title} {url_words(excerpt.url)}")
-        return frozenset(self.matched(words)) | self.fit(head).terms
+        english = english_stems(excerpt.title, excerpt.language)
+        return frozenset(self.matched(words) | self._translated(english)) | self.fit(head).terms
 
     def in_section(self, excerpt: Excerpt) -> frozenset[str]:
         """The query terms in the headings above an excerpt."""
-        return frozenset(self.matched(analyse(excerpt.section))) if excerpt.section else frozenset()
+        if not excerpt.section:
+            return frozenset()
+        english = english_stems(excerpt.section, excerpt.language)
+        return frozenset(self.matched(analyse(excerpt.section)) | self._translated(english))
+
+    def _translated(self, english: frozenset[str]) -> dict[str, float]:
+        """The query terms among the English words for a German text."""
+        return dict.fromkeys(self.terms & english, _IN_TRANSLATION)
 
     def in_opening(self, excerpt: Excerpt, head: str) -> frozenset[str]:
         """The query terms in the innermost heading above an excerpt, if that is nearly all it says."""

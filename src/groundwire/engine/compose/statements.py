@@ -16,7 +16,8 @@ from groundwire.engine.compose.sentences import (
 )
 from groundwire.engine.outline import decode_outline
 from groundwire.engine.pages import ClosestSentence, Passage
-from groundwire.engine.words import TextTerms, analyse, word_list
+from groundwire.engine.retrieve.translate import english_stems
+from groundwire.engine.words import TextTerms, analyse, text_language, word_list
 from groundwire.model.value import replace, value
 from groundwire.text.lazy_pattern import lazy_pattern
 
@@ -70,6 +71,7 @@ class Excerpt:
     """How well the subject of its page is known to match the question; see `Passage`."""
     closest: tuple[ClosestSentence, ...] = ()
     """The sentences of its passages that are closest to the question in meaning. Offsets in the page."""
+    language: str = ""
 
     def closeness(self, statement: Statement) -> float:
         """How close a statement is to the question in meaning, if it is one of the closest; else 0."""
@@ -106,6 +108,8 @@ class Statement:
     """May its beginning or its end be missing?"""
     announced: TextTerms | None = None
     """The terms of the code, list or table that it announces with a colon."""
+    english: frozenset[str] = frozenset()
+    """The stems of the English words for those of a German sentence."""
 
     @property
     def text(self) -> str:
@@ -123,6 +127,7 @@ def join_passages(passages: Iterable[Passage]) -> list[Excerpt]:
         new = Excerpt(
             *(passage.url, passage.title, passage.text, passage.start, min(1.0, max(0.0, score))),
             *(passage.section, passage.outline, passage.published, passage.about, _in_page(passage)),
+            text_language(passage.language, passage.text),
         )
         for index, known in enumerate(excerpts):
             joined = _joined(known, new)
@@ -239,6 +244,7 @@ def _statements(excerpt: Excerpt, index: int) -> Iterator[Statement]:
             position in interrupted,
             _is_cut(excerpt, segment, quote, is_last=segment is segments[-1]),
             _announced(excerpt.text, quote, segments[position + 1 :][:_ANNOUNCED_SEGMENTS]),
+            english_stems(words, excerpt.language),
         )
         number += 1
         is_lead = is_lead and is_remark

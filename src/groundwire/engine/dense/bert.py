@@ -54,17 +54,10 @@ class Outputs:
     """For each text and piece, 384 numbers."""
     present: Floats
     """For each text and piece: 1, or 0 for padding."""
-    second: Floats
-    """For each text and piece: 1 if it is of the second part of the text, or 0."""
 
     def sums(self) -> Floats:
         """For each text, the sum over its pieces."""
         found: Floats = np.einsum("tpd,tp->td", self.values, self.present)
-        return found
-
-    def second_sums(self) -> Floats:
-        """The sum over the pieces of the second part."""
-        found: Floats = np.einsum("tpd,tp->td", self.values, self.second)
         return found
 
 
@@ -102,12 +95,7 @@ class Bert:
         mask = None if present.all() else np.where(present, 0, _MASKED).astype(np.float32)[:, None, None, :]
         for layer in range(self._layers):
             values = self._layer(f"encoder.layer.{layer}.", values, len(texts), mask)
-        return Outputs(
-            rows,
-            values.reshape(*ids.shape, WIDTH),
-            present.astype(np.float32),
-            kinds.astype(np.float32),
-        )
+        return Outputs(rows, values.reshape(*ids.shape, WIDTH), present.astype(np.float32))
 
     def _embedded(self, ids: Integers, kinds: Integers) -> Floats:
         weights = self._weights
@@ -166,7 +154,7 @@ def layer_count(names: Iterable[str]) -> int:
 
 def is_factor(name: str) -> bool:
     """Is it a matrix that values are multiplied by? The file has it transposed."""
-    return name.startswith("encoder.") and name.endswith(".weight") and "LayerNorm" not in name
+    return name.startswith(("encoder.", "pooler.")) and name.endswith(".weight") and "LayerNorm" not in name
 
 
 def _gelu(values: Floats) -> Floats:

@@ -1,18 +1,21 @@
 """The cross-encoder: reads a question and a passage together, and judges whether the passage answers it.
 
 Two vectors say whether texts have the same subject. Whether a passage has the detail that a question asks for
-can only be seen from both at once. The network is that of snowflake-arctic-embed-s, changed by what was
-learnt from invented pages and questions (`training/README.md`): for each matrix the product of two narrow
-ones, in bytes, and a few vectors as they are.
+can only be seen from both at once. The network is ms-marco-MiniLM-L-12-v2, which learnt from web searches to
+order passages, changed by what it learnt from invented pages and questions (`training/README.md`), above all
+whether there is an answer: for each matrix the product of two narrow ones, in bytes, and a few vectors as
+they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 
 from groundwire.engine.dense.arrays import Floats, Numbers, np
-from groundwire.engine.dense.bert import WIDTH, Bert, is_factor
+from groundwire.engine.dense.bert import Bert, is_factor
 from groundwire.engine.dense.packages import READER, MeaningUnavailable
 from groundwire.engine.dense.prepared import Facts, load_prepared, map_arrays, write_arrays
 from groundwire.engine.dense.quantised import read_quantised
@@ -25,38 +28,30 @@ LONGEST = (40, 140)
 """Pieces of the question and of the passage that are read, as in the training."""
 _UP, _DOWN, _SCALES = "up", "down", "scales"
 """Names of the arrays of a changed matrix, after its own."""
-_HEAD = "head"
 
 
 class CrossEncoder:
     """Judges pairs of questions and passages."""
 
-    def __init__(self, tokenizer: WordPieceTokenizer, weights: Mapping[str, Floats], head: Numbers) -> None:
+    def __init__(self, tokenizer: WordPieceTokenizer, weights: Mapping[str, Floats]) -> None:
         self._tokenizer = tokenizer
+        self._weights = weights
         self._bert = Bert(weights)
-        self._head = head.astype(np.float32)
 
     def log_odds(self, question: str, passages: Sequence[str]) -> list[float]:
         """For each passage, the logarithm of the odds that it answers the question."""
         pairs = [self._tokenizer.pair(question, passage, LONGEST) for passage in passages]
         found = np.empty(len(pairs), np.float32)
-        weights, (bias, of_similarity) = self._head[: 2 * WIDTH], self._head[2 * WIDTH :]
         for outputs in self._bert.outputs(pairs):
-            whole, passage = outputs.sums(), outputs.second_sums()
-            means = whole / outputs.present.sum(axis=1, keepdims=True)
-            pooled = np.concatenate([outputs.values[:, 0], means], axis=1)
-            found[outputs.rows] = (
-                pooled @ weights + bias + of_similarity * _similarities(whole - passage, passage)
-            )
+            pooled = np.tanh(self._linear("pooler.dense", outputs.values[:, 0]))
+            found[outputs.rows] = self._linear("classifier", pooled)[:, 0]
         odds: list[float] = found.tolist()
         return odds
 
-
-def _similarities(some: Floats, others: Floats) -> Floats:
-    """The cosines of rows."""
-    lengths = np.linalg.norm(some, axis=1) * np.linalg.norm(others, axis=1)
-    found: Floats = np.einsum("td,td->t", some, others) / lengths
-    return found
+    def _linear(self, name: str, values: Floats) -> Floats:
+        product: Floats = values @ self._weights[f"{name}.weight"].T
+        product += self._weights[f"{name}.bias"]
+        return product
 
 
 _AROUND = 250
@@ -86,7 +81,7 @@ def adapted(weights: Mapping[str, Floats], adapter: Mapping[str, Numbers]) -> di
             # Transposed, so that the sum is stored as it is multiplied.
             change: Floats = np.matmul(down.T, (up * scales).T, dtype=np.float32)
             changed[matrix] = (weights[matrix].T + change).T
-        elif not part and name != _HEAD:
+        elif not part:
             changed[name] = array.astype(np.float32)
     return changed
 
@@ -98,14 +93,15 @@ def load_cross_encoder(cache: Path) -> CrossEncoder:
     if vocabulary is None:
         raise MeaningUnavailable(READER.problem())
     try:
-        with np.load(ADAPTER, allow_pickle=False) as stored:
-            adapter = {name: stored[name] for name in stored.files}
-        name = f"{READER.name}/{ADAPTER.stat().st_size}/{float(adapter[_HEAD].sum())}"
+        stored = ADAPTER.read_bytes()
+        with np.load(BytesIO(stored), allow_pickle=False) as arrays:
+            adapter = {name: arrays[name] for name in arrays.files}
         tokenizer = read_tokenizer(vocabulary, sum(LONGEST))
     except (OSError, ValueError, LookupError) as error:
         raise MeaningUnavailable(f"{ADAPTER.parent} cannot be read ({error})") from error
+    name = f"{READER.name}/{sha256(stored).hexdigest()}"
     weights = load_prepared(cache, name, _read_prepared, lambda folder: _write_prepared(folder, adapter))
-    return CrossEncoder(tokenizer, weights, adapter[_HEAD])
+    return CrossEncoder(tokenizer, weights)
 
 
 _ARRAYS = "arrays.npy"

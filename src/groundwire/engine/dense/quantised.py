@@ -26,17 +26,24 @@ _STEPS = (
 """The matrices of a layer, in the order of the file."""
 _MATRIX = re.compile(r"onnx::MatMul_(\d+)_quantized")
 _QUANTISED = "_quantized"
+_PREFIX = "bert."
+"""Begins the names of a network that has something after its layers."""
+_PARTS = ("embeddings.", "encoder.", "pooler.", "classifier.")
+_AFTER_LAYERS = ("pooler.", "classifier.")
 
 
 def read_quantised(path: Path) -> dict[str, Floats]:
     """The weights by their names in safetensors files, in the same form."""
     arrays = dict(_arrays(memoryview(path.read_bytes())))
-    weights = {name: array for name, array in arrays.items() if name.startswith(("embeddings.", "encoder."))}
+    arrays = {name.removeprefix(_PREFIX): array for name, array in arrays.items()}
     found: dict[str, Floats] = {}
-    for name, array in weights.items():
+    for name, array in arrays.items():
+        if not name.startswith(_PARTS):
+            continue
         if name.endswith(_QUANTISED):
             about = name.removesuffix(_QUANTISED)
-            found[about] = _numbers(arrays, about)
+            numbers = _numbers(arrays, about)
+            found[about] = numbers.T if name.startswith(_AFTER_LAYERS) else numbers
         elif not name.endswith(("_scale", "_zero_point")):
             found[name] = array.astype(np.float32, copy=False)
     matrices = sorted((match for name in arrays if (match := _MATRIX.fullmatch(name))), key=_place)

@@ -32,7 +32,7 @@ from groundwire.engine.knowledge.purposes import (
 from groundwire.engine.outline import decode_outline
 from groundwire.engine.pages import ClosestSentence, Passage
 from groundwire.engine.retrieve.translate import gloss, is_german
-from groundwire.engine.words import guess_language, stop_words, tokenize, word_list
+from groundwire.engine.words import guess_language, stop_words, text_language, tokenize, word_list
 from groundwire.model import SearchOptions
 
 _SPARE = 4
@@ -266,7 +266,7 @@ def _text_language(passage: Passage) -> str | None:
     """The language of a passage, empty if it is not known; None if it has no text."""
     if not passage.text:
         return None
-    return passage.language.partition("-")[0].lower() or guess_language(passage.text)
+    return text_language(passage.language, passage.text)
 
 
 def _in_english(text: str, language: str | None) -> str:

@@ -14,10 +14,11 @@ from groundwire.engine.dense.packages import MeaningUnavailable
 from groundwire.engine.index.base import Index
 from groundwire.engine.knowledge import ReportProgress, add_core, has_core, has_everything, ignore_progress
 from groundwire.engine.knowledge.background import BackgroundBuild
-from groundwire.engine.pages import EngineResult, Page
+from groundwire.engine.pages import EngineResult, Page, Passage
 from groundwire.engine.retrieve.query import parse_query
 from groundwire.engine.retrieve.rank import RankedPassages, find_passages
 from groundwire.engine.retrieve.translate import translate
+from groundwire.engine.words import text_language
 from groundwire.errors import GroundwireError
 from groundwire.model import SearchOptions, Warned
 
@@ -180,9 +181,13 @@ def _notices(found: RankedPassages, query: str) -> Iterator[Warned]:
     kind, text = found.interpretation.kind, found.interpretation.text
     if found.is_answer and kind == "corrected":
         yield Warned("query_corrected", f"Showing results for “{text}”.")
-    elif found.is_answer and kind == "translated":
+    elif found.is_answer and kind == "translated" and not _is_german(found.passages[0]):
         words = translate(query, meanings=1) or text
         yield Warned("query_translated", f"Showing results for the English words “{words}”.")
+
+
+def _is_german(passage: Passage) -> bool:
+    return text_language(passage.language, passage.text) == "de"
 
 
 def _suggestions(found: RankedPassages) -> Iterator[Warned]:

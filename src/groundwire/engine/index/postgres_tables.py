@@ -1,8 +1,9 @@
 """Tables of the index in PostgreSQL, and pages as rows of them.
 
 A page is stored whole. A passage is a range of its text in code points, with its words: of the title with
-weight A, of the URL and the headings above it B, parts of names C, of the text D. `forms` has them unstemmed,
-for prefixes. `titled` has the words of a title once for the whole page.
+weight A, of the URL and the headings above it B, parts of names C, of the text D, in German also the English
+words for them. `forms` has them unstemmed, for prefixes. `titled` has the words of a title once for the whole
+page.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ from hashlib import sha256
 
 from groundwire.engine.dense.texts import VectorKey, passage_text, vector_key
 from groundwire.engine.index.page_table import canonical_key
-from groundwire.engine.pages import Page, page_passages
+from groundwire.engine.pages import Page, Passage, page_passages
 from groundwire.engine.retrieve.filters import host_and_parents, published_timestamp
+from groundwire.engine.retrieve.translate import english_words
 from groundwire.engine.words import (
     camel_parts,
     code_names,
     fingerprint,
-    guess_language,
     name_parts,
     split_cjk,
+    text_language,
     tokenize,
     url_words,
 )
@@ -103,6 +105,8 @@ STEPS = (
             "CREATE INDEX groundwire_passages_vector ON groundwire_passages (vector)",
         ),
     ),
+    # German passages have English words too: pages that are added again are stored again.
+    Migration(5, ("UPDATE groundwire_pages SET hash = '' WHERE language <> 'en'",)),
 )
 
 
@@ -178,7 +182,7 @@ def page_keys(url: str) -> list[bytes]:
 
 def page_fields(page: Page) -> PageFields:
     """The fields that all passages of a page share."""
-    language = page.language[:2].casefold() or guess_language(page.text)
+    language = text_language(page.language, page.text)
     hosts = host_and_parents(page.url)
     path = canonical_url(page.url).partition("?")[0].partition("/")[2]
     return PageFields(
@@ -201,7 +205,7 @@ def passage_rows(page: Page) -> Iterator[PassageRow]:
         yield PassageRow(
             passage.start,
             len(passage.text),
-            lookup_text(passage.text),
+            lookup_text(f"{passage.text} {_english(page, passage)}"),
             lookup_text(" ".join(part for name in names if not name.islower() for part in name_parts(name))),
             " ".join({name.casefold()[:_LONGEST_WORD] for name in (*in_title, *names)}),
             lookup_text(" ".join(own_heads)),
@@ -210,6 +214,11 @@ def passage_rows(page: Page) -> Iterator[PassageRow]:
             passage.outline,
             vector_key(passage_text(page.title, passage.text)),
         )
+
+
+def _english(page: Page, passage: Passage) -> str:
+    language = text_language(page.language, page.text)
+    return english_words("\n".join((page.title, passage.section, passage.text)), language)
 
 
 def lookup_text(text: str) -> str:

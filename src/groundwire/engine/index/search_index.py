@@ -5,8 +5,9 @@ frequencies then add up before BM25 saturates them (as in BM25F), and a query re
 word. A second field has the unstemmed words, for prefixes. What a search returns is stored too, so that
 searching reads no other file.
 
-Pages are stemmed by their language, queries by all languages, since a query seldom declares one. tantivy
-analyses pages while Python prepares the next ones. Every Chinese and Japanese character is a word of its own.
+Pages are stemmed by their language, queries by all languages, since a query seldom declares one. German pages
+also have the English words for theirs, so that English questions find them. tantivy analyses pages while
+Python prepares the next ones. Every Chinese and Japanese character is a word of its own.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from groundwire.engine.index.page_table import StoredPage, short_fingerprint
 from groundwire.engine.outline import Section
 from groundwire.engine.pages import Page, describe_passages, section_url, strip_passage
 from groundwire.engine.retrieve.filters import host_and_parents, published_timestamp
+from groundwire.engine.retrieve.translate import english_words
 from groundwire.engine.words import (
     camel_parts,
     dotted_names,
@@ -35,7 +37,7 @@ from groundwire.engine.words import (
 )
 from groundwire.files.text_file import make_private_files, make_private_folder
 
-ANALYSIS_VERSION = 8
+ANALYSIS_VERSION = 9
 """Incremented with every change of the terms or the stored fields: the search index is then rebuilt."""
 
 _STEMMERS = {"en": "english", "de": "german"}
@@ -212,8 +214,8 @@ class SearchIndex:
         """Analyse the pages that are added after the next commit by the rules of a language."""
         self._index.register_tokenizer(_TERMS, self.analysis.for_language(language))
 
-    def documents(self, page: StoredPage) -> Iterator[tantivy.Document]:
-        """The passages of a page as documents."""
+    def documents(self, page: StoredPage, rules: str) -> Iterator[tantivy.Document]:
+        """The passages of a page as documents, analysed by the rules of a language."""
         about = page.page
         weighted = _page_words(about)
         hosts, timestamp = host_and_parents(about.url), published_timestamp(about.published)
@@ -239,6 +241,10 @@ class SearchIndex:
             add_text("text", space_cjk(text))
             if parts := camel_parts(text):
                 add_text("text", space_cjk(parts))
+            if rules == "de":
+                english = english_words("\n".join((about.title, *section.headings, text)), rules)
+                add_text("text", english)
+                words = f"{words} {english}"
             add_text("words", words)
             for host in hosts:
                 add_text("host", host)
@@ -252,10 +258,8 @@ class SearchIndex:
                 *(about.language, about.published, "\n".join(section.headings), outline),
                 *(str(start + before), section_url(about.url, section), about.title),
             )
-            kept = SEPARATOR.join(shown)
-            if kept.count(SEPARATOR) >= len(shown):
-                kept = SEPARATOR.join([part.replace(SEPARATOR, " ") for part in shown])
-            add_text(STORED_FIELD, SEPARATOR.join((str(page.id), fingerprint, words_of_passage, kept, text)))
+            kept = (str(page.id), fingerprint, words_of_passage, _separated(shown), text)
+            add_text(STORED_FIELD, SEPARATOR.join(kept))
             yield document
 
     def _stamp(self) -> tuple[int, int, int]:
@@ -313,7 +317,7 @@ class PassageWriter:
         self._index.stem(language)
 
     def _add(self, page: StoredPage) -> None:
-        self._waiting += self._index.documents(page)
+        self._waiting += self._index.documents(page, self._language or "")
         if len(self._waiting) >= _ADDED_AT_ONCE:
             self._flush()
 
@@ -321,6 +325,13 @@ class PassageWriter:
         for document in self._waiting:
             self._writer.add_document(document)
         self._waiting = []
+
+
+def _separated(values: tuple[str, ...]) -> str:
+    joined = SEPARATOR.join(values)
+    if joined.count(SEPARATOR) < len(values):
+        return joined
+    return SEPARATOR.join([part.replace(SEPARATOR, " ") for part in values])
 
 
 def _page_words(page: Page) -> list[str]:

@@ -20,6 +20,7 @@ from groundwire.engine.pages import Passage
 from groundwire.engine.retrieve.interpret import Interpretation
 from groundwire.engine.retrieve.names import is_documented, mentioned_names
 from groundwire.engine.retrieve.spelling import WordsWithPrefix
+from groundwire.engine.retrieve.translate import english_stems
 from groundwire.engine.words import (
     analyse,
     ignored_words,
@@ -215,9 +216,10 @@ def word_weights(query: str, words_with_prefix: WordsWithPrefix) -> WordWeights:
 
 
 def passage_terms(passage: Passage) -> frozenset[str]:
-    """The stems and values of a passage, its headings and its title."""
-    terms = analyse(f"{passage.title} {passage.section} {passage.text}")
-    return terms.stems | terms.values
+    """The stems and values of a passage, its headings and its title; of a German one in English too."""
+    whole = f"{passage.title} {passage.section} {passage.text}"
+    terms = analyse(whole)
+    return terms.stems | terms.values | english_stems(whole, passage.language)
 
 
 def coverage(weights: WordWeights, terms: frozenset[str]) -> float:

@@ -10,7 +10,14 @@ from pathlib import Path
 from groundwire.engine.compiled import Sections, compiled_table, find_value
 from groundwire.engine.data_files import data_lines
 from groundwire.engine.retrieve.names import mentioned_names
-from groundwire.engine.words import split_words, stem_word, stop_words, word_list
+from groundwire.engine.words import (
+    analyse,
+    split_words,
+    stem_word,
+    stop_words,
+    text_language,
+    word_list,
+)
 
 _PARTICLES = frozenset(
     (
@@ -110,13 +117,33 @@ def gloss(text: str) -> str:
     return _WORD.sub(lambda match: _gloss(match[0]), text)
 
 
+def english_words(text: str, language: str) -> str:
+    """The English words for the content words of a German text, each once; empty for another language, which
+    is guessed if it is not known. Questions in English find the text by them."""
+    if text_language(language, text) != "de":
+        return ""
+    words = dict.fromkeys(word.lower() for word in _WORD.findall(text))
+    found = (one for word in words if word not in function_words() for one in _meanings(word))
+    return " ".join(dict.fromkeys(found))
+
+
+def english_stems(text: str, language: str) -> frozenset[str]:
+    """The stems of these words."""
+    english = english_words(text, language)
+    return analyse(english).stems if english else frozenset()
+
+
+@lru_cache(_REMEMBERED)
+def _meanings(word: str) -> tuple[str, ...]:
+    return _translations(word)[:_MEANINGS] or _compound(word)
+
+
 @lru_cache(_REMEMBERED)
 def _gloss(word: str) -> str:
     known = word.lower()
     if known in function_words():
         return function_words()[known]
-    found = _translations(known)[:_MEANINGS] or _compound(known)
-    return " ".join(found) or word
+    return " ".join(_meanings(known)) or word
 
 
 @cache
