@@ -5,10 +5,10 @@ For each question it gets several passages, of which at most one is the answer, 
 or none: the same judgement then ranks passages and says whether there is an answer at all.
 
 Needs PyTorch (`pip install torch`), numpy, and the packages with the weights; see README.md. A state is a
-file of PyTorch with the weights; training may continue from one, or from the adapter that groundwire has.
+file of PyTorch with the weights; training may continue from some, or from the adapter that groundwire has.
 
     python -m training.train --out state.pt --epochs 1
-    python -m training.train --out state.pt --start state.pt --epochs 0.5 --rate 6e-5
+    python -m training.train --out state.pt --start state.pt other.pt --epochs 0.5 --rate 6e-5
     python -m training.train --out state.pt --start adapter
     python -m training.train --compress state.pt other.pt
 """
@@ -355,12 +355,12 @@ def train(weights: Weights, out: Path, epochs: float, rate: float, seed: int) ->
                 return
 
 
-def start_weights(base: Weights, start: str) -> Weights:
-    """Those of the package, of a state, or of the adapter that groundwire has."""
+def start_weights(base: Weights, start: Sequence[str]) -> Weights:
+    """Those of the package, the mean of states, or those of the adapter that groundwire has."""
     if not start:
         return {name: array.clone() for name, array in base.items()}
-    if start != ADAPTED:
-        return dict(torch.load(start))
+    if start != [ADAPTED]:
+        return mean(list(map(torch.load, start)))
     with np.load(ADAPTER, allow_pickle=False) as stored:
         adapter = {name: stored[name] for name in stored.files}
     found = adapted({name: array.numpy() for name, array in base.items()}, adapter)
@@ -385,7 +385,13 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, help="where to save the state")
-    parser.add_argument("--start", default="", help="a state to continue from, or `adapter`")
+    parser.add_argument(
+        "--start",
+        nargs="+",
+        default=[],
+        metavar="STATE",
+        help="states whose mean to continue from, or `adapter`",
+    )
     parser.add_argument("--epochs", type=float, default=1.0)
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--seed", type=int, default=1)

@@ -77,11 +77,11 @@ class _Thresholds(NamedTuple):
     """Below it, the evidence is thin."""
 
 
-_BUILT_IN, _OWN = _Thresholds(0.6, _FIRM_PROBABILITY), _Thresholds(0.75, 0.75)
+_BUILT_IN, _OWN = _Thresholds(0.6, _FIRM_PROBABILITY), _Thresholds(0.8, 0.8)
 """For built-in pages and for pages that the user added. On the tuning questions about Python, the evidence is
 called thin at 10 % of the right answers and at 55 % of the wrong ones; by coverage at 17 % and at 41 %.
-On those about handbooks, it is at 15 % of the right answers and at four in five of the answers to questions
-that have none; with the higher limit, it would be at 27 % of the right ones."""
+On those about handbooks, it is at 16 % of the right answers and at three in four of the answers to questions
+that have none; with the higher limit, it would be at 21 % of the right ones."""
 
 _WITH_REFERENCE = 0.6
 """Score of a passage, relative to that of a page of which only the address is known, from which on it is

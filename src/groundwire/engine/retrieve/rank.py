@@ -112,7 +112,7 @@ _JUDGED, _JUDGED_FIRST = 8, 3
 _HIGH_ODDS = 4.5
 """Log odds that few passages exceed. On the tuning questions about handbooks, three in four need only the
 first passages, and as many first passages are right as if all had been read."""
-ODDS = 1.0
+ODDS = 1.5
 """Weight of what it says, next to the score. Chosen on the tuning questions about handbooks
 (`bench/cross_encoder.py`), where higher weights give no more right pages, and more passages are read."""
 _COMPARES = 6.0
